@@ -10,7 +10,7 @@ from kinsplit import Index
 from tests.snippets import PAGES, ROOT, blocks, run
 
 #: Blocks that can't run here: most need a package or a server that tests don't have.
-NOT_RUN = 5
+NOT_RUN = 7
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))

@@ -67,8 +67,8 @@ LAYERS: dict[str, set[str]] = {
         *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {
-        *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
-        "tokenizers",
+        *("chunk", "embedding", "errors", "frames", "identity", "index", "indexing", "loaders", "parsers", "retrieval"),
+        *("spans", "stores", "support", "tokenizers"),
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
@@ -79,6 +79,7 @@ LAYERS: dict[str, set[str]] = {
         *("answering", "backup", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index"),
         *(
             "indexing",
+            "integrations",
             "loaders",
             "markup",
             "mcp",
@@ -115,7 +116,8 @@ ONLY_IN: dict[str, set[str]] = {
     "openai": {"model_servers", "embedding", "language_models"},
     "watchfiles": {"watch"},
     "pandas": {"frames"},
-    "pyarrow": {"backup", "frames"},
+    "pyarrow": {"backup", "frames", "integrations"},
+    "ray": {"integrations"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
     "ir_measures": {"evaluation"},
@@ -180,7 +182,8 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit\n"
         "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
-        " 'sentence_transformers', 'qdrant_edge', 'typer', 'rich', 'markdown_it', 'jinja2', 'opentelemetry'}\n"
+        " 'sentence_transformers', 'qdrant_edge', 'typer', 'rich', 'markdown_it', 'jinja2', 'opentelemetry', 'pyarrow',"
+        " 'ray'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -192,7 +195,7 @@ def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
         "import sys, kinsplit.parsers as p\n"
         "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
         "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
-        " 'httpx', 'py3langid', 'opentelemetry'}\n"
+        " 'httpx', 'py3langid', 'opentelemetry', 'pyarrow', 'ray'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -59,6 +59,14 @@ class _Command(TyperCommand):
             if isinstance(param, TyperOption) and param.help:
                 param.help = escape(param.help)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if any(param.name == "ray" for param in self.params):
+            # Typer has no options whose value may be left out.
+            followers = [*args[1:], "-"]
+            bare = [arg == "--ray" and after.startswith("-") for arg, after in zip(args, followers, strict=True)]
+            args = [f"{arg}=auto" if is_bare else arg for arg, is_bare in zip(args, bare, strict=True)]
+        return super().parse_args(ctx, args)
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))
 

@@ -26,6 +26,13 @@ def _parse_path(path: str) -> Path:
 Paths = Annotated[
     list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parse_path)
 ]
+#: Paths that may be addresses such as s3://bucket/docs, whose two slashes a Path would join.
+Places = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATHS", help="Files and folders.", show_default=False, parser=lambda path: _parse_path(path) and path
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

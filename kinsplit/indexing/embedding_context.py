@@ -62,15 +62,26 @@ def warn_of_windows(embedder: Embedder, embedding_context: EmbeddingContext, lea
         return
     long = sum(windows > 1 for windows in embedder.windows(_texts(leaves, embedding_context)))
     if long:
-        warnings.warn(
-            WindowWarning(
-                f"{long:,} of the first {len(leaves):,} chunks to embed ({long / len(leaves):.0%}) are longer than the "
-                f"{embedder.window:,} tokens that {embedder.name} reads at once, with headings and special tokens. "
-                "Such a chunk gets the mean vector of several windows, which finds less. Choose smaller chunks (160 "
-                "tokens without a strategy), or a model with a longer window."
-            ),
-            stacklevel=2,
-        )
+        warn_of_long(embedder, long, len(leaves))
+
+
+def warn_of_long(embedder: Embedder, long: int, total: int) -> None:
+    """Warn of chunks that are longer than the model's window.
+
+    Args:
+        embedder: The model.
+        long: Number of these chunks.
+        total: Number of all chunks that were seen, the first of a run.
+    """
+    warnings.warn(
+        WindowWarning(
+            f"{long:,} of the first {total:,} chunks to embed ({long / total:.0%}) are longer than the "
+            f"{embedder.window:,} tokens that {embedder.name} reads at once, with headings and special tokens. "
+            "Such a chunk gets the mean vector of several windows, which finds less. Choose smaller chunks (160 "
+            "tokens without a strategy), or a model with a longer window."
+        ),
+        stacklevel=3,
+    )
 
 
 def _texts(leaves: Iterable[Chunk], embedding_context: EmbeddingContext) -> list[str]:

@@ -36,7 +36,7 @@ _RETRIES = 3
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
     """A document to be stored.
 
     Attributes:
@@ -68,13 +68,13 @@ class _Batch:
     """
 
     is_first: bool
-    jobs: list[_Job] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     failed: list[DocumentReport] = field(default_factory=list)
     missing: int = 0
     chunks: int = 0
     vectors: list[tuple[NDArray[np.float32], int]] = field(default_factory=list)
 
-    def add(self, job: _Job) -> None:
+    def add(self, job: Job) -> None:
         """Add a document."""
         self.jobs.append(job)
         self.missing += len(job.missing)
@@ -132,11 +132,11 @@ class Indexer:
 
     def _batches(self, documents: Iterable[Document]) -> Generator[_Batch, None, None]:
         batch = _Batch(is_first=True)
-        for document, chunks in self._chunks(documents):
+        for document, chunks in chunk_documents(_checked(documents), self.strategy, self.embedding_context):
             if isinstance(chunks, LimitTooSmallError):
                 batch.failed.append(DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks))
                 continue
-            batch.add(_Job(document, chunks, self.store.missing(document.id, chunks)))
+            batch.add(Job(document, chunks, self.store.missing(document.id, chunks)))
             if batch.is_full:
                 yield batch
                 batch = _Batch(is_first=batch.is_first and not batch.missing)
@@ -144,29 +144,7 @@ class Indexer:
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, as they are stored."""
-        return self._complete(document, self.strategy.chunk(document))
-
-    def _chunks(self, documents: Iterable[Document]) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
-        """Yield each document with its chunks or the error that prevents splitting; many are split together."""
-        for batch in by_size(_checked(documents), _CHARACTERS):
-            try:
-                with span("kinsplit.split", {"strategy": self.strategy.name}) as record:
-                    split = self.strategy.chunk_many(batch)
-                    record(documents=len(batch), chunks=sum(map(len, split)))
-            except LimitTooSmallError:
-                yield from ((document, self._chunk_or_error(document)) for document in batch)
-            else:
-                for document, chunks in zip(batch, split, strict=True):
-                    yield document, self._complete(document, chunks)
-
-    def _chunk_or_error(self, document: Document) -> list[Chunk] | LimitTooSmallError:
-        try:
-            return self.chunk(document)
-        except LimitTooSmallError as error:
-            return error
-
-    def _complete(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
-        return complete(document, split, self.strategy, late=self.embedding_context == "late")
+        return complete(document, self.strategy.chunk(document), self.strategy, late=self.embedding_context == "late")
 
     def _embed_batch(self, batch: _Batch, progress: Progress) -> _Batch:
         """Return a batch with the vectors of its new leaves."""
@@ -180,13 +158,21 @@ class Indexer:
         yield from batch.failed
         embedded = iter(batch.vectors)
         for job in batch.jobs:
-            leaves = {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()}
-            number = sum(chunk.level == 0 for chunk in job.chunks)
-            with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
-                report = self._sync(job, leaves)
-                record(added=report.added, updated=report.updated, deleted=report.deleted)
-            windowed = sum(windows > 1 for _, windows in leaves.values())
-            yield DocumentReport(job.document.id, number, report, len(leaves), windowed)
+            yield self.write(job, {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()})
+
+    def write(self, job: Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> DocumentReport:
+        """Store a document.
+
+        Args:
+            job: The document.
+            leaves: Vectors and numbers of windows of its missing leaves by content hash.
+        """
+        number = sum(chunk.level == 0 for chunk in job.chunks)
+        with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
+            report = self._sync(job, leaves)
+            record(added=report.added, updated=report.updated, deleted=report.deleted)
+        windowed = sum(windows > 1 for _, windows in leaves.values())
+        return DocumentReport(job.document.id, number, report, len(leaves), windowed)
 
     def _embed(
         self, leaves: Sequence[tuple[Document, Chunk]], progress: Progress | None = None
@@ -197,7 +183,7 @@ class Indexer:
             record({"gen_ai.embeddings.dimension.count": self.embedder.dimension}, texts=len(leaves))
             return embed_leaves(self.embedder, self.embedding_context, leaves, progress)
 
-    def _sync(self, job: _Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
+    def _sync(self, job: Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
         """Store a document, embedding contents that another writer has deleted in the meantime.
 
         Args:
@@ -214,11 +200,11 @@ class Indexer:
             leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
         return self._sync_once(job, leaves)
 
-    def _sync_once(self, job: _Job, leaves: Mapping[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
+    def _sync_once(self, job: Job, leaves: Mapping[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
         dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
         return self.store.sync(job.document.id, job.chunks, self._vectors(job, dense))
 
-    def _vectors(self, job: _Job, dense: Mapping[str, NDArray[np.float32]]) -> dict[Content, Vectors]:
+    def _vectors(self, job: Job, dense: Mapping[str, NDArray[np.float32]]) -> dict[Content, Vectors]:
         """Return the vectors of a document's new contents of all levels.
 
         Args:
@@ -234,7 +220,7 @@ class Indexer:
         }
 
     def _means(
-        self, job: _Job, parents: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]]
+        self, job: Job, parents: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]]
     ) -> dict[str, NDArray[np.float32]]:
         """Return the mean vectors of parents' leaves, normalised to length 1, by the parents' ids."""
         leaves = [chunk for chunk in job.chunks if chunk.level == 0]
@@ -257,6 +243,36 @@ class Indexer:
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
         return means
+
+
+def chunk_documents(
+    documents: Iterable[Document], strategy: Strategy, embedding_context: EmbeddingContext
+) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
+    """Split documents into chunks of all levels, as they are stored; many are split together.
+
+    Args:
+        documents: The documents.
+        strategy: The strategy.
+        embedding_context: Context that leaves will be embedded with.
+
+    Yields:
+        Each document with its chunks, or the error that prevents splitting.
+    """
+    late = embedding_context == "late"
+    for batch in by_size(documents, _CHARACTERS):
+        try:
+            with span("kinsplit.split", {"strategy": strategy.name}) as record:
+                split = strategy.chunk_many(batch)
+                record(documents=len(batch), chunks=sum(map(len, split)))
+        except LimitTooSmallError:
+            for document in batch:
+                try:
+                    yield document, complete(document, strategy.chunk(document), strategy, late=late)
+                except LimitTooSmallError as error:
+                    yield document, error
+        else:
+            for document, chunks in zip(batch, split, strict=True):
+                yield document, complete(document, chunks, strategy, late=late)
 
 
 def check_documents(documents: Iterable[Document]) -> None:

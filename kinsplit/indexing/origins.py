@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -56,12 +56,23 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
     for source_id, _, other in origins(store, fingerprint, paths):
         # A file deleted in the meantime replaces nothing; reading it reports the error.
         if other is not None and _same(other, paths[source_id]) is False:
-            raise LoadError(
-                paths[source_id],
-                f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
-                "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
-                "delete the indexed document first.",
-            )
+            raise would_replace(paths[source_id], other, source_id)
+
+
+def would_replace(place: object, other: object, source_id: str) -> LoadError:
+    """Return the error of a file that would replace another one.
+
+    Args:
+        place: Path or address of the file.
+        other: Path or address of the indexed one.
+        source_id: Id of both.
+    """
+    return LoadError(
+        place,
+        f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
+        "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
+        "delete the indexed document first.",
+    )
 
 
 def find_duplicates(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
@@ -91,7 +102,7 @@ def _name(source_id: str) -> str:
     return source_id.rpartition("/")[2]
 
 
-def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[Path]) -> Loaded:
+def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Container[Path]) -> Loaded:
     """Return a file, with an error instead of its documents if one of its rows would replace another file's.
 
     Args:
@@ -112,7 +123,7 @@ def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[P
 
 
 def find_gone(
-    store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[Loaded], kept: Set[str]
+    store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[SourceFile], kept: Container[str]
 ) -> list[str]:
     """Return the ids of indexed documents that were in files or folders and are no longer there.
 
@@ -125,7 +136,7 @@ def find_gone(
     """
     searched = tuple(f"{folder}/" for folder in found.folders)
     unread = tuple(f"{source.source_id}/" for source in found.files if source.error is not None)
-    paths = {loaded.source.source_id: loaded.path for loaded in read}
+    paths = {source.source_id: source.path for source in read}
     left = [source_id for source_id in store.sources(level=0) if source_id not in kept]
     return [
         source_id

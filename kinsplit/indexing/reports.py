@@ -71,6 +71,11 @@ class AddReport:
         return sum((d.changes for d in self.documents), SyncReport(deleted=self.pruned))
 
     @property
+    def failures(self) -> int:
+        """Number of files and documents that failed."""
+        return len(self.failed)
+
+    @property
     def added(self) -> int:
         """Number of new chunks."""
         return self.changes.added

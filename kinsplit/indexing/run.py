@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -71,7 +71,7 @@ def add(
     changed = [source for source in found.files if known is None or not known(source)]
     inbox = Inbox()
     reading = _Reading(store, fingerprint, found, changed, limits, on_file, inbox)
-    reading.warnings += _warn_of_duplicates(find_duplicates(store, fingerprint, changed))
+    reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, changed))
 
     stored: list[DocumentReport] = []
     with (
@@ -117,7 +117,7 @@ class _Reading:
         limits: Limits of each file; see `kinsplit.loaders.Limits`.
         on_file: Function called with each file that was read or couldn't be read.
         inbox: Calls for the thread that called `add`.
-        read: Files that were read, without their documents.
+        read: Files that were read.
         failed: Files that couldn't be read.
         warnings: Warnings, each beginning with the file's name.
     """
@@ -129,7 +129,7 @@ class _Reading:
     limits: Limits | None
     on_file: Callable[[Loaded], None] | None
     inbox: Inbox
-    read: list[Loaded] = field(default_factory=list)
+    read: list[SourceFile] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -140,14 +140,14 @@ class _Reading:
             if self.on_file is not None:
                 self.inbox.leave(partial(self.on_file, loaded))
             if loaded.error is None:
-                self.read.append(replace(loaded, documents=()))
+                self.read.append(loaded.source)
             else:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
             self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
             yield from with_paths(loaded)
 
 
-def _warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
+def warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
     """Warn of files that are indexed under two ids, and return the warning, if any."""
     if not duplicates:
         return []

@@ -31,8 +31,8 @@ from kinsplit.support.model import Settings
 
 NAME = "course.toml"
 
-# Hundreds of times the size of a handwritten file.
-_MOST_BYTES = 2**20
+#: Hundreds of times the size of a handwritten file.
+MOST_BYTES = 2**20
 
 # Keys of the file, and the metadata keys of their values.
 _OF_A_FOLDER = {"course": "course", "subject": "subject", "title": "course_title"}
@@ -74,7 +74,7 @@ class CourseFiles:
         layers: Each folder with such a file, and the file.
     """
 
-    layers: tuple[tuple[Path, CourseFile], ...] = ()
+    layers: tuple[tuple[PurePath, CourseFile], ...] = ()
 
     def inside(self, folder: Path) -> CourseFiles:
         """Return the course files that apply inside a folder.
@@ -87,17 +87,30 @@ class CourseFiles:
             if not path.is_file():
                 return self
             with path.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
-            if len(data) > _MOST_BYTES:
-                raise LoadError(path, f"has more than {_MOST_BYTES:,} bytes, so it is not a course file. Rename it.")
-            values = tomllib.loads(data.decode("utf-8-sig"))  # Windows writes a byte order mark.
-            return CourseFiles((*self.layers, (folder, CourseFile(**values))))
+                return self.with_file(folder, file.read(MOST_BYTES + 1))
         except OSError as error:
             raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error
+
+    def with_file(self, folder: PurePath, data: bytes) -> CourseFiles:
+        """Return the course files that apply inside a folder with a file of its own.
+
+        Args:
+            folder: The folder.
+            data: Content of its file, of which `MOST_BYTES` and one more are enough.
+
+        Raises:
+            LoadError: It is not valid.
+        """
+        path = folder / NAME
+        if len(data) > MOST_BYTES:
+            raise LoadError(path, f"has more than {MOST_BYTES:,} bytes, so it is not a course file. Rename it.")
+        try:
+            values = tomllib.loads(data.decode("utf-8-sig"))  # Windows writes a byte order mark.
+            return CourseFiles((*self.layers, (folder, CourseFile(**values))))
         except (ValueError, TypeError, RecursionError, InvalidParameterError) as error:
             raise LoadError(path, f"is not a valid course file: {str(error).rstrip('.')}.") from error
 
-    def of(self, path: Path) -> dict[str, str]:
+    def of(self, path: PurePath) -> dict[str, str]:
         """Return the metadata of a file."""
         found: dict[str, str] = {}
         for folder, course in self.layers:

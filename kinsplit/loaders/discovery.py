@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
@@ -16,7 +16,8 @@ from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.formats.code import missing_outlines
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 
-_NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
+#: Folders whose files nobody wrote.
+NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
 
 
 class Listing(NamedTuple):
@@ -50,7 +51,7 @@ def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
             # A link could lead back up: files would get a second id, or the search would never end.
             if path.is_symlink():
                 listing.skipped.append(path)
-            elif path.name not in _NEVER_WALKED:
+            elif path.name not in NEVER_WALKED:
                 listing.folders.append(path)
         elif path.name == COURSE_FILE:
             continue
@@ -129,8 +130,8 @@ def absolute(path: Path) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-# Marker of the folder of an embedded collection, which may be inside the indexed folder.
-_COLLECTION = "kinsplit.json"
+#: Marker of the folder of an embedded collection, which may be inside the indexed folder.
+COLLECTION = "kinsplit.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +211,12 @@ def discover(
         if broken := dangling(path):
             folder, name = absolute(path.parent), path.name
             _add(
-                found, ids, [SourceFile(folder / name, _folder_id(folder, folder / name), {}, given=True, error=broken)]
+                found, ids, [SourceFile(folder / name, folder_id(folder, folder / name), {}, given=True, error=broken)]
             )
         elif is_folder(path):
             base = absolute(path)
             for top, subject in _tops(path, base, subjects):
-                folders.append(_folder_id(base, top))
+                folders.append(folder_id(base, top))
                 for listing, sources in _search(path, base, top, subject, readers):
                     skipped.update(dict.fromkeys(listing.skipped))
                     _add(found, ids, sources)
@@ -224,7 +225,7 @@ def discover(
             alone.setdefault(file.parent, set()).add(file)
     for folder, names in alone.items():  # by folder, so that `*.md` lists it once
         courses, broken = _courses(CourseFiles(), folder)
-        sources = _sources(folder, folder, sorted(names.union(list_folder(folder, readers).files)), courses, readers)
+        sources = sources_of(folder, folder, sorted(names.union(list_folder(folder, readers).files)), courses, readers)
         _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
     files = tuple(sorted(found.values(), key=lambda source: source.source_id))
@@ -266,15 +267,15 @@ def _search(
             if folder == top:
                 raise
             empty = False
-            yield Listing([], [], []), [SourceFile(folder, _folder_id(base, folder), {}, error=error)]
+            yield Listing([], [], []), [SourceFile(folder, folder_id(base, folder), {}, error=error)]
             continue
-        if folder != top and folder / _COLLECTION in listing.files:
+        if folder != top and folder / COLLECTION in listing.files:
             continue
         courses, broken = _courses(courses, folder)
         waiting.extend((inner, courses) for inner in listing.folders)
         skipped += len(listing.skipped)
         empty = empty and not listing.files
-        sources = _sources(base, folder, listing.files, courses, readers, subject)
+        sources = sources_of(base, folder, listing.files, courses, readers, subject)
         yield listing, [*sources, *_failed(base, folder, broken)]
     if empty:
         raise LoadError(
@@ -305,22 +306,31 @@ def _courses(courses: CourseFiles, folder: Path) -> tuple[CourseFiles, LoadError
 def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFile]:
     """Return an unreadable course file as a file that fails."""
     path = folder / COURSE_FILE
-    return [SourceFile(path, f"{_folder_id(base, folder)}/{COURSE_FILE}", {}, error=error)] if error else []
+    return [SourceFile(path, f"{folder_id(base, folder)}/{COURSE_FILE}", {}, error=error)] if error else []
 
 
-def _sources(
-    base: Path,
-    folder: Path,
-    files: list[Path],
+def sources_of(
+    base: PurePath,
+    folder: PurePath,
+    files: Sequence[PurePath],
     courses: CourseFiles,
     readers: Sequence[str],
     subject: str | None = None,
 ) -> list[SourceFile]:
-    """Return the files of one folder with their facts."""
+    """Return the files of one folder with their facts.
+
+    Args:
+        base: The given folder, with whose name the ids begin.
+        folder: The folder itself.
+        files: Its files, sorted.
+        courses: Course files that apply there.
+        readers: Names of the readers that go before the others.
+        subject: The requested subject, if any.
+    """
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
     stated = {file.name: courses.of(file) for file in files}
     groups = {name: own["group_id"] for name, own in stated.items() if "group_id" in own}
-    kin = kin_facts(_folder_id(base, folder), [file.name for file in files], groups)
+    kin = kin_facts(folder_id(base, folder), [file.name for file in files], groups)
     sources = []
     for file in files:
         own = kin[file.name]
@@ -328,9 +338,11 @@ def _sources(
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
             metadata |= {"sibling_files": own.siblings, **facts, **stated[file.name]}
-            sources.append(SourceFile(file, own.source_id, metadata, error=dangling(file), reader=fmt.reader))
+            error = dangling(file) if isinstance(file, Path) else None
+            sources.append(SourceFile(Path(file), own.source_id, metadata, error=error, reader=fmt.reader))
     return sources
 
 
-def _folder_id(base: Path, folder: Path) -> str:
+def folder_id(base: PurePath, folder: PurePath) -> str:
+    """Return the id of a given folder, or of one below it."""
     return readable("/".join(filter(None, (base.name, *folder.relative_to(base).parts))))

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.loaders.content import Format
@@ -105,7 +105,7 @@ def readers() -> dict[str, tuple[Format, ...]]:
     return found
 
 
-def format_of(path: Path, preferred: Sequence[str] = ()) -> Format | None:
+def format_of(path: PurePath, preferred: Sequence[str] = ()) -> Format | None:
     """Return the format of a file by its suffix, or None for an unknown one.
 
     Args:

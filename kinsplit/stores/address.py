@@ -89,6 +89,11 @@ def has_async_client(address: str) -> bool:
     return engine == "qdrant" and is_url(location)
 
 
+def has_server(address: str) -> bool:
+    """Return whether an address is that of a server, whose collections several processes can open at once."""
+    return _split(address)[0] == "pgvector" or has_async_client(address)
+
+
 class Readers:
     """Asynchronous views of an open store, one for each event loop, since connections belong to a loop.
 

@@ -17,6 +17,19 @@ from kinsplit.stores.protocol import SyncReport, Vectors, check_ids, check_level
 from kinsplit.stores.schema import layer_of
 
 
+def are_stored(chunks: Sequence[Chunk], stored: Sequence[Chunk]) -> bool:
+    """Return whether a sync of a source's chunks would change nothing.
+
+    Args:
+        chunks: All chunks of the source.
+        stored: Its stored chunks.
+    """
+    wanted = {chunk.id: chunk for chunk in chunks}
+    return wanted.keys() == {chunk.id for chunk in stored} and all(
+        _equal(to_payload(wanted[chunk.id]), to_payload(chunk)) for chunk in stored
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Writes in their required order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ from kinsplit.cli.options import (
     FileLimits,
     FileReaders,
     Model,
-    Paths,
+    Places,
     Settings,
     Store,
     Subjects,
@@ -34,17 +34,19 @@ from kinsplit.cli.output.index_report import file_line, report_loaded, report_sk
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import CollectionNotFoundError
+from kinsplit.display import inline
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
     from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.loaders import Limits, Loaded
+    from kinsplit.integrations.ray import Stored
+    from kinsplit.loaders import Discovery, Limits, Loaded
     from kinsplit.parsers import Strategy
 
 
 def index(
-    paths: Paths,
+    paths: Places,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     strategy: Annotated[
@@ -77,6 +79,17 @@ def index(
     ] = None,
     limit: FileLimits = None,
     cache: Cache = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            metavar="[ADDRESS]",
+            help="Run on a Ray cluster: auto, the one on this machine or at RAY_ADDRESS; local, one that ends with the "
+            "run; HOST:PORT or ray://HOST:PORT. PATHS may then be s3://, gs:// and hdfs:// addresses and patterns, and "
+            "the store must be a server.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -93,6 +106,25 @@ def index(
     named = strategy or configured.strategy
     splitter = make_strategy(named, settings, configured) if named or settings else None
     model = (configured.embedder or "bundled") if embedder is None else embedder
+    if ray is not None and not dry_run:
+        options: dict[str, Any] = {
+            "collection": collection,
+            "strategy": splitter,
+            "embedder": model,
+            "embedding_context": configured.embedding_context if embedding_context is None else embedding_context,
+            "language": configured.language if language is None else language,
+            "weights": configured.weights,
+            "subjects": names,
+            "readers": reader or (),
+            "limits": limits,
+            "prune": prune,
+            "vector_cache": cache,
+        }
+        raise typer.Exit(_index_on_ray(ray, paths, store, terminal, options))
+    if address := next((path for path in paths if "://" in path), None):
+        raise InvalidParameterError(
+            "PATHS", "can't be addresses without --ray", address, "Add --ray, or copy the files."
+        )
     found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
     if dry_run:
@@ -142,7 +174,7 @@ def _strategy_of(store: str, collection: str, embedder: str) -> Strategy:
 
 def add(
     index: Index,
-    paths: Sequence[Path],
+    paths: Sequence[str | Path],
     terminal: Terminal,
     *,
     files: int,
@@ -175,6 +207,79 @@ def add(
             on_file=reporter.file_read,
             on_document=reporter.document_stored,
         )
+
+
+def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal, options: dict[str, Any]) -> int:
+    """Index files on a Ray cluster and return the exit code.
+
+    Args:
+        ray: Address of the cluster.
+        paths: Files, folders, patterns and addresses.
+        store: Address of the store.
+        terminal: The terminal to write to.
+        options: Further arguments of `kinsplit.integrations.ray.index`.
+    """
+    from kinsplit.index import AddReport
+    from kinsplit.integrations.ray import connected
+    from kinsplit.integrations.ray import index as index_on_ray
+
+    reporter = _StoredReporter(terminal)
+    with connected(ray), bar(terminal.screen, "Indexing", 0) as moving:
+        reporter.bar = moving
+        report = index_on_ray(paths, store, on_found=reporter.found, on_stored=reporter.stored, **options)
+    if terminal.as_json:
+        documents = tuple(sorted(reporter.documents, key=lambda each: each.source_id))
+        whole = AddReport(
+            documents, report.failed, report.warnings, report.pruned, report.seconds, report.gone, report.used
+        )
+        terminal.document(to_dict(whole))
+    else:
+        terminal.table(figures(summary(report)))
+    return exit_code(failed=report.failures, done=report.documents)
+
+
+class _StoredReporter:
+    """Writes a line for each file once all its documents are stored, in whatever order they come.
+
+    Attributes:
+        bar: Bar of the files.
+        documents: Reports of all documents, for `--json` alone.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.bar: Bar | None = None
+        self.documents: list[DocumentReport] = []
+        self._terminal = terminal
+        self._waiting: dict[str, int] = {}
+        self._reports: dict[str, list[DocumentReport]] = {}
+        self._embedded = 0
+
+    def found(self, discovery: Discovery) -> None:
+        report_skipped(discovery.skipped, self._terminal)
+        if self.bar is not None:
+            self.bar.expect(len(discovery.files))
+
+    def stored(self, one: Stored) -> None:
+        name = one.file or ""
+        for warning in one.warnings:
+            self._terminal.warning(inline(f"{name}: {warning}"))
+        if one.failure is not None:
+            self._terminal.error(one.failure.error)
+        elif one.report is not None:
+            self._embedded += one.report.embedded
+            self._reports.setdefault(name, []).append(one.report)
+            if self._terminal.as_json:
+                self.documents.append(one.report)
+        self._waiting[name] = self._waiting.get(name, one.file_documents) - 1
+        if self._waiting[name] > 0:
+            return
+        del self._waiting[name]
+        stored = self._reports.pop(name, [])
+        if self.bar is not None:
+            self.bar.advance()
+            self.bar.remark(self._embedded, "texts embedded")
+        if stored and not self._terminal.as_json:
+            self._terminal.line(file_line(name, stored))
 
 
 class _FileReporter:

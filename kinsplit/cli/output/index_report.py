@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kinsplit.embedding.remote_models.usage import Used
     from kinsplit.index import AddReport
     from kinsplit.indexing.reports import DocumentReport
+    from kinsplit.integrations.ray import RayReport
     from kinsplit.loaders import Loaded
     from kinsplit.stores import SyncReport
 
@@ -49,11 +50,11 @@ def _signs(changes: SyncReport) -> list[Text]:
     return [Text(" ").join(signs)] if signs else []
 
 
-def summary(report: AddReport) -> list[tuple[str, str, str]]:
+def summary(report: AddReport | RayReport) -> list[tuple[str, str, str]]:
     """Return rows of name, figure and remark."""
     speed = f"{rate(report.embedded, report.seconds)}/s overall" if report.embedded else ""
     longer = "vector is the mean of several windows" if report.windowed else ""
-    failed = [("Failed", f"{len(report.failed):,}", "listed above")] if report.failed else []
+    failed = [("Failed", f"{report.failures:,}", "listed above")] if report.failures else []
     return [
         ("Added", f"{report.added:,}", ""),
         ("Updated", f"{report.updated:,}", ""),

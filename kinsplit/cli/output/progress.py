@@ -22,6 +22,10 @@ class Bar:
         """Count one more file."""
         self._progress.advance(self._task)
 
+    def expect(self, files: int) -> None:
+        """Set the number of files once it is known."""
+        self._progress.update(self._task, total=files)
+
     def remark(self, number: int, noun: str) -> None:
         """Show the number of results so far, and their rate."""
         elapsed = self._progress.tasks[0].elapsed or 0.0

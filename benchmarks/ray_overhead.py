@@ -1,0 +1,190 @@
+"""Cost of coordination on Ray: `python benchmarks/ray_overhead.py`, some ten minutes.
+
+1. The five chroma corpora, in files, are indexed in Postgres by `Index.add` and on Ray, in turns and on the same cores.
+   Target: Ray takes at most 1.15 times as long after its start.
+2. An embedder and a store that only wait, with a growing number of actors. Target: 0.9 of the ideal rate with 64.
+3. Peak memory of the driver for datasets of 1,000 to 100,000 documents. Target: the same.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import psutil
+import typer
+from ray_faults import postgres
+from rich.console import Console
+from rich.table import Table
+from texts import corpus
+
+from kinsplit import Index, embedding
+
+console = Console(width=None if sys.stdout.isatty() else 120)
+app = typer.Typer(add_completion=False)
+
+# Seconds that the waiting embedder takes for a batch, and documents in it.
+_WAIT, _BATCH = 1.0, 50
+
+
+@app.command()
+def main(
+    embedder: Annotated[str, typer.Option(help="Spec of the embedder of part 1.")] = "bundled",
+    rounds: Annotated[int, typer.Option(help="Rounds of part 1.")] = 2,
+    limit: Annotated[int | None, typer.Option(help="Read only so many characters of each corpus in part 1.")] = None,
+    actors: Annotated[str, typer.Option(help="Numbers of actors of part 2.")] = "1,4,16,64",
+    batches: Annotated[int, typer.Option(help="Batches for each actor of part 2.")] = 20,
+    documents: Annotated[str, typer.Option(help="Numbers of documents of part 3.")] = "1000,10000,100000",
+    parts: Annotated[str, typer.Option(help="Parts to run.")] = "1,2,3",
+    memory: Annotated[int, typer.Option(hidden=True, help="Print the driver's peak for so many documents.")] = 0,
+) -> None:
+    """Measure the coordination on Ray."""
+    import ray
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    if memory:
+        pipe(memory, 1, 0.0, _BATCH)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+        return
+    if "1" in parts:
+        with tempfile.TemporaryDirectory(prefix="kinsplit") as folder, postgres(folder) as store:
+            compare(Path(folder) / "corpora", store, embedder, rounds, limit)
+    if "2" in parts:
+        scale([int(number) for number in actors.split(",")], batches)
+    ray.shutdown()
+    if "3" in parts:
+        table = Table("documents", "driver's peak, MiB", title="Memory of the driver")
+        for number in documents.split(","):
+            done = subprocess.run(
+                [sys.executable, __file__, "--memory", number], capture_output=True, text=True, check=True
+            )
+            table.add_row(f"{int(number):,}", done.stdout.split()[-1])
+        console.print(table)
+
+
+def compare(folder: Path, store: str, embedder: str, rounds: int, limit: int | None) -> None:
+    from kinsplit.integrations.ray import index
+
+    folder.mkdir()
+    for name, text in corpus().by_name.items():
+        # Files of a usual size; whole corpora would keep a single task busy.
+        text = text[:limit]
+        for start in range(0, len(text), 20_000):
+            (folder / f"{name}_{start // 20_000:03}.md").write_text(text[start : start + 20_000], encoding="utf-8")
+    embedding.resolve(embedder).embed(["The model is loaded before the clock runs."])
+    table = Table("system", "seconds", "processor seconds", "chunks", title=f"{corpus().origin}, {embedder}")
+    times: dict[str, list[float]] = {"Index.add": [], "Ray": []}
+    for number in range(rounds):
+        for name, spent in times.items():
+            began, before = time.perf_counter(), processor_time()
+            if name == "Ray":
+                added = index(folder, store, collection=f"ray-{number}", embedder=embedder).added
+            else:
+                with Index(store, collection=f"near-{number}", embedder=embedder) as opened:
+                    added = opened.add(folder).added
+            spent.append(time.perf_counter() - began)
+            table.add_row(name, f"{spent[-1]:.1f}", f"{processor_time() - before:.1f}", f"{added:,}")
+    console.print(table)
+    console.print(
+        f"Ray takes {min(times['Ray']) / min(times['Index.add']):.2f} times as long; best of {rounds} rounds."
+    )
+
+
+def processor_time() -> float:
+    """Return the processor time of this process and of those below it, which live on after a run."""
+    total = 0.0
+    for process in (own := psutil.Process(), *own.children(recursive=True)):
+        try:
+            spent = process.cpu_times()
+            total += spent.user + spent.system
+        except psutil.Error:
+            continue
+    return total
+
+
+def scale(numbers: Sequence[int], batches: int) -> None:
+    table = Table("actors", "documents/s", "ideal", "efficiency", title=f"Batches of {_BATCH} that wait {_WAIT:g} s")
+    for number in numbers:
+        rate = pipe(number * batches * _BATCH, number, _WAIT, _BATCH)
+        ideal = number * _BATCH / _WAIT
+        table.add_row(str(number), f"{rate:,.0f}", f"{ideal:,.0f}", f"{rate / ideal:.2f}")
+    console.print(table)
+
+
+class WaitingModel:
+    """A model that waits for each call as long as a server would."""
+
+    name, dimension, window, fingerprint = "waiting", 8, 256, "waiting"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        return [1] * len(texts)
+
+    def embed(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:  # noqa: ARG002
+        time.sleep(self.seconds)
+        return np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
+
+    def embed_query(self, text: str) -> np.ndarray:
+        return self.embed([text])[0]
+
+
+def write(table: Any) -> Any:
+    """Stand for a store: wait for a moment, and return reports."""
+    from kinsplit.integrations.ray import REPORTS
+
+    time.sleep(0.01)
+    rows = [{"id": id_, "chunks": 1, "added": 1, "embedded": 1} for id_ in table["id"].to_pylist()]
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(rows, schema=REPORTS)
+
+
+def pipe(documents: int, actors: int, wait: float, batch: int) -> float:
+    """Send documents through the stages and return their rate between the first and the last report."""
+    import ray
+    from ray.data import ActorPoolStrategy
+
+    from kinsplit.integrations.ray import Embed, Split
+    from kinsplit.integrations.ray.report import Totals
+
+    dataset = ray.data.range(documents, override_num_blocks=documents // batch)
+    rows = dataset.map_batches(_texts, batch_format="pyarrow", num_cpus=0.5)
+    vectors = rows.map_batches(Split(), batch_format="pyarrow", num_cpus=0.5).map_batches(
+        Embed,
+        fn_constructor_args=[WaitingModel(wait)],
+        compute=ActorPoolStrategy(size=actors),
+        num_cpus=0.001,
+        batch_format="pyarrow",
+    )
+    vectors.context.enable_progress_bars = False
+    totals, first, counted = Totals(), 0.0, 0
+    for table in vectors.map_batches(write, batch_format="pyarrow", num_cpus=0.01).iter_batches(
+        batch_size=None, batch_format="pyarrow"
+    ):
+        for _ in totals.add(table.to_pylist()):
+            pass
+        if not first:
+            first, counted = time.perf_counter(), totals.documents
+    return (totals.documents - counted) / max(time.perf_counter() - first, 1e-9)
+
+
+def _texts(table: Any) -> Any:
+    import pyarrow as pa
+
+    ids = [f"document {number}" for number in table["id"].to_pylist()]
+    return pa.table({"id": ids, "text": [f"This is {id_}, which says little." for id_ in ids]})
+
+
+if __name__ == "__main__":
+    app()

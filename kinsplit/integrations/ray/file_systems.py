@@ -1,0 +1,299 @@
+"""Files of this machine, of shared folders and of object stores, found and fetched through PyArrow's file systems."""
+
+from __future__ import annotations
+
+import glob
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from pathlib import Path, PurePosixPath
+
+from kinsplit.errors import LoadError
+from kinsplit.identity import chunk_id
+from kinsplit.indexing.origins import ABSOLUTE_PATH, with_paths, would_replace
+from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover
+from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
+from kinsplit.loaders.course_file import NAME as COURSE_FILE
+from kinsplit.loaders.discovery import COLLECTION, NEVER_WALKED, folder_id, sources_of
+from kinsplit.loaders.registry import format_of, known
+from kinsplit.stores import ChunkStore
+from kinsplit.stores.logic import batches
+from kinsplit.support.extras import needs
+
+with needs("ray"):
+    from pyarrow import fs
+
+_URI = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_MAGIC = re.compile(r"[*?[]")
+# First chunks fetched together.
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files of a run.
+
+    Attributes:
+        discovery: The files; the path of one in an object store is its place there.
+        addresses: Addresses of the files that are not on this machine, by id.
+        folders: Resolved given paths of this machine.
+    """
+
+    discovery: Discovery
+    addresses: dict[str, str]
+    folders: tuple[str, ...]
+
+
+def find(paths: str | Path | Sequence[str | Path], subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Found:
+    """Find the files below some paths and addresses; their ids are those that `Index.add` gives.
+
+    Args:
+        paths: Files, folders, patterns such as `docs/**/*.md`, and addresses that PyArrow knows: `s3://`, `gs://`,
+            `hdfs://`, `file://`.
+        subjects: Names of the only sub-folders to search; empty for everything.
+        readers: Names of the readers that go before the others.
+
+    Raises:
+        LoadError: A path doesn't exist or can't be reached, holds no file that can be loaded, or two files would have
+            the same id.
+        InvalidParameterError: No path was given, or no reader has one of the names.
+    """
+    given = [str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    remote = [path for path in given if _URI.match(path) and not path.lower().startswith("file:")]
+    local = [each for path in given if path not in remote for each in _local(path)]
+    found = discover(local, subjects=subjects, readers=readers) if local or not remote else Discovery()
+    files = {source.source_id: source for source in found.files}
+    addresses: dict[str, str] = {}
+    folders, skipped = [*found.folders], [*found.skipped]
+    for address in remote:
+        there = _discover(address, subjects, readers)
+        folders += there.discovery.folders
+        skipped += there.discovery.skipped
+        for source in there.discovery.files:
+            own = there.addresses[source.source_id]
+            if source.source_id in files:
+                other = addresses.get(source.source_id, str(files[source.source_id].path))
+                if other != own:
+                    reason = f"would get the same id as {other} ({source.source_id!r}). Give the folder that holds both"
+                    raise LoadError(own, f"{reason} instead.")
+            files[source.source_id], addresses[source.source_id] = source, own
+    ordered = tuple(files[id_] for id_ in sorted(files))
+    roots = tuple(str(Path(path).resolve()) for path in local)
+    return Found(Discovery(ordered, tuple(skipped), tuple(folders)), addresses, roots)
+
+
+def _local(path: str) -> list[str]:
+    if path.lower().startswith("file:"):
+        return [_open(path)[1]]
+    if not _MAGIC.search(path) or Path(path).exists():
+        return [path]
+    # Path.glob takes no absolute patterns.
+    if not (matches := [each for each in sorted(glob.glob(path, recursive=True)) if Path(each).is_file()]):  # noqa: PTH207
+        raise LoadError(path, "matches no file. Check the pattern, and the folder you are in.")
+    return [each for each in matches if format_of(Path(each)) is not None] or matches
+
+
+def _open(address: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of an address, and the path in it.
+
+    Raises:
+        LoadError: PyArrow knows no such file system, or can't reach it.
+    """
+    try:
+        system, path = fs.FileSystem.from_uri(address)
+        return system, path.rstrip("/") or path
+    except (OSError, ValueError, ImportError) as error:  # pyarrow's own errors are among them
+        raise LoadError(address, f"can't be reached: {_line(error)}. Check the address and the credentials.") from error
+
+
+def _discover(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Found:
+    pattern = _MAGIC.search(address)
+    # A pattern begins with a folder.
+    base_address = address[: address.rindex("/", 0, pattern.start())] if pattern else address
+    system, root = _open(base_address)
+
+    def locate(path: object) -> str:
+        before, _, after = base_address.rpartition(root)
+        return f"{before}{path}{after}"
+
+    try:
+        kind = system.get_file_info(root).type
+        if kind == fs.FileType.NotFound:
+            raise LoadError(base_address, "doesn't exist. Check the spelling, and that your credentials may read it.")
+        if kind == fs.FileType.File or pattern:
+            glob_ = _open(address)[1] if pattern else root
+            found = _single(system, PurePosixPath(root), glob_, readers, is_pattern=bool(pattern))
+            folders: tuple[str, ...] = ()
+        else:
+            found, folders = _below(system, PurePosixPath(root), subjects, readers)
+    except OSError as error:
+        raise LoadError(base_address, f"can't be listed: {_line(error)}. Check the credentials.") from error
+    if not found:
+        raise LoadError(address, f"holds no file that can be loaded. Known suffixes: {known()}.")
+    return Found(Discovery(tuple(found), (), folders), {one.source_id: locate(one.path) for one in found}, ())
+
+
+def _single(
+    system: fs.FileSystem, root: PurePosixPath, wanted: str, readers: Sequence[str], *, is_pattern: bool
+) -> list[SourceFile]:
+    """Return a file that is given itself, or those that match a pattern, with the facts that their folders have."""
+    listed = _listed(system, str(root), recursive=True) if is_pattern else _listed(system, str(root.parent))
+    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for path in listed:
+        folders.setdefault(path.parent, []).append(path)
+    found: list[SourceFile] = []
+    for folder, files in sorted(folders.items()):
+        if _is_hidden(folder, root):
+            continue
+        courses = _courses(system, CourseFiles(), folder, files)
+        found += sources_of(folder, folder, _readable(files, readers), courses, readers)
+    pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
+    return [replace(source, given=True) for source in found if pattern.fullmatch(str(source.path))]
+
+
+def _below(
+    system: fs.FileSystem, base: PurePosixPath, subjects: Sequence[str], readers: Sequence[str]
+) -> tuple[list[SourceFile], tuple[str, ...]]:
+    """Return the files below a folder, which is listed at once, and the ids of the searched folders."""
+    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for path in _listed(system, str(base), recursive=True):
+        folders.setdefault(path.parent, []).append(path)
+    collections = {folder for folder, files in folders.items() if folder / COLLECTION in files and folder != base}
+    found: list[SourceFile] = []
+    tops = [base / subject for subject in dict.fromkeys(subjects)] or [base]
+    for top in tops:
+        if not any(folder.is_relative_to(top) for folder in folders):
+            raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
+    for folder, files in sorted(folders.items()):
+        searched = next((top for top in tops if folder.is_relative_to(top)), None)
+        if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
+            continue
+        courses = CourseFiles()
+        for above in (*reversed(folder.parents), folder):
+            if above.is_relative_to(base):
+                courses = _courses(system, courses, above, folders.get(above, ()))
+        subject = searched.name if subjects else None
+        found += sources_of(base, folder, _readable(files, readers), courses, readers, subject)
+    return found, tuple(folder_id(base, top) for top in tops)
+
+
+def _listed(system: fs.FileSystem, folder: str, *, recursive: bool = False) -> list[PurePosixPath]:
+    infos = system.get_file_info(fs.FileSelector(folder, recursive=recursive))
+    return sorted(PurePosixPath(info.path) for info in infos if info.type == fs.FileType.File)
+
+
+def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
+    """Return whether a search of a folder leaves out a folder below it."""
+    inside = folder.relative_to(base).parts if folder.is_relative_to(base) else ()
+    return any(part.startswith(".") or part in NEVER_WALKED for part in inside)
+
+
+def _readable(files: Sequence[PurePosixPath], readers: Sequence[str]) -> list[PurePosixPath]:
+    return [
+        path
+        for path in files
+        if not path.name.startswith(".") and path.name != COURSE_FILE and format_of(path, readers) is not None
+    ]
+
+
+def _courses(
+    system: fs.FileSystem, courses: CourseFiles, folder: PurePosixPath, files: Sequence[PurePosixPath]
+) -> CourseFiles:
+    if folder / COURSE_FILE not in files:
+        return courses
+    with system.open_input_stream(str(folder / COURSE_FILE)) as stream:
+        return courses.with_file(folder, stream.read(MOST_BYTES + 1))
+
+
+def check_addresses(store: ChunkStore, fingerprint: str, addresses: Mapping[str, str]) -> None:
+    """Check that no file of an object store would replace another one that still exists; see `check_same`.
+
+    Args:
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
+        addresses: Addresses of the files by id.
+
+    Raises:
+        LoadError: The id belongs to another indexed file.
+    """
+    for ids in batches(list(addresses), _BATCH):
+        for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
+            own, other = addresses[chunk.source_id], chunk.metadata.get(ABSOLUTE_PATH)
+            if isinstance(other, str) and other != own and _exists(other):
+                raise would_replace(own, other, chunk.source_id)
+
+
+def _exists(place: str) -> bool:
+    try:
+        if not _URI.match(place):
+            return Path(place).exists()
+        system, path = _open(place)
+        return bool(system.get_file_info(path).type != fs.FileType.NotFound)
+    except (OSError, LoadError):
+        return False
+
+
+@contextmanager
+def fetched(
+    sources: Sequence[tuple[SourceFile, str]], limits: Limits
+) -> Iterator[tuple[Iterator[SourceFile], Callable[[Loaded], Loaded]]]:
+    """Fetch files of other file systems to this machine, one after the other as they are taken.
+
+    Args:
+        sources: Files, with the path or address of each.
+        limits: Limits of each file; a larger one is not fetched.
+
+    Yields:
+        The files to load, and a function that adds its place to what was loaded and deletes the copy.
+    """
+    addresses = {source.source_id: place for source, place in sources if _URI.match(place)}
+    copies: dict[str, Path] = {}
+    with tempfile.TemporaryDirectory(prefix="kinsplit-") as folder:
+
+        def take() -> Iterator[SourceFile]:
+            for number, (source, place) in enumerate(sources):
+                if source.source_id not in addresses or source.error is not None:
+                    yield source
+                    continue
+                copy = Path(folder) / f"{number}{Path(place.partition('?')[0]).suffix}"
+                try:
+                    _fetch(place, copy, limits.size)
+                except LoadError as error:
+                    yield replace(source, error=error)
+                    continue
+                copies[source.source_id] = copy
+                yield replace(source, path=copy)
+
+        def restore(loaded: Loaded) -> Loaded:
+            address = addresses.get(loaded.source.source_id)
+            if address is None:
+                return replace(loaded, documents=tuple(with_paths(loaded)))
+            if copy := copies.pop(loaded.source.source_id, None):
+                copy.unlink(missing_ok=True)
+            error = None if loaded.error is None else LoadError(address, loaded.error.reason)
+            place = {ABSOLUTE_PATH: address}
+            documents = (replace(each, metadata={**each.metadata, **place}) for each in loaded.documents)
+            return replace(loaded, documents=tuple(documents), error=error)
+
+        yield take(), restore
+
+
+def _fetch(address: str, target: Path, most: int) -> None:
+    system, path = _open(address)
+    try:
+        size = system.get_file_info(path).size or 0
+        if size > most:
+            reason = f"has {size:,} bytes, where at most {most:,} are read. Split it, or raise the limit 'size'."
+            raise LoadError(address, reason)
+        with system.open_input_stream(path) as stream, target.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+    except OSError as error:
+        raise LoadError(address, f"can't be read: {_line(error)}. Check that it is there and readable.") from error
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,357 @@
+"""Indexing of files and datasets on a Ray cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+
+from kinsplit import embedding
+from kinsplit.embedding.cached import without_cache
+from kinsplit.embedding.foreign import ForeignEmbedder
+from kinsplit.embedding.protocol import Embedder
+from kinsplit.embedding.remote_models.usage import usage_of
+from kinsplit.errors import InvalidParameterError, KinsplitError
+from kinsplit.index import DEFAULT_COLLECTION, Index
+from kinsplit.indexing.embedding_context import warn_of_long
+from kinsplit.indexing.origins import check_same, find_duplicates, find_gone
+from kinsplit.indexing.run import warn_of_duplicates
+from kinsplit.integrations.ray.columns import check_documents, to_files
+from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
+from kinsplit.integrations.ray.report import RayReport, Stored, Totals
+from kinsplit.integrations.ray.resources import Pool, Resources
+from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
+from kinsplit.loaders import Discovery, Limits
+from kinsplit.parsers import Strategy
+from kinsplit.retrieval import KinWeights
+from kinsplit.stores.address import has_server
+from kinsplit.stores.logic import batches
+from kinsplit.support.extras import needs
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+# Files read by one task at most, so that a lost task costs little.
+_FILES = 32
+# Calls of a client's functions that wait for it.
+_CALLS = 1000
+# Bytes of a block, in which batches travel between the stages.
+_BLOCK = 2**24
+
+
+class IndexKeywords(TypedDict, total=False):
+    """Options of `kinsplit.Index` that belong to the collection."""
+
+    strategy: str | Strategy | None
+    embedder: object
+    embedding_context: str | None
+    language: str | None
+    weights: KinWeights | None
+
+
+def index(
+    source: str | Path | Sequence[str | Path] | Dataset,
+    address: str,
+    *,
+    collection: str = DEFAULT_COLLECTION,
+    subjects: Sequence[str] = (),
+    readers: Sequence[str] = (),
+    limits: Limits | None = None,
+    prune: bool = False,
+    vector_cache: bool = False,
+    resources: Resources | None = None,
+    on_found: Callable[[Discovery], None] | None = None,
+    on_stored: Callable[[Stored], None] | None = None,
+    **options: Unpack[IndexKeywords],
+) -> RayReport:
+    """Index files or a dataset on a Ray cluster, with the result of `Index.add`.
+
+    Whatever Ray runs again, and whatever is started again after a crash, leaves the collection that one quiet run
+    leaves. No stage holds the corpus; this process holds the names of files.
+
+    Args:
+        source: Files, folders, patterns such as "docs/**/*.md", and addresses of PyArrow's file systems such as
+            "s3://bucket/docs", all as every node reaches them; or a dataset with the columns `id` and `text`, whose
+            other columns are metadata.
+        address: Address of a store that every node reaches: "pgvector:DSN" or "qdrant:URL".
+        collection: Name of the collection there; a new one is created.
+        subjects: See `kinsplit.Index.add`, and there also `readers`, `limits` and `prune`.
+        readers: Names of the readers of files that go before the others.
+        limits: Limits of each file.
+        prune: Whether to delete documents of the files and folders that are gone, once everything is written.
+        vector_cache: Whether each node caches vectors; see `kinsplit.Index`.
+        resources: Share of the cluster; None for `Resources()`.
+        on_found: Function called with the files once they are found.
+        on_stored: Function called with the report of each document, and of each file without documents.
+        **options: `strategy`, `embedder`, `embedding_context`, `language` and `weights`; see `kinsplit.Index`.
+
+    Returns:
+        The sums of the reports.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        KinsplitError: See `kinsplit.Index` and `kinsplit.Index.add`; raised before anything is read or written.
+        InvalidParameterError: The store belongs to one process, the dataset lacks a column, or the cluster lacks GPUs.
+    """
+    ray = _start()
+    settings = _Settings(collection, subjects, readers, limits, vector_cache, resources or Resources(), options)
+    if ray.util.client.ray.is_connected():
+        return _relayed(ray, (source, address, settings, prune), on_found, on_stored)
+    return _index(source, address, settings, prune, on_found, on_stored)
+
+
+class _Settings(NamedTuple):
+    """Arguments of `index`, which lists them."""
+
+    collection: str
+    subjects: Sequence[str]
+    readers: Sequence[str]
+    limits: Limits | None
+    vector_cache: bool
+    resources: Resources
+    options: IndexKeywords
+
+
+def _index(
+    source: Any,
+    address: str,
+    settings: _Settings,
+    prune: bool,
+    on_found: Callable[[Discovery], None] | None = None,
+    on_stored: Callable[[Stored], None] | None = None,
+) -> RayReport:
+    """Index files or a dataset from a process of the cluster; see `index`."""
+    begun, options, resources = time.perf_counter(), settings.options, settings.resources
+    model = options.get("embedder", "bundled")
+    pool = resources.on(_start().cluster_resources(), embedding.resolve(model))
+    given = _given(source, address, settings.subjects, settings.readers, prune=prune)
+    if isinstance(given, Found) and on_found is not None:
+        on_found(given.discovery)
+    with Index(address, collection=settings.collection, **options) as opened:
+        model = _portable(model, opened.embedder)
+        embed = (model, opened.embedding_context, resources.tokens, settings.vector_cache)
+        totals = Totals()
+        _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
+        gone = _gone(opened, given, totals) if prune and isinstance(given, Found) else []
+        pruned = sum(map(opened.store.delete, gone))
+        return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))
+
+
+def _run(
+    opened: Index,
+    given: Found | Dataset,
+    pool: Pool,
+    embed: tuple[Any, ...],
+    write: tuple[str, str, object],
+    limits: Limits | None,
+    totals: Totals,
+    on_stored: Callable[[Stored], None] | None,
+) -> None:
+    """Send files or documents through the stages, and add up the reports.
+
+    Args:
+        opened: The collection.
+        given: The files, or a dataset of documents.
+        pool: Resources of the stages.
+        embed: Arguments of `Embed`.
+        write: Arguments of `Write`.
+        limits: Limits of each file.
+        totals: The sums.
+        on_stored: Function called with each report.
+    """
+    folders: tuple[str, ...] = ()
+    if isinstance(given, Found):
+        totals.warnings += _check(opened, given)
+        folders, documents = given.folders, _documents(given, limits, pool)
+    else:
+        documents = given
+    reports = (
+        documents.map_batches(Split(opened.strategy, opened.embedding_context), **pool.task)
+        .map_batches(Compare(write[0], write[1], folders), **pool.task)
+        .map_batches(Embed, fn_constructor_args=embed, **pool.embedding)
+        .map_batches(Write, fn_constructor_args=write, **pool.writing)
+    )
+    _consume(reports, totals, on_stored, partial(warn_of_long, opened.embedder))
+
+
+def _start() -> Any:
+    """Return Ray, connected to a cluster; if it isn't yet, to the one that `ray.init` connects or starts.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    with needs("ray"):
+        import ray
+        import ray.data  # needs pandas and PyArrow
+
+    if not ray.is_initialized():
+        ray.init()
+    return ray
+
+
+def _relayed(
+    ray: Any,
+    arguments: tuple[Any, ...],
+    on_found: Callable[[Discovery], None] | None,
+    on_stored: Callable[[Stored], None] | None,
+) -> RayReport:
+    """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and make its calls here.
+
+    Args:
+        ray: The package.
+        arguments: Those of `_index` without the functions.
+        on_found: See `index`.
+        on_stored: See `index`.
+
+    Raises:
+        KinsplitError: See `index`.
+    """
+    from ray.util.queue import Empty, Queue
+
+    callbacks = {"on_found": on_found, "on_stored": on_stored}
+    calls = Queue(_CALLS, actor_options={"num_cpus": 0})
+    given = [name for name, callback in callbacks.items() if callback is not None]
+    task = ray.remote(num_cpus=0)(_relay).remote(calls, given, arguments)
+    is_done = False
+    while not is_done:
+        is_done = bool(ray.wait([task], timeout=0)[0])  # Calls that are still waiting are made in this last turn.
+        with suppress(Empty):
+            while True:
+                name, value = calls.get(timeout=0.5)
+                callback = callbacks[name]
+                if callback is not None:
+                    callback(value)
+    try:
+        report: RayReport = ray.get(task)
+    except ray.exceptions.RayError as error:
+        raise _cause(error) from None
+    finally:
+        calls.shutdown()
+    return report
+
+
+def _relay(calls: Any, given: Sequence[str], arguments: tuple[Any, ...]) -> RayReport:
+    relays: dict[str, Any] = {name: partial(_leave, calls, name) for name in given}
+    return _index(*arguments, **relays)
+
+
+def _leave(calls: Any, name: str, value: object) -> None:
+    calls.put((name, value))
+
+
+def _given(
+    source: Any, address: str, subjects: Sequence[str], readers: Sequence[str], *, prune: bool
+) -> Found | Dataset:
+    """Return the files to index, or the dataset of documents.
+
+    Raises:
+        LoadError: See `find`.
+        InvalidParameterError: The store belongs to one process, the dataset lacks a column, or documents are to be
+            pruned that lie in no folder.
+    """
+    from ray.data import Dataset
+
+    if not has_server(address):
+        rule = "must be one that several processes can open: 'pgvector:DSN' or 'qdrant:URL'"
+        remedy = "Use a server, or index without Ray."
+        raise InvalidParameterError("address", rule, address.partition(":")[0], remedy)
+    if not isinstance(source, Dataset):
+        return find(source, subjects, readers)
+    if prune:
+        rule = "must be False for a dataset, which lies in no folder"
+        raise InvalidParameterError("prune", rule, prune, "Delete documents by id: kinsplit delete ID.")
+    check_documents(source.columns() or ())
+    return source
+
+
+def _check(opened: Index, found: Found) -> list[str]:
+    """Check that no file would replace another one, and return warnings of files that are indexed under two ids."""
+    store, fingerprint = opened.store, opened.strategy.fingerprint
+    here = [source for source in found.discovery.files if source.source_id not in found.addresses]
+    check_same(store, fingerprint, here)
+    check_addresses(store, fingerprint, found.addresses)
+    return warn_of_duplicates(find_duplicates(store, fingerprint, here))
+
+
+def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:
+    """Return the documents of files, which tasks read."""
+    import ray
+
+    files = found.discovery.files
+    size = max(1, min(_FILES, -(-len(files) // pool.tasks)))
+    tables = [to_files(part, found.addresses) for part in batches(files, size)]
+    return ray.data.from_arrow(tables).map_batches(Load(limits), **pool.task)
+
+
+def _portable(given: object, resolved: Embedder) -> object:
+    """Return an embedder as it can be sent to other processes: kinsplit's own by its name.
+
+    Raises:
+        InvalidParameterError: It can't be pickled.
+    """
+    if isinstance(given, str):
+        return given
+    own = without_cache(resolved)
+    if type(own).__module__.startswith("kinsplit.embedding.") and not isinstance(own, ForeignEmbedder):
+        return own.name
+    from ray import cloudpickle
+
+    try:
+        cloudpickle.dumps(given)
+    except Exception as error:
+        remedy = "Give the model by its name, such as 'st:BAAI/bge-m3'."
+        raise InvalidParameterError("embedder", f"must be one that can be pickled ({error})", given, remedy) from error
+    return given
+
+
+def _consume(
+    reports: Dataset,
+    totals: Totals,
+    on_stored: Callable[[Stored], None] | None,
+    warn: Callable[[int, int], None],
+) -> None:
+    """Run a pipeline, and add up its reports as they arrive.
+
+    Args:
+        reports: The pipeline.
+        totals: The sums.
+        on_stored: Function called with each report.
+        warn: Function called once with the numbers of windowed and of embedded texts, if any are windowed.
+
+    Raises:
+        KinsplitError: The error that ended it.
+    """
+    from ray.exceptions import RayError
+
+    context = reports.context
+    context.enable_progress_bars = False
+    context.target_max_block_size = _BLOCK
+    try:
+        for table in reports.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
+            is_first = not totals.windowed
+            for one in totals.add(table.to_pylist()):
+                if on_stored is not None:
+                    on_stored(one)
+            if is_first and totals.windowed:
+                warn(totals.windowed, totals.embedded)
+    except RayError as error:
+        raise _cause(error) from None
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the error of kinsplit that made a task fail, or the error itself."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, KinsplitError):
+            return seen
+        seen = getattr(seen, "cause", None) or seen.__cause__
+    return error
+
+
+def _gone(opened: Index, found: Found, totals: Totals) -> list[str]:
+    files = found.discovery.files
+    read = [source for source in files if source.source_id not in totals.unread]
+    return find_gone(opened.store, opened.strategy.fingerprint, found.discovery, read, totals)

@@ -1,0 +1,387 @@
+"""Stages of indexing as transforms of Ray Data: batches in, batches out, as PyArrow tables."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from kinsplit import embedding
+from kinsplit.chunk import Chunk, Document
+from kinsplit.embedding.cached import use_vector_cache
+from kinsplit.embedding.protocol import Embedder
+from kinsplit.embedding.remote_models.usage import usage_of
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.identity import chunk_id
+from kinsplit.index import Index
+from kinsplit.indexing.embedding_context import check_embedding_context, embed_leaves
+from kinsplit.indexing.indexer import Indexer, Job, chunk_documents
+from kinsplit.indexing.origins import ABSOLUTE_PATH, check_rows
+from kinsplit.integrations.ray.columns import (
+    DOCUMENTS,
+    REPORTS,
+    cut,
+    from_documents,
+    from_files,
+    from_lists,
+    to_error,
+    to_lists,
+    to_row,
+    to_vectors,
+)
+from kinsplit.integrations.ray.file_systems import fetched
+from kinsplit.loaders import Limits, Loaded, SourceFile, load_files
+from kinsplit.parsers import Strategy, create, default_strategy
+from kinsplit.stores import ChunkStore, open_store
+from kinsplit.stores.payload import check_metadata
+from kinsplit.stores.plan import are_stored, missing_of
+from kinsplit.support.extras import needs
+
+with needs("ray"):
+    import pyarrow as pa
+
+#: Tokens that are embedded in one call of the model, which sorts them into batches of its own.
+TOKENS = 32_768
+# Characters of a document whose strategy doesn't count tokens, for each of its tokens.
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Load:
+    """Files to documents.
+
+    Takes the columns `kinsplit.integrations.ray.FILES`, of which only `path` (string) and `id` (string) are required,
+    and returns `kinsplit.integrations.ray.DOCUMENTS`. Files are read in worker processes of their own, within limits. A
+    file that can't be read becomes a row with an `error` and without a text.
+
+    Args:
+        limits: Limits of each file; None for the defaults of `kinsplit.loaders.Limits`.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+
+    def __call__(self, files: pa.Table) -> Iterator[pa.Table]:
+        """Load the files of a batch."""
+        given = list(zip(from_files(files), files["path"].to_pylist(), strict=True))
+        with fetched(given, self.limits) as (sources, located):
+            rows = (row for loaded in load_files(sources, self.limits) for row in _rows(located(loaded)))
+            for batch in _batches(rows):
+                yield from cut(pa.Table.from_pylist(batch, schema=DOCUMENTS))
+
+
+def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
+    file = {"file": loaded.source.source_id, "file_documents": len(loaded.documents)}
+    first = {"warnings": list(loaded.warnings), "error": to_error(loaded.error)}
+    if not loaded.documents:
+        yield {"id": loaded.source.source_id, **file, **first}
+    for number, document in enumerate(loaded.documents):
+        yield {**to_row(document), **file, **(first if number == 0 else {})}
+
+
+def _batches(rows: Iterable[dict[str, Any]], characters: int = 500_000) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row.get("text") or "")
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class Split:
+    """Documents to documents with their chunks.
+
+    Takes the columns `kinsplit.integrations.ray.DOCUMENTS`, of which only `id` (string) and `text` (string) are
+    required, and adds `chunks`: a list of structs with the columns of `kinsplit.frames.to_arrow`, of all levels, as
+    `Index.add` stores them. It is null where there is no text, and where `error` says why the text can't be split.
+
+    Args:
+        strategy: Strategy or its name; None for `kinsplit.default_strategy`.
+        embedding_context: Context that the chunks will be embedded with; see `kinsplit.Index`.
+    """
+
+    def __init__(self, strategy: str | Strategy | None = None, embedding_context: str = "headings") -> None:
+        self.strategy = create(strategy) if isinstance(strategy, str) else strategy or default_strategy()
+        self.embedding_context = check_embedding_context(embedding_context)
+
+    def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
+        """Split the documents of a batch."""
+        for table in cut(documents):
+            yield self._split(table)
+
+    def _split(self, table: pa.Table) -> pa.Table:
+        documents = from_documents(table)
+        given = [document for document in documents if document is not None]
+        for document in given:
+            check_metadata(document.metadata)
+        results = iter(chunk_documents(given, self.strategy, self.embedding_context))
+        split = [None if document is None else next(results)[1] for document in documents]
+        known = table["error"].to_pylist() if "error" in table.column_names else [None] * table.num_rows
+        errors = [
+            to_error(one) if isinstance(one, LimitTooSmallError) else own for one, own in zip(split, known, strict=True)
+        ]
+        chunks = [None if isinstance(one, LimitTooSmallError) else one for one in split]
+        return _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks))
+
+
+class Compare:
+    """Documents with their chunks, compared with a collection in one look-up for each batch.
+
+    Adds `missing` (list of int32): the positions in `chunks` of those whose contents the collection lacks. A document
+    that is stored as it is loses `text` and `chunks`, and `unchanged` (int64) counts its leaves; it is null for others.
+
+    Args:
+        store: Address of the store; see `kinsplit.stores.open_store`.
+        collection: Name of the collection, which must exist.
+        folders: Resolved paths of the files and folders of this run: a row that one of their files no longer has may
+            have moved to another file.
+    """
+
+    def __init__(self, store: str, collection: str = "default", folders: Sequence[str] = ()) -> None:
+        self.store, self.collection, self.folders = store, collection, tuple(folders)
+
+    def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
+        """Compare the documents of a batch."""
+        store = _opened(self.store, self.collection)
+        for table in cut(documents):
+            yield self._compare(store, table)
+
+    def _compare(self, store: ChunkStore, table: pa.Table) -> pa.Table:
+        chunks = from_lists(table["chunks"])
+        ids = table["id"].to_pylist()
+        split = [id_ for id_, own in zip(ids, chunks, strict=True) if own is not None]
+        found = store.find({"source_id": split}, level=None) if split else []
+        stored = {id_: list(own) for id_, own in groupby(found, lambda chunk: chunk.source_id)}
+        errors = table["error"].to_pylist()
+        refused = self._refused(store, table, chunks)
+        missing: list[list[int] | None] = []
+        unchanged: list[int | None] = []
+        for number, (id_, own) in enumerate(zip(ids, chunks, strict=True)):
+            if id_ in refused:
+                errors[number] = refused[id_]
+            same = own is not None and id_ not in refused and are_stored(own, stored.get(id_, []))
+            unchanged.append(sum(chunk.level == 0 for chunk in own or ()) if same else None)
+            if own is None or same or id_ in refused:
+                missing.append(None)
+                chunks[number] = None
+            else:
+                new = {chunk.id for chunk in missing_of(own, (chunk.content for chunk in stored.get(id_, [])))}
+                missing.append([at for at, chunk in enumerate(own) if chunk.id in new])
+        texts = [None if own is None else text for own, text in zip(chunks, table["text"].to_pylist(), strict=True)]
+        return _with(
+            table,
+            text=pa.array(texts, pa.large_string()),
+            error=pa.array(errors, DOCUMENTS.field("error").type),
+            chunks=to_lists(chunks),
+            missing=pa.array(missing, pa.list_(pa.int32())),
+            unchanged=pa.array(unchanged, pa.int64()),
+        )
+
+    def _refused(self, store: ChunkStore, table: pa.Table, chunks: Sequence[object]) -> dict[str, dict[str, str]]:
+        """Return the errors of rows of files that would replace those of another file, by id."""
+        if "file" not in table.column_names:
+            return {}
+        rows: dict[str, list[Document]] = {}
+        for document, file, own in zip(from_documents(table), table["file"].to_pylist(), chunks, strict=True):
+            if document is not None and own is not None and file not in (None, document.id):
+                rows.setdefault(file, []).append(document)
+        refused = {}
+        for file, documents in rows.items():
+            source = SourceFile(_path(documents[0]), file, {})
+            checked = check_rows(
+                store, store.schema.fingerprint, Loaded(source, tuple(documents)), _Below(self.folders)
+            )
+            if checked.error is not None:
+                refused.update({document.id: to_error(checked.error) or {} for document in documents})
+        return refused
+
+
+class Embed:
+    """Documents with chunks to the same with the vectors of their leaves.
+
+    Adds `vectors` (list of fixed-size lists of float32, shape (leaves, dimension), each of length 1) and `windows`
+    (list of int32, the windows of which a vector is the mean): of the leaves at the positions `missing` of `chunks`, in
+    that order; without that column, of the first leaf of each content. `requests` and `tokens` (int64) are those sent
+    to a model on a server, in the first row. The model is loaded at the first batch that has something to embed.
+
+    Args:
+        embedder: Spec of the embedding model (see `kinsplit.embedding.create`), or an embedder.
+        embedding_context: Context that the chunks are embedded with; see `kinsplit.Index`.
+        tokens: Number of tokens, estimated, to embed in one call of the model.
+        vector_cache: Whether vectors are cached on disk; see `kinsplit.embedding.use_vector_cache`.
+    """
+
+    def __init__(
+        self,
+        embedder: object = "bundled",
+        embedding_context: str = "headings",
+        tokens: int = TOKENS,
+        vector_cache: bool = False,
+    ) -> None:
+        if tokens < 1:
+            raise InvalidParameterError("tokens", "must be at least 1", tokens, f"The default is {TOKENS}.")
+        self.tokens, self.vector_cache = tokens, vector_cache
+        self.embedder = embedding.resolve(embedder)
+        self.embedding_context = check_embedding_context(embedding_context)
+
+    def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
+        """Embed the leaves of a batch."""
+        with use_vector_cache(self.vector_cache and self.embedding_context != "late"):
+            embedder = embedding.resolve(self.embedder)
+            for table in cut(documents):
+                yield self._embed(table, embedder)
+
+    def _embed(self, table: pa.Table, embedder: Embedder) -> pa.Table:
+        usage = usage_of(embedder)
+        before = usage.since() if usage else None
+        chunks = from_lists(table["chunks"])
+        positions = _missing(table, chunks)
+        leaves: list[tuple[Document, Chunk]] = []
+        counts: list[int | None] = []
+        for document, own, at in zip(from_documents(table), chunks, positions, strict=True):
+            new = [] if own is None else [own[number] for number in at or () if own[number].level == 0]
+            counts.append(None if own is None else len(new))
+            leaves += [(document, leaf) for leaf in new if document is not None]
+        embedded = [
+            pair for part in self._parts(leaves) for pair in embed_leaves(embedder, self.embedding_context, part)
+        ]
+        each = iter(embedded)
+        rows = [None if count is None else [next(each) for _ in range(count)] for count in counts]
+        used = usage.since(before) if usage else None
+        first = [None] * (table.num_rows - 1)
+        return _with(
+            table,
+            vectors=to_vectors(
+                [None if row is None else np.stack([v for v, _ in row]) if row else np.empty(0) for row in rows],
+                embedder.dimension,
+            ),
+            windows=pa.array([None if row is None else [n for _, n in row] for row in rows], pa.list_(pa.int32())),
+            requests=pa.array([used and used.requests, *first], pa.int64()),
+            tokens=pa.array([used and used.tokens, *first], pa.int64()),
+        )
+
+    def _parts(self, leaves: Sequence[tuple[Document, Chunk]]) -> Iterator[list[tuple[Document, Chunk]]]:
+        """Yield leaves in parts of at most `tokens`, or one leaf; for late chunking, whole documents."""
+        part: list[tuple[Document, Chunk]] = []
+        size = 0
+        for document, leaf in leaves:
+            length = leaf.token_count or -(-len(leaf.text) // _CHARACTERS_PER_TOKEN)
+            apart = self.embedding_context != "late" or (part and part[-1][0].id != document.id)
+            if part and apart and size + length > self.tokens:
+                yield part
+                part, size = [], 0
+            part.append((document, leaf))
+            size += length
+        if part:
+            yield part
+
+
+class Write:
+    """Documents with chunks and vectors to reports of what was stored.
+
+    Each document is made equal to its chunks in one `ChunkStore.sync`, which writes what differs and deletes what is
+    stale, so a batch that is written again changes nothing. Returns the columns `kinsplit.integrations.ray.REPORTS`.
+
+    Args:
+        store: Address of the store; see `kinsplit.stores.open_store`.
+        collection: Name of the collection, which must exist: `Index(store, collection=...)` creates it.
+        embedder: Model of the collection, for contents that another writer deletes in the meantime.
+    """
+
+    def __init__(self, store: str, collection: str = "default", embedder: object = "bundled") -> None:
+        index = Index(store, collection=collection, embedder=embedder, must_exist=True)
+        self._index = index
+        self._indexer = Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
+
+    def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
+        """Store the documents of a batch."""
+        for table in cut(documents):
+            yield self._write(table)
+
+    def close(self) -> None:
+        """Close the collection. An actor that ends closes it anyway."""
+        self._index.close()
+
+    def _write(self, table: pa.Table) -> pa.Table:
+        chunks = from_lists(table["chunks"])
+        positions = _missing(table, chunks)
+        vectors = table["vectors"].to_numpy(zero_copy_only=False)
+        windows = table["windows"].to_pylist()
+        kept = {name: table[name].to_pylist() for name in table.column_names if name in REPORTS.names}
+        unchanged = table["unchanged"].to_pylist() if "unchanged" in table.column_names else [None] * table.num_rows
+        rows = []
+        for number, (document, own) in enumerate(zip(from_documents(table), chunks, strict=True)):
+            row = {name: values[number] for name, values in kept.items()}
+            row |= {"chunks": unchanged[number], "unchanged": unchanged[number]}
+            if document is not None and own is not None:
+                self._check(own)
+                job = Job(document, own, [own[at] for at in positions[number] or ()])
+                leaves = [leaf.content_hash for leaf in job.missing_leaves()]
+                pairs = zip(leaves, zip(vectors[number], windows[number], strict=True), strict=True)
+                report = self._indexer.write(job, dict(pairs))
+                changes = report.changes
+                row |= {"chunks": report.chunks, "embedded": report.embedded, "windowed": report.windowed}
+                row |= {"added": changes.added, "updated": changes.updated}
+                row |= {"unchanged": changes.unchanged, "deleted": changes.deleted}
+            rows.append(row)
+        return pa.Table.from_pylist(rows, schema=REPORTS)
+
+    def _check(self, chunks: Sequence[Chunk]) -> None:
+        """Check that chunks were made by the collection's strategy.
+
+        Raises:
+            InvalidParameterError: Another one made them.
+        """
+        fingerprint = self._indexer.store.schema.fingerprint
+        for chunk in chunks[:1]:
+            if chunk.id != chunk_id(chunk.source_id, fingerprint, chunk.level, chunk.index):
+                rule = f"must be made by the strategy of the collection, {self._indexer.strategy.name!r}"
+                raise InvalidParameterError("chunks", rule, chunk.source_id, "Give Split the same strategy.")
+
+
+def _missing(table: pa.Table, chunks: Sequence[list[Chunk] | None]) -> list[list[int] | None]:
+    """Return the positions of the chunks to embed: the column `missing`, or the first chunk of each content."""
+    if "missing" in table.column_names:
+        found: list[list[int] | None] = table["missing"].to_pylist()
+        return found
+    positions: list[list[int] | None] = []
+    for own in chunks:
+        new = {chunk.id for chunk in missing_of(own or (), ())}
+        positions.append([at for at, chunk in enumerate(own or ()) if chunk.id in new])
+    return positions
+
+
+def _with(table: pa.Table, **columns: pa.Array) -> pa.Table:
+    """Return a table with columns added or replaced."""
+    for name, column in columns.items():
+        at = table.column_names.index(name) if name in table.column_names else None
+        table = table.append_column(name, column) if at is None else table.set_column(at, name, column)
+    return table
+
+
+def _path(document: Document) -> Any:
+    from pathlib import Path
+
+    return Path(str(document.metadata.get(ABSOLUTE_PATH, "")))
+
+
+class _Below:
+    """The paths in or below some others, as a set that only tells whether it contains a path."""
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        self._folders = tuple(folders)
+
+    def __contains__(self, path: Any) -> bool:
+        return any(path.is_relative_to(folder) for folder in self._folders)
+
+
+@functools.lru_cache(maxsize=4)
+def _opened(store: str, collection: str) -> ChunkStore:
+    """Return a collection, which tasks in the same process share."""
+    return open_store(store, collection)

@@ -1,0 +1,260 @@
+"""Indexing on Ray: the same collections as `Index.add` makes, whatever is killed; one small cluster for all tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pytest_socket import enable_socket
+
+from kinsplit import Index
+from kinsplit.embedding import create
+from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, SchemaMismatchError, StoreError
+from kinsplit.loaders import Limits, discover
+from kinsplit.stores.maintenance import verify
+from tests.cli.conftest import make_course, run_command
+from tests.stores import conftest as stores
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+ray = pytest.importorskip("ray", reason="ray is not installed")
+from kinsplit.integrations import ray as on_ray  # noqa: E402
+from kinsplit.integrations.ray import file_systems  # noqa: E402
+from kinsplit.integrations.ray.columns import from_documents, to_files  # noqa: E402
+
+postgres, postgres_server = stores.postgres, stores.postgres_server
+# Ray's processes talk over the loopback, and Ray Data warns of its own old options.
+pytestmark = [pytest.mark.enable_socket, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    enable_socket()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
+        ray.init(
+            "local",
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=100 * 2**20,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
+        yield
+        ray.shutdown()
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A course with rows, headings, a file that can't be read, and one without a text."""
+    folder = make_course(tmp_path)
+    (folder / "cs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    (folder / "cs" / "blank.txt").write_text("\n")
+    (folder / "course.toml").write_text('title = "All of it"\n[[files]]\nmatch = "*.md"\nurl = "https://example.org"\n')
+    return folder
+
+
+def content(address: str, collection: str) -> list[tuple[Any, Any, Any]]:
+    """Return all chunks of a collection with their vectors."""
+    with Index(address, collection=collection, embedder="hash", must_exist=True) as index:
+        assert verify(index.store) == []
+        pairs = [pair for source in index.store.sources() for pair in index.store.export(source)]
+        return [
+            (chunk, None if vectors.dense is None else vectors.dense.round(6).tolist(), vectors.sparse)
+            for chunk, vectors in pairs
+        ]
+
+
+def indexed(address: str, collection: str, *arguments: object) -> dict[str, Any]:
+    """Return the report of `kinsplit index --json`, without its times and in the order of the ids."""
+    arguments = ("--store", address, "--collection", collection, "--embedder", "hash", "--json", *arguments)
+    result = run_command("index", *arguments)
+    assert result.exit_code == 1, result.output
+    report: dict[str, Any] = json.loads(result.stdout)
+    del report["seconds"]
+    report["documents"].sort(key=lambda document: document["source_id"])
+    report["warnings"] = [warning.rpartition("/")[2] for warning in report["warnings"]]
+    return report
+
+
+def test_a_run_and_its_repetition_leave_what_index_add_leaves(
+    cluster: None,
+    postgres: str,
+    course: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(on_ray, "connected", nullcontext)
+    assert indexed(postgres, "far", course, "--ray") == indexed(postgres, "near", course)
+    assert content(postgres, "far") == content(postgres, "near")
+
+    (course / "cs" / "loops.txt").write_text("A loop repeats. It may never end.")
+    (course / "cs" / "sorting.md").unlink()
+    (course / "math" / "alice.jsonl").write_text('{"docid": "alice:ch01", "text": "Alice met 1 rabbits. They ran."}\n')
+    report = indexed(postgres, "far", course, "--ray", "--prune")
+    assert report == indexed(postgres, "near", course, "--prune")
+    assert (report["embedded"], report["unchanged"], report["gone"]) == (
+        1,
+        1,
+        ["alice:ch02", "alice:ch03", "course/cs/sorting.md"],
+    )
+    assert content(postgres, "far") == content(postgres, "near")
+
+
+class Mortal:
+    """A model whose process is killed at its first call."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+        self.name, self.dimension, self.window, self.fingerprint = "mortal", 64, 256, create("hash").fingerprint
+
+    def windows(self, texts: Any) -> list[int]:
+        return create("hash").windows(texts)
+
+    def embed(self, texts: Any, progress: Any = None) -> np.ndarray:
+        if not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return create("hash").embed(texts)
+
+    def embed_query(self, text: str) -> np.ndarray:
+        return create("hash").embed_query(text)
+
+
+def test_an_actor_that_is_killed_loses_nothing_of_a_dataset(
+    cluster: None,
+    postgres: str,
+    tmp_path: Path,
+) -> None:
+    rows = [{"id": f"row {n}", "text": f"Row {n} is here. It says {n * n}.", "year": 2000 + n} for n in range(20)]
+    mark = tmp_path / "killed"
+    dataset = ray.data.from_items([*rows, {**rows[0], "text": "Another text."}])
+
+    report = on_ray.index(dataset, postgres, collection="far", embedder=Mortal(mark))
+
+    assert mark.exists()
+    (failure,) = report.failed
+    assert "its id 'row 0' comes twice" in str(failure.error)
+    assert (report.documents, report.failures) == (20, 1)
+    with Index(postgres, collection="far", embedder="hash", must_exist=True) as index:
+        assert verify(index.store) == []
+        assert index.count({"year": {"$gte": 2001}}) == 19
+
+
+def test_bad_input_is_refused_before_anything_is_created(
+    cluster: None,
+    postgres: str,
+    course: Path,
+) -> None:
+    dataset = ray.data.from_items([{"key": 1, "text": "x"}])
+    for source, address, more, error, message in (
+        (
+            dataset,
+            postgres,
+            {},
+            InvalidParameterError,
+            r"source: must have the columns 'id' and 'text', and lacks 'id'",
+        ),
+        (course, "edge:./data", {}, InvalidParameterError, "address: must be one that several processes can open"),
+        (course, "pgvector:host=/nowhere", {}, StoreError, "nowhere"),
+        (course / "nothing", postgres, {}, LoadError, "doesn't exist"),
+        (course, postgres, {"resources": on_ray.Resources(num_gpus=1)}, InvalidParameterError, "at most 0, the GPUs"),
+        (course, postgres, {"resources": on_ray.Resources(concurrency=9)}, InvalidParameterError, "2 processors"),
+        (course, postgres, {"embedder": object()}, KinsplitError, "embed"),
+    ):
+        with pytest.raises(error, match=message):
+            on_ray.index(source, address, **{"embedder": "hash", **more})
+    with pytest.raises(KinsplitError, match="no collection"):
+        Index(postgres, embedder="hash", must_exist=True)
+    Index(postgres, collection="small", embedder="hash:8").close()
+    with pytest.raises(SchemaMismatchError):
+        on_ray.index(course, postgres, collection="small", embedder="hash")
+
+
+def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path) -> None:
+    rows = discover(course).files
+    Index(postgres, collection="parts", embedder="hash").close()
+    stages = (on_ray.Load(Limits()), on_ray.Split(), on_ray.Embed("hash"), on_ray.Write(postgres, "parts", "hash"))
+    tables = [to_files(rows, {})]
+    for stage in stages:
+        tables = [made for table in tables for made in stage(table)]
+    (report,) = tables
+    assert report.schema == on_ray.REPORTS
+    assert sum(each or 0 for each in report["added"].to_pylist()) == 5
+    with Index(postgres, collection="whole", embedder="hash") as index:
+        index.add(course)
+    assert content(postgres, "parts") == content(postgres, "whole")
+
+    others = on_ray.Split("structure")(pa.table({"id": ["x"], "text": ["A text."]}))
+    with pytest.raises(InvalidParameterError, match="Give Split the same strategy"):
+        next(stages[3](next(stages[2](next(others)))))
+    stages[3].close()
+
+
+def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow import fs
+
+    bucket = tmp_path / "bucket"
+    shutil.copytree(course, bucket / "course")
+    (bucket / "course" / ".hidden").mkdir()
+    (bucket / "course" / ".hidden" / "x.txt").write_text("Hidden.")
+    system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    monkeypatch.setattr(file_systems, "_open", lambda address: (system, address.removeprefix("s3://").rstrip("/")))
+
+    found = file_systems.find("s3://bucket/course")
+    assert [(each.source_id, each.metadata, each.reader) for each in found.discovery.files] == [
+        (each.source_id, each.metadata, each.reader) for each in discover(course).files
+    ]
+    (loaded,) = on_ray.Load()(to_files(found.discovery.files, found.addresses))
+    texts = {document.id: document for document in from_documents(loaded) if document is not None}
+    assert texts["course/cs/sorting.md"].metadata["absolute_path"] == "s3://bucket/course/cs/sorting.md"
+    assert {id_: each.text for id_, each in texts.items()} == {
+        document.id: document.text
+        for document in from_documents(next(on_ray.Load()(to_files(discover(course).files, {}))))
+        if document is not None
+    }
+    errors = [each["message"] for each in loaded["error"].to_pylist() if each is not None]
+    assert [error.split(": ")[0] for error in errors] == ["s3://bucket/course/cs/broken.pdf"]
+    assert [each.source_id for each in file_systems.find("s3://bucket/course/*/*.txt").discovery.files] == [
+        "cs/blank.txt",
+        "cs/loops.txt",
+    ]
+    assert [each.source_id for each in file_systems.find(f"{course}/**/*.md").discovery.files] == ["cs/sorting.md"]
+    with Index("memory:", embedder="hash") as index:
+        index.add(course)
+        ids = {"course/cs/loops.txt": "s3://bucket/course/cs/loops.txt"}
+        with pytest.raises(LoadError, match=r"course/cs/loops.txt: would replace .*'course/cs/loops.txt'"):
+            file_systems.check_addresses(index.store, index.strategy.fingerprint, ids)
+    for address, message in (("s3://bucket/none", "doesn't exist"), ("s3://bucket/course/*.xyz", "no file that")):
+        with pytest.raises(LoadError, match=message):
+            file_systems.find(address)
+
+
+def test_a_missing_package_and_a_wrong_address_cost_one_line(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for address, message in (
+        ("ray://localhost:1", "ray: must be the address of a running cluster"),
+        ("nowhere", "ray: must be 'auto', 'local', 'HOST:PORT' or 'ray://HOST:PORT' (got 'nowhere')"),
+    ):
+        result = run_command("index", course, "--ray", address)
+        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+        assert message in result.stderr
+    result = run_command("index", "s3://bucket/course")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert "PATHS: can't be addresses without --ray (got 's3://bucket/course')" in result.stderr
+    monkeypatch.setitem(sys.modules, "ray", None)
+    result = run_command("index", course, "--ray")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        'Error: ray is not installed. Run: pip install "kinsplit[ray]"\n',
+    )
