@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ __all__ = ["postgres_server"]
 
 SUBJECTS = ("owls", "larks", "gulls", "rooks")
 VERSIONS = ("first", "second")
+#: Switches under load; more show rarer races.
+ROUNDS = int(os.environ.get("KINSPLIT_TEST_SWITCHES", "2"))
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -101,7 +104,7 @@ async def test_a_switch_under_load_causes_no_error_and_no_mixed_answer(address: 
             for _ in range(2):
                 tasks.create_task(searches.run())
             await searches.until("first", 5)
-            for round_number in range(2):
+            for round_number in range(ROUNDS):
                 old, new = VERSIONS[round_number % 2], VERSIONS[1 - round_number % 2]
                 await asyncio.to_thread(fill, address, "next", new)
                 with open_catalog(address) as catalog:

@@ -55,11 +55,15 @@ __all__ = [
 ]
 
 
-class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Filtering, Levels, Opening, Naming):
+class _Common(Keeping, Syncing, Batches, Searching, Filtering, Levels, Opening):
+    """Contract of a store, whether it blocks or not."""
+
+
+class ChunkStoreContract(_Common, Naming):
     """Contract of all stores. Subclasses provide the fixture `address`; see the module and `Contract`."""
 
 
-class AsyncChunkStoreContract(ChunkStoreContract):
+class AsyncChunkStoreContract(_Common):
     """Contract of the stores that `open_async_store` opens."""
 
     @pytest.fixture(autouse=True)
