@@ -25,6 +25,8 @@ Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
 
 # Number of hits to look at for sentences that still fit, once a whole one doesn't.
 _TRIES = 5
+# Number of further terms for which later sentences of a hit are taken instead of earlier ones.
+_MARGIN = 2
 _LINE = re.compile(r"\S[^\n]*")
 # Ends of lead-ins, list items and table rows, which need not be ends of sentences.
 _ITEM = re.compile(r"(?<=[:;|])[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+•|]|\(?\w{1,3}[.)])\s)")
@@ -136,8 +138,8 @@ def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[P
     """Take hits in the order of their worth until a budget is full, then the context around them.
 
     Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, and of the best hit
-    the first words or the beginning of the first word. Where there is a choice, those with most of the question's terms
-    are taken. Context is taken in whole chunks, nearest first. Text that is already taken costs nothing, and neighbours
+    the first words or the beginning of the first word. Later ones go first where they have two more of the question's
+    terms. Context is taken in whole chunks, nearest first. Text that is already taken costs nothing, and neighbours
     are merged into passages in document order.
 
     Args:
@@ -241,16 +243,19 @@ class _Purchase:
             self._buy(chunk, cost + self._overhead(chunk))
 
     def _best_run(self, chunk: Chunk, units: Units, left: int) -> tuple[Part, int] | None:
-        """Return the consecutive units of a chunk that fit and have most terms, and their cost; None if none fits."""
+        """Return the consecutive units of a chunk that fit and have most terms, and their cost; None if none fits.
+
+        Later units must have clearly more terms than earlier ones, since a chunk's beginning introduces the rest.
+        """
         bounds = list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))
         costs = [self._cost(chunk, *bound) for bound in bounds]
         terms = self._budget.terms([chunk.text[start:end] for start, end in bounds])
-        best, most = None, -1
+        best, most = None, -_MARGIN
         for first in range(len(bounds)):
             totals = list(accumulate(costs[first:]))
             number = sum(total <= left for total in totals)
             matches = len(frozenset[int]().union(*terms[first : first + number]))
-            if number and matches > most:
+            if number and matches >= most + _MARGIN:
                 last = first + number - 1
                 start, end = bounds[first][0] if first else 0, bounds[last][1]
                 best, most = ((start, len(chunk.text) if last + 1 == len(bounds) else end), totals[number - 1]), matches
