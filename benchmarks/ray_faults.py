@@ -100,7 +100,9 @@ def report(corpora: Path, store: str, cluster: Any, arguments: argparse.Namespac
     quiet = run(corpora, store, "corpora-far")
     same = content(store, "corpora-far") == content(store, "corpora-near")
     wrong += not same
-    table.add_row("nothing, all corpora", "", "", quiet, "", "same" if same else "DIFFERENT")
+    row = ("nothing, all corpora", "", "", quiet, "", "same" if same else "DIFFERENT")
+    console.print(*row, sep=" | ")
+    table.add_row(*row)
     began = time.perf_counter()
     run(course, store, "course-far")
     duration = time.perf_counter() - began

@@ -27,7 +27,7 @@ from tests.stores import conftest as stores
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
-from kinsplit.integrations.ray import file_systems  # noqa: E402
+from kinsplit.integrations.ray import file_systems, run  # noqa: E402
 from kinsplit.integrations.ray.columns import from_documents, to_files  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
@@ -178,6 +178,18 @@ def test_bad_input_is_refused_before_anything_is_created(
     Index(postgres, collection="small", embedder="hash:8").close()
     with pytest.raises(SchemaMismatchError):
         on_ray.index(course, postgres, collection="small", embedder="hash")
+
+
+def test_an_error_of_a_task_comes_without_its_traceback() -> None:
+    from ray.exceptions import RayTaskError
+
+    inner = LoadError("a.txt", "is gone.")
+    failed = RayTaskError("load", "Traceback ...", inner).as_instanceof_cause()
+    assert isinstance(failed, LoadError)
+    assert str(run._cause(failed)) == "a.txt: is gone."
+    outer = RuntimeError("the stage failed")
+    outer.__cause__ = failed
+    assert run._cause(outer) is inner
 
 
 def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path) -> None:

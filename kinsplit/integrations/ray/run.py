@@ -343,9 +343,12 @@ def _consume(
 
 def _cause(error: BaseException) -> BaseException:
     """Return the error of kinsplit that made a task fail, or the error itself."""
+    from ray.exceptions import RayError
+
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, KinsplitError):
+        # Ray's own errors take the class of their cause, and their text is a traceback.
+        if isinstance(seen, KinsplitError) and not isinstance(seen, RayError):
             return seen
         seen = getattr(seen, "cause", None) or seen.__cause__
     return error
