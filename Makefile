@@ -16,7 +16,7 @@ serve: .venv/base.stamp ## Serve what was indexed, the demo's course for example
 	$(BIN)/kinsplit serve
 
 test: .venv/dev.stamp ## Run all tests.
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-lowest test-newest: test-%: ## Run the tests with the lowest versions that pyproject.toml claims, or the newest.
 	PYTHON=$(PYTHON) .ci/versions $*
