@@ -128,7 +128,11 @@ def _column(steps: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         "first run, s": f"{first['seconds']:,.0f}",
         "processor time of all processes, s": f"{first['processor']:,.0f}",
         "chunks/s": _rate(chunks, first["seconds"]),
-        **{f"chunks/s while busy, {stage}": _rate(chunks, seconds) for stage, seconds in first["stages"].items()},
+        **{
+            f"chunks/s while busy, {stage}": _rate(chunks, seconds)
+            for stage, seconds in first["stages"].items()
+            if stage != "count windows"  # A model that takes no time counts no windows.
+        },
         "close, s": f"{first['close']:,.1f}",
         **{f"peak memory, {process}, MB": f"{peak:,.0f}" for process, peak in first["memory"].items()},
         "disk, bytes per chunk": f"{first['disk'] / chunks:,.0f}",

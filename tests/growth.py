@@ -6,6 +6,7 @@ Run as a module, so that it has a process of its own that can be stopped: `pytho
 from __future__ import annotations
 
 import ast
+import fnmatch
 import importlib
 import itertools
 import json
@@ -39,6 +40,7 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
 MADE_LATER = {
     "evaluation/measures/registry.py": re.compile(r"recall@(?:[1-9]\d*)t"),
     "server/routes/document.py": re.compile(rb"/pages/[^/]*\.png$"),
+    "integrations/ray/file_systems.py": re.compile(fnmatch.translate("bucket/*/a*b/*.md")),
     "model_servers/secrets.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),
 }
 

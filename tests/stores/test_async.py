@@ -45,12 +45,6 @@ class TestThreadedEdge(AsyncChunkStoreContract):
         return f"edge:{tmp_path / 'data'}"
 
 
-class TestThreadedPostgres(AsyncChunkStoreContract):
-    @pytest.fixture
-    def address(self, postgres: str) -> str:
-        return postgres
-
-
 class TestThreadedMemory(AsyncChunkStoreContract):
     reach = "process"
 

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
@@ -111,8 +112,7 @@ def test_term_rankings_equal_the_exact_ones_where_nothing_was_deleted(engine, re
             same(rankings(store, "bm25", **how), rankings(exact, "bm25", **how))
 
 
-@pytest.mark.parametrize("source", ENGINES)
-@pytest.mark.parametrize("target", ENGINES)
+@pytest.mark.parametrize(("source", "target"), list(pairwise((*ENGINES, ENGINES[0]))))
 def test_a_copy_answers_as_the_original_does(source, target, filled, request):
     original = filled(source, "original")
     with open_store(address_of(target, request, "copy"), "copy", SCHEMA) as duplicate:

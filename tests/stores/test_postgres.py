@@ -134,7 +134,7 @@ def test_sessions_that_the_server_ended_are_begun_again(store, connection):
         assert ask()
     assert store.count() == 0
     settings = "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')"
-    assert store._writer.connection.execute(settings).fetchone() == ("200", "strict_order")
+    assert store._writer.connection.execute(settings).fetchone() == ("400", "strict_order")
 
 
 def test_a_session_that_ends_during_a_sync_leaves_the_old_answer(store, connection, monkeypatch):

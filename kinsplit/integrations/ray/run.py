@@ -134,7 +134,8 @@ def _index(
         model = _portable(model, opened.embedder)
         embed = (model, opened.embedding_context, resources.tokens, settings.vector_cache)
         totals = Totals()
-        _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
+        with opened.store.first_load():
+            _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
         gone = _gone(opened, given, totals) if prune and isinstance(given, Found) else []
         pruned = sum(map(opened.store.delete, gone))
         return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))

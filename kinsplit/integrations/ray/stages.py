@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -145,10 +146,12 @@ class Compare:
 
     def __init__(self, store: str, collection: str = "default", folders: Sequence[str] = ()) -> None:
         self.store, self.collection, self.folders = store, collection, tuple(folders)
+        # A process of the cluster outlives a run, after which the name may be that of another collection.
+        self._run = uuid.uuid4()
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Compare the documents of a batch."""
-        store = _opened(self.store, self.collection)
+        store = _opened(self.store, self.collection, self._run)
         for table in cut(documents):
             yield self._compare(store, table)
 
@@ -382,6 +385,6 @@ class _Below:
 
 
 @functools.lru_cache(maxsize=4)
-def _opened(store: str, collection: str) -> ChunkStore:
-    """Return a collection, which tasks in the same process share."""
+def _opened(store: str, collection: str, _run: uuid.UUID) -> ChunkStore:
+    """Return a collection, which tasks of a run in the same process share."""
     return open_store(store, collection)
