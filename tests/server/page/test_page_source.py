@@ -64,6 +64,18 @@ def test_the_buttons_lead_there_too_and_keep_the_focus(visit: Visit) -> None:
     expect(page.locator(".panel h2")).to_contain_text("Chunk 1 of")
 
 
+_RESTING_PLACE = """() => new Promise((resolve) => {
+    let last = -1;
+    const timer = setInterval(() => {
+        if (scrollY === last) {
+            clearInterval(timer);
+            resolve(last);
+        }
+        last = scrollY;
+    }, 300);
+})"""
+
+
 def test_the_way_back_leads_to_the_passage_that_was_left(visit: Visit) -> None:
     page = visit("#/search?q=sentence+loop&top_k=8")
     links = page.locator(".passage .open")
@@ -72,15 +84,14 @@ def test_the_way_back_leads_to_the_passage_that_was_left(visit: Visit) -> None:
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(links.nth(2)).to_be_focused()
-    page.wait_for_timeout(300)  # The scroll position is saved once scrolling stops.
-    before = page.evaluate("scrollY")
+    before = page.evaluate(_RESTING_PLACE)  # The scroll position is saved once scrolling stops.
     assert before > 0
     page.keyboard.press("o")
     expect(page.locator(".chunked")).to_be_visible()
     page.keyboard.press("j")
     page.keyboard.press("Escape")
     expect(links.nth(2)).to_be_focused()
-    assert abs(page.evaluate("scrollY") - before) < 5
+    assert abs(page.evaluate(_RESTING_PLACE) - before) < 5
     page.go_forward()
     expect(page.locator(".chunked")).to_be_visible()
 
