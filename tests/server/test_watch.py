@@ -101,7 +101,7 @@ def test_an_attempt_that_fails_is_told_once_and_made_again(folder: Path, monkeyp
         watch = BackgroundWatch(index, [folder], settle=0.1, on_error=errors.append, pause=0.05)
         watch.start()
         end = time.monotonic() + 60
-        while not index.count():
+        while not watch.status.updates:
             assert time.monotonic() < end
             time.sleep(0.02)
         watch.stop()
