@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import scale_corpus
 import scale_steps
 import typer
 from parsers import machine
+from stores import p50, p95
 from targets import Outcome
 
 #: Maximum exponent of growth, maximum ratio of the p95 of searches at the largest size to that at the smallest one,
@@ -198,14 +198,6 @@ def exponent(values: Mapping[int, float]) -> float | None:
         return None
     sizes = [math.log(size) for size in values]
     return statistics.linear_regression(sizes, [math.log(max(value, 1e-3)) for value in values.values()]).slope
-
-
-def p50(times: Sequence[float]) -> float:
-    return float(np.percentile(times, 50))
-
-
-def p95(times: Sequence[float]) -> float:
-    return float(np.percentile(times, 95))
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def alias(name: str, own_name: str) -> models.CreateAliasOperation:
 def _check_version(place: str, found: models.VersionInfo) -> None:
     version = re.match(r"(\d+)\.(\d+)", found.version)
     if "qdrant" not in found.title.lower() or version is None:
-        raise StoreError(f"{place} answers, but is no Qdrant server. Check the address.")
+        raise StoreError(f"{place} answers, but it is not a Qdrant server. Check the address.")
     if (int(version[1]), int(version[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise StoreError(f"{place} runs Qdrant {found.version}; kinsplit needs {oldest} or newer. Update the server.")
