@@ -1,12 +1,11 @@
 import json
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from kill_worker import sync_and_die
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
@@ -180,16 +179,8 @@ def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
     assert store.get([chunk.id for chunk in turned]) == turned
 
 
-def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path):
-    code = """
-import os, sys
-from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.protocol import Query, SyncReport
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
-save(EdgeStore(sys.argv[1], "cs", SCHEMA), "doc", make_chunks("doc", TEXTS))
-os.kill(os.getpid(), 9)
-"""
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == -9
+def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path, killed):
+    killed(sync_and_die, f"edge:{tmp_path}")
     with EdgeStore(str(tmp_path), "cs", SCHEMA) as store:
         assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(unchanged=len(TEXTS))
 
