@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
 from kinsplit.stores.engines.edge.disk_space import check_creation, check_opening
+from kinsplit.stores.engines.edge.indexes import SOURCES, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.names import SHARD, naming, settle_names
-from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
 from kinsplit.support.extras import needs
@@ -121,14 +121,7 @@ def _create_shard(path: Path, dimension: int) -> None:
 
     path.mkdir()
     shard = qe.EdgeShard.create(str(path), _config(dimension))
-    kinds: dict[str, Any] = {
-        "keyword": qe.PayloadSchemaType.Keyword,
-        # A range index would be a second index and make writes an eighth slower.
-        "integer": qe.IntegerIndexParams(lookup=True, range=False),
-        "uuid": qe.PayloadSchemaType.Uuid,
-    }
-    for key, kind in INDEXES.items():
-        shard.update(qe.UpdateOperation.create_field_index(key, kinds[kind]))
+    add_indexes(shard, SOURCES)
     shard.close()
 
 
