@@ -185,8 +185,10 @@ def test_a_chunk_that_nobody_wrote_here(store, tmp_path):
     assert {kind for *_, kind in kinds(store)} == {"unknown"}
 
 
-def test_a_filter_that_misses_what_is_stored(whole, tmp_path):
-    shutil.copytree(whole[0], tmp_path / "cs", copy_function=copy)
+def test_a_filter_that_misses_what_is_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr("kinsplit.stores.engines.edge.indexes._FEWEST_POINTS", 0)
+    with EdgeStore(str(tmp_path), "cs", SCHEMA) as store:
+        fill(store)
     (path,) = (path for path in (tmp_path / "cs").rglob("page_0.dat") if "-chunk_in" in path.parent.name)
     flip(path)
     with EdgeStore(str(tmp_path), "cs") as store:
