@@ -29,6 +29,8 @@ from kinsplit.support.telemetry import model_span, span
 _BATCH = 256
 # Chunks held together, most of them unchanged.
 _CHUNKS = 2048
+# Chunks, and documents, compared with the store in one look-up.
+_LOOKED_UP = 1000
 # Characters split together: few calls of a strategy's model, and little text in memory.
 _CHARACTERS = 500_000
 # Attempts to store a document again after another writer deleted contents that it shares with its former state.
@@ -43,11 +45,13 @@ class Job:
         document: The document.
         chunks: Chunks of the document, of all levels.
         missing: Chunks whose contents the store does not hold.
+        is_stored: Whether the document is stored as it is.
     """
 
     document: Document
     chunks: list[Chunk]
     missing: list[Chunk]
+    is_stored: bool = False
 
     def missing_leaves(self) -> list[Chunk]:
         """Return the leaves to embed."""
@@ -132,15 +136,28 @@ class Indexer:
 
     def _batches(self, documents: Iterable[Document]) -> Generator[_Batch, None, None]:
         batch = _Batch(is_first=True)
-        for document, chunks in chunk_documents(_checked(documents), self.strategy, self.embedding_context):
-            if isinstance(chunks, LimitTooSmallError):
-                batch.failed.append(DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks))
+        for compared in self._compared(chunk_documents(_checked(documents), self.strategy, self.embedding_context)):
+            if isinstance(compared, DocumentReport):
+                batch.failed.append(compared)
                 continue
-            batch.add(Job(document, chunks, self.store.missing(document.id, chunks)))
+            batch.add(compared)
             if batch.is_full:
                 yield batch
                 batch = _Batch(is_first=batch.is_first and not batch.missing)
         yield batch
+
+    def _compared(
+        self, split: Iterable[tuple[Document, list[Chunk] | LimitTooSmallError]]
+    ) -> Iterator[Job | DocumentReport]:
+        """Compare documents with the store, many at a time; yield reports of those that can't be split."""
+        for group in _groups(split):
+            wanted = {document.id: chunks for document, chunks in group if isinstance(chunks, list)}
+            found = self.store.compare(wanted)
+            for document, chunks in group:
+                if isinstance(chunks, LimitTooSmallError):
+                    yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
+                else:
+                    yield Job(document, chunks, found[document.id].missing, found[document.id].is_stored)
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, as they are stored."""
@@ -161,13 +178,15 @@ class Indexer:
             yield self.write(job, {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()})
 
     def write(self, job: Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> DocumentReport:
-        """Store a document.
+        """Store a document, unless it is stored as it is.
 
         Args:
             job: The document.
             leaves: Vectors and numbers of windows of its missing leaves by content hash.
         """
         number = sum(chunk.level == 0 for chunk in job.chunks)
+        if job.is_stored:
+            return DocumentReport(job.document.id, number, SyncReport(unchanged=number), 0, 0)
         with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
             report = self._sync(job, leaves)
             record(added=report.added, updated=report.updated, deleted=report.deleted)
@@ -193,7 +212,7 @@ class Indexer:
         for _ in range(_RETRIES):
             with suppress(MissingContentError):
                 return self._sync_once(job, leaves)
-            now = self.store.missing(job.document.id, job.chunks)
+            now = self.store.compare({job.document.id: job.chunks})[job.document.id].missing
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.missing_leaves() if leaf.content_hash not in leaves]
             embedded = self._embed([(job.document, leaf) for leaf in more])
@@ -273,6 +292,22 @@ def chunk_documents(
         else:
             for document, chunks in zip(batch, split, strict=True):
                 yield document, complete(document, chunks, strategy, late=late)
+
+
+def _groups(
+    split: Iterable[tuple[Document, list[Chunk] | LimitTooSmallError]],
+) -> Iterator[list[tuple[Document, list[Chunk] | LimitTooSmallError]]]:
+    """Yield documents in groups that are looked up together."""
+    group: list[tuple[Document, list[Chunk] | LimitTooSmallError]] = []
+    size = 0
+    for document, chunks in split:
+        group.append((document, chunks))
+        size += 1 if isinstance(chunks, LimitTooSmallError) else 1 + len(chunks)
+        if size >= _LOOKED_UP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def check_documents(documents: Iterable[Document]) -> None:

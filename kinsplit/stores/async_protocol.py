@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from kinsplit.chunk import Chunk, Content
-from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
 class AsyncChunkStore(Protocol):
@@ -27,6 +27,10 @@ class AsyncChunkStore(Protocol):
 
     async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
+        ...
+
+    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        """Compare documents with the stored ones; see `ChunkStore.compare`."""
         ...
 
     async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:

@@ -13,7 +13,17 @@ from kinsplit.stores.filters import Condition
 from kinsplit.stores.logic import Found, StoreLogic
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
-from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import (
+    ChunkStore,
+    Comparison,
+    Entry,
+    Hit,
+    Query,
+    Schema,
+    SyncReport,
+    Vectors,
+    Where,
+)
 from kinsplit.support.aio import run
 
 
@@ -79,6 +89,10 @@ class BlockingStore(ChunkStore):
     def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         return run(self._logic.missing(source_id, chunks))
+
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        """Compare documents with the stored ones; see `ChunkStore.compare`."""
+        return run(self._logic.compare(documents))
 
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""

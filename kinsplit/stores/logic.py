@@ -11,8 +11,8 @@ from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
-from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
-from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
+from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
+from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
 
 T = TypeVar("T")
 
@@ -48,6 +48,17 @@ class StoreLogic(ABC):
     async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         return missing_of(chunks, (await self.known(source_id)).values())
+
+    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        """Compare documents with the stored ones; see `ChunkStore.compare`."""
+        for source_id in documents:
+            check_source(source_id)
+        stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in documents}
+        if documents:
+            found = await self._payloads(to_conditions(None, {"source_id": list(documents)}))
+            for id_, payload in found.items():
+                stored[payload["source_id"]][id_] = payload
+        return {source_id: compare(chunks, stored[source_id]) for source_id, chunks in documents.items()}
 
     async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""

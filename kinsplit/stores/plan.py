@@ -13,21 +13,8 @@ from kinsplit.chunk import Chunk, Content
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError
 from kinsplit.stores.payload import Payload, to_payload
-from kinsplit.stores.protocol import SyncReport, Vectors, check_ids, check_level
+from kinsplit.stores.protocol import Comparison, SyncReport, Vectors, check_ids, check_level
 from kinsplit.stores.schema import layer_of
-
-
-def are_stored(chunks: Sequence[Chunk], stored: Sequence[Chunk]) -> bool:
-    """Return whether a sync of a source's chunks would change nothing.
-
-    Args:
-        chunks: All chunks of the source.
-        stored: Its stored chunks.
-    """
-    wanted = {chunk.id: chunk for chunk in chunks}
-    return wanted.keys() == {chunk.id for chunk in stored} and all(
-        _equal(to_payload(wanted[chunk.id]), to_payload(chunk)) for chunk in stored
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +58,19 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
     stored = set(known)
     new = {chunk.content: chunk for chunk in reversed(chunks) if chunk.content not in stored}
     return list(reversed(new.values()))
+
+
+def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> Comparison:
+    """Compare a document with the stored one.
+
+    Args:
+        chunks: All chunks of the document.
+        stored: Payloads of its stored points by id.
+    """
+    is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(
+        _equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks
+    )
+    return Comparison([] if is_stored else missing_of(chunks, map(content_of, stored.values())), is_stored)
 
 
 def check_source(source_id: str) -> None:

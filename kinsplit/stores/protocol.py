@@ -99,6 +99,19 @@ class SyncReport:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Chunks of a document, compared with the stored ones.
+
+    Attributes:
+        missing: The chunks to embed before `sync`; see `ChunkStore.missing`.
+        is_stored: Whether the stored chunks are equal, so that `sync` would change nothing.
+    """
+
+    missing: list[Chunk]
+    is_stored: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """A query for one ranking.
@@ -246,6 +259,21 @@ class ChunkStore(Protocol):
         """Return the chunks to embed before `sync`: those whose content the source does not hold yet at their level.
 
         Of chunks of one level with equal contents, one is returned.
+        """
+        ...
+
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        """Compare documents with the stored ones, in one round trip, to learn which of them to embed and to sync.
+
+        Args:
+            documents: Chunks of each document, of all levels, by the document's id.
+
+        Returns:
+            The comparison of each document.
+
+        Raises:
+            InvalidParameterError: There are more than `kinsplit.stores.filters.MOST_VALUES` documents, or metadata
+                can't be stored.
         """
         ...
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import ChunkStore, Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
 class ThreadedStore(AsyncChunkStore):
@@ -34,6 +34,10 @@ class ThreadedStore(AsyncChunkStore):
     async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         return await to_thread(self._store.missing, source_id, chunks)
+
+    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        """Compare documents with the stored ones; see `ChunkStore.compare`."""
+        return await to_thread(self._store.compare, documents)
 
     async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from kinsplit import Document, Index
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, MissingContentError
+from kinsplit.stores.protocol import Comparison, SyncReport
 from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, open_index
 
 
@@ -134,22 +135,37 @@ def test_a_document_that_cannot_be_split_is_reported_and_the_rest_go_on(tmp_path
         assert "every character of 'b' in tokens, also '😀' (U+1F600)" in str(failed.error)
 
 
+def test_documents_that_have_not_changed_are_looked_up_together_and_not_written() -> None:
+    documents = [Document(str(number), f"{number}. {PARAGRAPHS[0]}", {"year": 2020}) for number in range(5)]
+    with Index("memory:", embedder="hash") as index:
+        index.add(documents)
+        compare, asked = index.store.compare, []
+        index.store.compare = lambda wanted: asked.append(len(wanted)) or compare(wanted)  # type: ignore
+        written = []
+        sync = index.store.sync
+        index.store.sync = lambda *given: written.append(given[0]) or sync(*given)  # type: ignore
+        documents[2] = Document("2", documents[2].text, {"year": 2021})
+        changes = [report.changes for report in index.add(documents).documents]
+    assert (asked, written) == ([5], ["2"])
+    assert changes == [SyncReport(updated=1) if n == 2 else SyncReport(unchanged=1) for n in range(5)]
+
+
 @pytest.mark.parametrize("strategy", ["sentence", "hierarchical"])
 def test_what_another_writer_deletes_while_a_document_waits_is_embedded_again(strategy: str) -> None:
     document = Document("d", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 20)))
     embedder = RecordingEmbedder()
     with Index("memory:", strategy=strategy, embedder=embedder) as index:
         index.add(document)
-        missing = index.store.missing
+        compare = index.store.compare
         changed = Document("d", document.text + " And an end.")
 
-        def missing_then_deleted(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-            found = missing(source_id, chunks)
-            index.store.missing = missing  # type: ignore[method-assign]
+        def compare_then_delete(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+            found = compare(documents)
+            index.store.compare = compare  # type: ignore[method-assign]
             index.delete("d")
             return found
 
-        index.store.missing = missing_then_deleted  # type: ignore[method-assign]
+        index.store.compare = compare_then_delete  # type: ignore[method-assign]
         report = index.add(changed)
 
         assert report.added == report.embedded == report.documents[0].chunks > 1
@@ -160,16 +176,16 @@ def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
     with Index("memory:", strategy="sentence", embedder="hash") as index:
         document = Document("d", "\n\n".join(PARAGRAPHS * 20))
         index.add(document)
-        missing = index.store.missing
+        compare = index.store.compare
         asked = []
 
-        def nothing_missing(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-            asked.append(source_id)
-            return []
+        def nothing_missing(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+            asked.extend(documents)
+            return dict.fromkeys(documents, Comparison([], is_stored=False))
 
         index.delete("d")
-        index.store.missing = nothing_missing  # type: ignore[method-assign]
+        index.store.compare = nothing_missing  # type: ignore[method-assign]
         with pytest.raises(MissingContentError):
             index.add(document)
         assert len(asked) == 4
-        index.store.missing = missing  # type: ignore[method-assign]
+        index.store.compare = compare  # type: ignore[method-assign]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinsplit import Document, Index
+from kinsplit.chunk import Chunk
 from kinsplit.embedding import Progress
 from kinsplit.indexing import indexer
 from kinsplit.indexing.overlap import Inbox, Overlap
@@ -155,15 +156,16 @@ def test_the_model_works_while_the_next_documents_are_split_and_the_last_ones_wr
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(indexer, "_BATCH", 4)
+    monkeypatch.setattr(indexer, "_LOOKED_UP", 1)
     embedder = MeetingEmbedder()
     documents = [Document(f"{number}", f"Owl {number} hunts at night.") for number in range(8)]
     with Index("memory:", embedder=embedder) as index:
-        missing, sync = index.store.missing, index.store.sync
+        compare, sync = index.store.compare, index.store.sync
 
-        def watch_missing(source_id: str, *rest: object) -> object:
-            if source_id == "5":
+        def watch_compare(documents: Mapping[str, Sequence[Chunk]]) -> object:
+            if "5" in documents:
                 embedder.split.set()
-            return missing(source_id, *rest)
+            return compare(documents)
 
         def watch_sync(source_id: str, *rest: object) -> object:
             report = sync(source_id, *rest)
@@ -171,7 +173,7 @@ def test_the_model_works_while_the_next_documents_are_split_and_the_last_ones_wr
                 embedder.written.set()
             return report
 
-        monkeypatch.setattr(index.store, "missing", watch_missing)
+        monkeypatch.setattr(index.store, "compare", watch_compare)
         monkeypatch.setattr(index.store, "sync", watch_sync)
         report = index.add(documents)
     assert [document.source_id for document in report.documents] == [document.id for document in documents]
@@ -197,6 +199,7 @@ def test_callbacks_run_in_the_callers_thread_and_their_errors_end_the_run(tmp_pa
 
 def test_unchanged_documents_are_reported_before_the_last_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexer, "_CHUNKS", 4)
+    monkeypatch.setattr(indexer, "_LOOKED_UP", 4)
     monkeypatch.setattr(indexer, "_CHARACTERS", 60)
     documents = [Document(f"{number}", f"Owl {number} hunts at night.") for number in range(40)]
     taken: list[str] = []

@@ -10,7 +10,7 @@ from kill_worker import delete_and_die, sync_twenty_times
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text, load
+from kinsplit.stores.engines.postgres.json_text import decode_text, dump, encode_text, load
 from kinsplit.stores.protocol import Query, SyncReport, Vectors
 from kinsplit.stores.testing import (
     DENSE,
@@ -222,10 +222,10 @@ def test_filters_use_the_index(store, connection):
     save(store, "doc", make_chunks("doc", TEXTS, subject="cs"))
     connection.execute("SET enable_seqscan = off")
     plan = connection.execute(
-        "EXPLAIN SELECT id FROM kinsplit.chunks_1 WHERE payload @> %s OR payload @> %s",
+        "EXPLAIN SELECT id FROM kinsplit.chunks_1 WHERE facts @> %s OR facts @> %s",
         ['{"subject": "cs"}', '{"subject": ["cs"]}'],
     ).fetchall()
-    assert any("Bitmap Index Scan on chunks_1_payload_idx" in line for (line,) in plan)
+    assert any("Bitmap Index Scan on chunks_1_facts_idx" in line for (line,) in plan)
 
 
 def test_the_vector_index_finds_enough_through_a_narrow_filter(store, connection):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from kinsplit.loaders import Limits, Loaded, SourceFile, load_files
 from kinsplit.parsers import Strategy, create, default_strategy
 from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.payload import check_metadata
-from kinsplit.stores.plan import are_stored, missing_of
+from kinsplit.stores.plan import missing_of
 from kinsplit.support.extras import needs
 
 with needs("ray"):
@@ -158,9 +157,7 @@ class Compare:
     def _compare(self, store: ChunkStore, table: pa.Table) -> pa.Table:
         chunks = from_lists(table["chunks"])
         ids = table["id"].to_pylist()
-        split = [id_ for id_, own in zip(ids, chunks, strict=True) if own is not None]
-        found = store.find({"source_id": split}, level=None) if split else []
-        stored = {id_: list(own) for id_, own in groupby(found, lambda chunk: chunk.source_id)}
+        found = store.compare({id_: own for id_, own in zip(ids, chunks, strict=True) if own is not None})
         errors = table["error"].to_pylist()
         refused = self._refused(store, table, chunks)
         missing: list[list[int] | None] = []
@@ -168,13 +165,13 @@ class Compare:
         for number, (id_, own) in enumerate(zip(ids, chunks, strict=True)):
             if id_ in refused:
                 errors[number] = refused[id_]
-            same = own is not None and id_ not in refused and are_stored(own, stored.get(id_, []))
+            same = own is not None and id_ not in refused and found[id_].is_stored
             unchanged.append(sum(chunk.level == 0 for chunk in own or ()) if same else None)
             if own is None or same or id_ in refused:
                 missing.append(None)
                 chunks[number] = None
             else:
-                new = {chunk.id for chunk in missing_of(own, (chunk.content for chunk in stored.get(id_, [])))}
+                new = {chunk.id for chunk in found[id_].missing}
                 missing.append([at for at, chunk in enumerate(own) if chunk.id in new])
         texts = [None if own is None else text for own, text in zip(chunks, table["text"].to_pylist(), strict=True)]
         return _with(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import ChunkStore, Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 T = TypeVar("T")
 
@@ -68,6 +68,10 @@ class Bridge(ChunkStore):
     def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """See `ChunkStore.missing`."""
         return self._run(self._store.missing(source_id, chunks))
+
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        """See `ChunkStore.compare`."""
+        return self._run(self._store.compare(documents))
 
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """See `ChunkStore.sync`."""

@@ -12,7 +12,7 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
-from kinsplit.stores.protocol import ChunkStore, Query, SyncReport
+from kinsplit.stores.protocol import ChunkStore, Comparison, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
 
 
@@ -35,6 +35,29 @@ class Syncing(Contract):
         assert save(store, "doc", shorter) == (SyncReport(updated=2, deleted=2), [])
         assert store.get([chunk.id for chunk in first]) == shorter
         assert store.known("doc") == {chunk.id: chunk.content for chunk in shorter}
+
+    def test_documents_are_compared_together(self, store: ChunkStore) -> None:
+        """A comparison tells what to embed, and whether there is anything to sync."""
+        held = {name: make_chunks(name, TEXTS[:3], year=2020, score=0.1) for name in ("a", "b", "c\0")}
+        for name, chunks in held.items():
+            save(store, name, chunks)
+        edited = make_chunks("b", [*TEXTS[:2], TEXTS[4]], year=2020, score=0.1)
+        wanted = {
+            **held,
+            "b": edited,
+            "new": make_chunks("new", [TEXTS[0], TEXTS[0]]),
+            "gone": [],
+        }
+        assert store.compare(wanted) == {
+            "a": Comparison([], is_stored=True),
+            "b": Comparison(edited[2:], is_stored=False),
+            "c\0": Comparison([], is_stored=True),
+            "new": Comparison(wanted["new"][:1], is_stored=False),
+            "gone": Comparison([], is_stored=True),
+        }
+        others = {"a": make_chunks("a", TEXTS[:3], year=True, score=0.1), "b": held["b"][:2], "c\0": []}
+        assert store.compare(others) == dict.fromkeys(others, Comparison([], is_stored=False))
+        assert store.compare({}) == {}
 
     def test_text_that_moved_keeps_its_vectors(self, store: ChunkStore) -> None:
         """Inserting a chunk at the front embeds one text, and every text keeps its vectors."""

@@ -15,7 +15,7 @@ with needs("pgvector"):
     from psycopg import sql
 
     from kinsplit.stores.engines.postgres.session import Connection, connect, place_of, postgres_errors
-    from kinsplit.stores.engines.postgres.tables import LOCK, names_in, tables_of
+    from kinsplit.stores.engines.postgres.tables import LOCK, names_in, names_of, tables_of
 
 _COUNTS = "SELECT count(DISTINCT source_id), count(*) FROM {chunks} WHERE level = 0"
 # Partitions count for themselves.
@@ -25,7 +25,7 @@ SELECT sum(pg_total_relation_size(relid)) FROM (
     SELECT relid FROM named UNION SELECT part.relid FROM named, pg_partition_tree(named.relid) AS part) AS every
 """
 # The chunks go first, since readers lock them first.
-_DROP = "DROP TABLE IF EXISTS {}, {}"
+_DROP = "DROP TABLE IF EXISTS {}"
 _RENAME = "UPDATE kinsplit.collections SET name = %s WHERE name = %s"
 # No collection can have this name.
 _MOVING = "/"
@@ -63,8 +63,8 @@ class PostgresCatalog(Catalog):
         with self._usable() as connection, connection.transaction():
             number = self._number(connection, name)
             connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, number])
-            tables = tables_of(number)
-            connection.execute(sql.SQL(_DROP).format(tables.chunks, tables.terms))
+            tables = tables_of(connection, number)
+            connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(names_of(tables))))
             connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [number])
 
     def rename(self, old: str, new: str) -> None:
@@ -92,9 +92,9 @@ class PostgresCatalog(Catalog):
             yield self._connection
 
     def _info(self, connection: Connection, name: str, number: int, stored: dict[str, Any]) -> CollectionInfo:
-        tables = tables_of(number)
+        tables = tables_of(connection, number)
         counts = connection.execute(sql.SQL(_COUNTS).format(chunks=tables.chunks)).fetchone()
-        names = [table.as_string(connection) for table in tables]
+        names = [table.as_string(connection) for table in names_of(tables)]
         size = connection.execute(_SIZE, [names]).fetchone()
         documents, chunks = counts or (None, None)
         try:

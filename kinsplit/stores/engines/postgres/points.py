@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -14,8 +15,10 @@ from psycopg.types.json import Jsonb
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.engines.postgres.json_text import dump, encode_text
 from kinsplit.stores.engines.postgres.options import PostgresOptions
-from kinsplit.stores.engines.postgres.query import Statement, Tables, dump, encode_text, field_of, type_of
+from kinsplit.stores.engines.postgres.query import field_of, type_of
+from kinsplit.stores.engines.postgres.where import Statement, Tables
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import content_of
 from kinsplit.stores.protocol import Vectors
@@ -30,9 +33,18 @@ _TERMS = "COPY {terms} (chunk, field, term, weight) FROM STDIN (FORMAT BINARY)"
 _MOVE = "UPDATE {} SET payload = %s, part = %s WHERE id = %s"
 # The array makes Postgres look the terms up by their index, whatever it knows of the tables.
 _DELETE = """
-WITH gone AS (DELETE FROM {chunks} WHERE {where} RETURNING key, level),
-    terms AS (DELETE FROM {terms} WHERE chunk = ANY(ARRAY(SELECT key FROM gone)))
+WITH gone AS (DELETE FROM {chunks} WHERE {where} RETURNING key, level, has_terms),
+    terms AS (DELETE FROM {terms} WHERE chunk = ANY(ARRAY(SELECT key FROM gone))){fewer}
 SELECT count(*) FROM gone WHERE level = 0
+"""
+_FEWER = """,
+    fewer AS (UPDATE {sizes} AS size SET chunks = size.chunks - lost.chunks
+        FROM (SELECT level, count(*) AS chunks FROM gone WHERE has_terms GROUP BY level) AS lost
+        WHERE size.level = lost.level)
+"""
+_MORE = """
+INSERT INTO {sizes} AS size SELECT * FROM unnest(%s::int[], %s::bigint[])
+ON CONFLICT (level) DO UPDATE SET chunks = size.chunks + excluded.chunks
 """
 
 
@@ -72,6 +84,9 @@ def upsert(
     types = ["int8", "uuid", "jsonb", "bool", *([] if made.partition_by is None else ["text"])]
     _copy(cursor, text, [*types, *[type_of(made)] * len(DENSE)], rows)
     _copy(cursor, sql.SQL(_TERMS).format(terms=tables.terms), ["int8", "int2", "int8", "float4"], terms)
+    if tables.sizes is not None:
+        sizes = Counter(payload["level"] for (_, payload), row in zip(points, rows, strict=True) if row[3])
+        cursor.execute(sql.SQL(_MORE).format(sizes=tables.sizes), [list(sizes), list(sizes.values())])
 
 
 def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Sequence[tuple[str, Payload]]) -> None:
@@ -96,7 +111,8 @@ def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: S
 
 def delete(cursor: Cursor[Any] | Connection[Any], tables: Tables, where: Statement) -> int:
     """Delete points with their terms and return the number of leaves."""
-    text = sql.SQL(_DELETE).format(chunks=tables.chunks, terms=tables.terms, where=where.text)
+    fewer = sql.SQL("" if tables.sizes is None else _FEWER).format(sizes=tables.sizes)
+    text = sql.SQL(_DELETE).format(chunks=tables.chunks, terms=tables.terms, where=where.text, fewer=fewer)
     (leaves,) = cursor.execute(text, where.values).fetchone() or (0,)
     return int(leaves)
 

@@ -1,98 +1,70 @@
-"""Conversion of queries and filters to SQL, with every value as a bound parameter."""
+"""Conversion of queries to one SQL statement."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
-from kinsplit.embedding.protocol import SparseVector, replace_surrogates
+from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.postgres.options import PostgresOptions
-from kinsplit.stores.filters import (
-    Condition,
-    Either,
-    HasId,
-    Not,
-    OneOf,
-    Path,
-    Range,
-    TimeRange,
-    paths_of,
-    to_conditions,
-)
-from kinsplit.stores.protocol import UUID, Query
+from kinsplit.stores.engines.postgres.where import Statement, Tables, to_where
+from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
+from kinsplit.stores.protocol import Query
 from kinsplit.stores.schema import LAYERS, layer_of
 
-_LARGE = 1e16
-
-
-def encode_text(text: str) -> str:
-    """Escape NUL in a text, and replace lone surrogates, which no store keeps."""
-    return replace_surrogates(text).replace("\x1a", "\x1a1").replace("\0", "\x1a0")
-
-
-def decode_text(text: str) -> str:
-    """Undo the escapes of `encode_text`."""
-    return text.replace("\x1a0", "\0").replace("\x1a1", "\x1a")
-
-
-def dump(value: Any) -> str:
-    """Return a JSON value as text for jsonb."""
-    return json.dumps(_encode(value))
-
-
-def load(data: str | bytes) -> Any:
-    """Return the value of jsonb text."""
-    value = json.loads(data)
-    escaped = b"\\u001a" in data if isinstance(data, bytes) else "\\u001a" in data
-    return _decode(value) if escaped else value
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, str):
-        return encode_text(value)
-    if isinstance(value, float) and abs(value) >= _LARGE:
-        return f"\x1af{value!r}"
-    if isinstance(value, list):
-        return [_encode(item) for item in value]
-    if isinstance(value, dict):
-        return {encode_text(key): _encode(item) for key, item in value.items()}
-    return value
-
-
-def _decode(value: Any) -> Any:
-    if isinstance(value, str):
-        return float(value[2:]) if value.startswith("\x1af") else decode_text(value)
-    if isinstance(value, list):
-        return [_decode(item) for item in value]
-    if isinstance(value, dict):
-        return {decode_text(key): _decode(item) for key, item in value.items()}
-    return value
-
-
-_COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-
-
-class Tables(NamedTuple):
-    """Names of a collection's tables."""
-
-    chunks: sql.Identifier
-    terms: sql.Identifier
-
-
-class Statement(NamedTuple):
-    """An SQL statement and the values of its placeholders, in order."""
-
-    text: sql.SQL | sql.Composed
-    values: tuple[Any, ...] = ()
+_WEIGHTS = """
+asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])
+    AS a(number, field, term, asked)),
+size AS MATERIALIZED ({sizes}),
+counted AS MATERIALIZED (SELECT field, term, count(chunk)::float8 AS df
+    FROM (SELECT DISTINCT field, term FROM asked) AS a LEFT JOIN {terms} USING (field, term) GROUP BY field, term),
+rare AS MATERIALIZED (SELECT number, term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf
+    FROM asked JOIN counted USING (field, term) JOIN size USING (field))
+"""
+_SIZE = "SELECT {field}::smallint AS field, {count} AS n FROM {table} WHERE level BETWEEN {first} AND {last}"
+_CHOSEN = "{name} AS MATERIALIZED (SELECT key, level{distances} FROM {chunks} WHERE {where})"
+_NEAREST = """
+(SELECT {number} AS number, id, {payload}, distance
+    FROM (SELECT key, {distance} AS distance FROM {chosen} WHERE {distance} IS NOT NULL{level}
+        ORDER BY {distance} LIMIT %s) AS best JOIN {chunks} USING (key))
+"""
+_BY_INDEX = """
+(SELECT {number} AS number, id, {payload}, {dense} <=> %s::{type} AS distance FROM {chunks}
+    WHERE {where} ORDER BY {dense} <=> %s::{type} LIMIT %s)
+"""
+_TERMS = """
+(WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score
+    FROM rare JOIN {terms} AS t USING (term) WHERE number = {number} AND field = {field}{among}
+    GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)
+SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))
+"""
+# Usually there is one level of parents, and no chunk needs to be looked up.
+_OF_LEVEL = """
+ AND (NOT EXISTS (SELECT FROM {sizes} WHERE level BETWEEN {first} AND {last} AND level <> {level} AND chunks > 0)
+    OR EXISTS (SELECT FROM {chunks} AS c WHERE c.key = t.chunk AND c.level = {level}))
+"""
 
 
 def field_of(level: int) -> int:
     """Return the number of a level's terms in the term table: each layer has a separate IDF."""
     return LAYERS.index(layer_of(level))
+
+
+def type_of(made: PostgresOptions) -> str:
+    """Return pgvector's type of the dense vectors."""
+    return "halfvec" if made.halfvec else "vector"
+
+
+def picked(tables: Tables, keys: Sequence[str]) -> sql.Composed:
+    """Return an expression for some keys of a payload, which reads the payload once."""
+    names = [sql.Identifier("read", key) for key in keys]
+    pairs = [sql.SQL("{}, {}").format(sql.Literal(key), name) for key, name in zip(keys, names, strict=True)]
+    return sql.SQL("(SELECT jsonb_build_object({}) FROM jsonb_to_record({}) AS read({}))").format(
+        sql.SQL(", ").join(pairs),
+        tables.column(keys),
+        sql.SQL(", ").join(sql.SQL("{} jsonb").format(sql.Identifier(key)) for key in keys),
+    )
 
 
 def to_statement(
@@ -106,213 +78,177 @@ def to_statement(
         queries: The queries.
         keys: Payload keys to return; None for the whole payload.
     """
-    payload = sql.SQL("payload") if keys is None else _picked(keys)
+    payload = sql.SQL("payload") if keys is None else sql.SQL("{} AS payload").format(picked(tables, keys))
+    chosen = _shared(queries)
     parts = [
-        _terms(tables, made, number, query, payload)
+        _terms(tables, number, query, chosen.get(number), payload)
         if isinstance(query.vector, SparseVector)
-        else _cosines(tables, made, number, query, payload)
+        else _cosines(tables, made, number, query, chosen.get(number), payload)
         for number, query in enumerate(queries)
     ]
-    weights = _weights(tables, queries)
+    tables_before = [
+        *_weights(tables, queries),
+        *(_chosen(tables, made, first, queries, chosen) for first in dict.fromkeys(chosen.values())),
+    ]
     text = sql.SQL("{} SELECT * FROM ({}) AS found ORDER BY number, distance").format(
-        weights.text, sql.SQL(" UNION ALL ").join(part.text for part in parts)
+        sql.SQL("WITH {}" if tables_before else "").format(sql.SQL(", ").join(one.text for one in tables_before)),
+        sql.SQL(" UNION ALL ").join(part.text for part in parts),
     )
-    return Statement(text, (*weights.values, *(value for part in parts for value in part.values)))
+    return Statement(text, tuple(value for one in (*tables_before, *parts) for value in one.values))
 
 
-def _weights(tables: Tables, queries: Sequence[Query]) -> Statement:
-    """Return a WITH clause of the table `rare`: the terms of each query, by its number, with their IDF as weights.
+def _shared(queries: Sequence[Query]) -> dict[int, int]:
+    """Return the queries whose filter is evaluated once for all that have it, each with the first of them.
+
+    These are the queries for terms, since a filter would otherwise be evaluated for every chunk with one of the terms,
+    and the dense queries with the same filter.
+    """
+    filters = [to_conditions(None, query.where) for query in queries]
+    by_terms = [conditions for query, conditions in zip(queries, filters, strict=True) if query.using == "bm25"]
+    return {
+        number: filters.index(conditions)
+        for number, conditions in enumerate(filters)
+        if conditions and not _is_narrow(conditions) and conditions in by_terms
+    }
+
+
+def _is_narrow(conditions: Sequence[Condition]) -> bool:
+    """Return whether a filter names the chunks or the documents to search."""
+    return any(isinstance(one, HasId) or (isinstance(one, OneOf) and one.key == "source_id") for one in conditions)
+
+
+def _chosen(
+    tables: Tables, made: PostgresOptions, first: int, queries: Sequence[Query], chosen: dict[int, int]
+) -> Statement:
+    """Return the table of the chunks that match a filter, with their distances from the vectors asked for."""
+    where = to_where(tables, to_conditions(None, queries[first].where))
+    dense = [
+        (number, queries[number]) for number, one in chosen.items() if one == first and queries[number].using == "dense"
+    ]
+    distances = [
+        sql.SQL(", {dense} <=> %s::{type} AS {name}").format(
+            dense=_dense_of(query), type=sql.Identifier(type_of(made)), name=_distance(number)
+        )
+        for number, query in dense
+    ]
+    text = sql.SQL(_CHOSEN).format(
+        name=_name(first), distances=sql.SQL("").join(distances), chunks=tables.chunks, where=where.text
+    )
+    return Statement(text, (*(query.vector for _, query in dense), *where.values))
+
+
+def _name(first: int) -> sql.Identifier:
+    return sql.Identifier(f"chosen_{first}")
+
+
+def _distance(number: int) -> sql.Identifier:
+    return sql.Identifier(f"distance_{number}")
+
+
+def _dense_of(query: Query) -> sql.Identifier:
+    return sql.Identifier(layer_of(query.level).dense or "")
+
+
+def _level_of(query: Query) -> int | None:
+    """Return the level to filter by; None if the layer of the query has a single one."""
+    return query.level if len(layer_of(query.level).levels) > 1 else None
+
+
+def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
+    """Return the tables up to `rare`: the terms of each query, by its number, with their IDF as weights.
 
     As in Qdrant, the IDF counts all chunks of the field, filtered or not. The queries of a search have most of their
     terms in common, so each is counted once: counting takes longer than ranking within a document.
     """
-    by_terms = [
-        (number, query, query.vector) for number, query in enumerate(queries) if isinstance(query.vector, SparseVector)
-    ]
-    if not by_terms:
-        return Statement(sql.SQL(""))
     asked = [
         (number, field_of(query.level), *pair)
-        for number, query, vector in by_terms
-        for pair in zip(vector.indices, vector.values, strict=True)
+        for number, query in enumerate(queries)
+        if isinstance(query.vector, SparseVector)
+        for pair in zip(query.vector.indices, query.vector.values, strict=True)
     ]
+    fields = sorted({field_of(query.level) for query in queries if query.using == "bm25"})
+    if not fields:
+        return []
     columns = [list(column) for column in zip(*asked, strict=True)] or [[], [], [], []]
-    sizes = [
-        sql.SQL(
-            "SELECT {field}::smallint AS field, count(*)::float8 AS n FROM {chunks}"
-            " WHERE level BETWEEN {first} AND {last} AND has_terms"
-        ).format(
-            field=sql.Literal(field),
+    sizes = sql.SQL(" UNION ALL ").join(_size(tables, field) for field in fields)
+    return [Statement(sql.SQL(_WEIGHTS).format(sizes=sizes, terms=tables.terms), tuple(columns))]
+
+
+def _size(tables: Tables, field: int) -> sql.Composed:
+    """Return a query for the number of chunks with terms of a field."""
+    count = "count(*)::float8" if tables.sizes is None else "coalesce(sum(chunks), 0)::float8"
+    return sql.SQL(_SIZE + (" AND has_terms" if tables.sizes is None else "")).format(
+        field=sql.Literal(field),
+        count=sql.SQL(count),
+        table=tables.chunks if tables.sizes is None else tables.sizes,
+        first=sql.Literal(LAYERS[field].levels[0]),
+        last=sql.Literal(LAYERS[field].levels[-1]),
+    )
+
+
+def _cosines(
+    tables: Tables, made: PostgresOptions, number: int, query: Query, chosen: int | None, payload: sql.Composable
+) -> Statement:
+    if chosen is not None:
+        level = _level_of(query)
+        text = sql.SQL(_NEAREST).format(
+            number=sql.Literal(number),
+            payload=payload,
+            distance=_distance(number),
+            chosen=_name(chosen),
+            level=sql.SQL("" if level is None else " AND level = {}").format(sql.Literal(level)),
             chunks=tables.chunks,
-            first=sql.Literal(LAYERS[field].levels[0]),
-            last=sql.Literal(LAYERS[field].levels[-1]),
         )
-        for field in sorted({field_of(query.level) for _, query, _ in by_terms})
-    ]
-    text = sql.SQL(
-        "WITH asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])"
-        "  AS a(number, field, term, asked)),"
-        " size AS MATERIALIZED ({sizes}),"
-        " counted AS MATERIALIZED (SELECT field, term, df FROM (SELECT DISTINCT field, term FROM asked) AS a,"
-        "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE t.field = a.field AND t.term = a.term)),"
-        " rare AS MATERIALIZED (SELECT number, term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf"
-        "  FROM asked JOIN counted USING (field, term) JOIN size USING (field))"
-    ).format(sizes=sql.SQL(" UNION ALL ").join(sizes), terms=tables.terms)
-    return Statement(text, tuple(columns))
-
-
-def _picked(keys: Sequence[str]) -> sql.Composed:
-    pairs = (sql.SQL("{key}, payload -> {key}").format(key=sql.Literal(key)) for key in keys)
-    return sql.SQL("jsonb_build_object({}) AS payload").format(sql.SQL(", ").join(pairs))
-
-
-def _cosines(tables: Tables, made: PostgresOptions, number: int, query: Query, payload: sql.Composable) -> Statement:
-    where = to_where(to_conditions(query.level, query.where), made.partition_by)
-    text = sql.SQL(
-        "(SELECT {number} AS number, id, {payload}, {dense} <=> %s::{type} AS distance FROM {chunks} WHERE {where}"
-        " ORDER BY {dense} <=> %s::{type} LIMIT %s)"
-    ).format(
+        return Statement(text, (query.limit,))
+    where = to_where(tables, to_conditions(query.level, query.where))
+    text = sql.SQL(_BY_INDEX).format(
         number=sql.Literal(number),
         type=sql.Identifier(type_of(made)),
         payload=payload,
         chunks=tables.chunks,
-        dense=sql.Identifier(layer_of(query.level).dense or ""),
+        dense=_dense_of(query),
         where=where.text,
     )
     return Statement(text, (query.vector, *where.values, query.vector, query.limit))
 
 
-def _terms(tables: Tables, made: PostgresOptions, number: int, query: Query, payload: sql.Composable) -> Statement:
+def _terms(tables: Tables, number: int, query: Query, chosen: int | None, payload: sql.Composable) -> Statement:
     """Return a BM25 ranking over the term table, with the weights of `_weights`."""
-    # A field of a single level needs no filter by level.
-    others = to_conditions(query.level if len(layer_of(query.level).levels) > 1 else None, query.where)
-    chosen = to_where(others, made.partition_by)
-    # An array makes Postgres look up the terms of a few chunks, although it expects few chunks with those terms.
-    few = any(isinstance(one, HasId) or (isinstance(one, OneOf) and one.key == "source_id") for one in others)
-    test = "= ANY(ARRAY({}))" if few else "IN ({})"
-    keys = sql.SQL("SELECT key FROM {} WHERE {}").format(tables.chunks, chosen.text)
-    text = sql.SQL(
-        "(WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score"
-        "  FROM rare JOIN {terms} USING (term) WHERE number = {number} AND field = {field}{among}"
-        "  GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)"
-        " SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))"
-    ).format(
+    among = _among(tables, query, chosen)
+    text = sql.SQL(_TERMS).format(
         number=sql.Literal(number),
         payload=payload,
         chunks=tables.chunks,
         terms=tables.terms,
         field=sql.Literal(field_of(query.level)),
-        among=sql.SQL(f" AND chunk {test}").format(keys) if others else sql.SQL(""),
+        among=among.text,
     )
-    return Statement(text, (*chosen.values, query.limit))
+    return Statement(text, (*among.values, query.limit))
 
 
-def type_of(made: PostgresOptions) -> str:
-    """Return pgvector's type of the dense vectors."""
-    return "halfvec" if made.halfvec else "vector"
-
-
-def to_where(conditions: Sequence[Condition], partition_by: str | None = None) -> Statement:
-    """Return an SQL expression that is true if all conditions are met.
-
-    Args:
-        conditions: The conditions.
-        partition_by: Key by which the table is partitioned, if it is; a filter by it names the partitions to read.
-    """
-    parts = [_condition(condition, partition_by) for condition in conditions]
-    text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
-    return Statement(text, tuple(value for part in parts for value in part.values))
-
-
-def _condition(condition: Condition, partition_by: str | None) -> Statement:
-    if isinstance(condition, Not):
-        # An unknown result, as for a null column, counts as not met.
-        text, values = to_where(condition.conditions, partition_by)
-        return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
-    if isinstance(condition, Either):
-        groups = [to_where(group, partition_by) for group in condition.groups]
-        text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
-        return Statement(text, tuple(value for group in groups for value in group.values))
-    if isinstance(condition, Range):
-        within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
-        return _any_member(condition.key, f"({within}){_beyond(condition)}", Jsonb(dict(condition.bounds)))
-    if isinstance(condition, TimeRange):
-        within = " && ".join(f"@.datetime() {_COMPARE[name]} ${name}.datetime()" for name in condition.bounds)
-        bounds = {name: time.isoformat() for name, time in condition.bounds.items()}
-        return _any_member(condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
-    if isinstance(condition, HasId):
-        return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
-    found = _one_of(condition)
-    if condition.key != partition_by or condition != OneOf(condition.key, strings=condition.strings):
-        return found
-    # Every value of the key is a string, so these partitions hold all that match.
-    text = sql.SQL("(part = ANY(%s::text[]) AND {})").format(found.text)
-    return Statement(text, ([encode_text(value) for value in condition.strings], *found.values))
-
-
-def _beyond(condition: Range) -> str:
-    """Return the test for large numbers, which `dump` stores as text."""
-    if condition.bounds.keys() <= {"gt", "gte"}:
-        return r' || (@ starts with "\u001af" && !(@ starts with "\u001af-"))'
-    return r' || @ starts with "\u001af-"' if condition.bounds.keys() <= {"lt", "lte"} else ""
-
-
-def _any_member(key: str, test: str, values: Jsonb) -> Statement:
-    """Return an SQL expression that is true if a value of a key, or a member of its list, passes a test."""
-    # Members of nested lists don't count; a lax asterisk would unwrap those lists too.
-    return _exists(key, f"({test}) || exists(@[*] ? ({test}))", values)
-
-
-def _exists(key: str, test: str, values: Jsonb) -> Statement:
-    """Return an SQL expression that is true if a value of a key passes a test."""
-    exists = sql.SQL("jsonb_path_exists_tz(payload, %s::jsonpath, %s, true)")
-    paths = [_jsonpath(path, test) for path in paths_of(key)]
-    text = sql.SQL("({})").format(sql.SQL(" OR ").join([exists] * len(paths)))
-    return Statement(text, tuple(value for path in paths for value in (path, values)))
-
-
-def _jsonpath(path: Path, test: str) -> str:
-    """Return the jsonpath of the values that pass a test; its steps are nested, so that a missing key is no error."""
-    for step in reversed(path):
-        accessor = "[*]" if step is None else f".{json.dumps(encode_text(step))}"
-        test = f"exists(@{accessor} ? ({test}))"
-    # Strict, since in lax mode every step unwraps lists.
-    return f"strict $ ? ({test})"
-
-
-def _one_of(condition: OneOf) -> Statement:
-    """Return a condition on a column or on the indexed payload."""
-    parts = [_equal(condition)]
-    if condition.empty:
-        something = '@.type() != "null" && (@.type() != "array" || @.size() > 0)'
-        text, values = _exists(condition.key, something, Jsonb({}))
-        parts.append(Statement(sql.SQL("NOT {}").format(text), values))
-    text = sql.SQL("({})").format(sql.SQL(" OR ").join(part.text for part in parts))
-    return Statement(text, tuple(value for part in parts for value in part.values))
-
-
-def _equal(condition: OneOf) -> Statement:
-    strings = [encode_text(value) for value in condition.strings]
-    if condition.key in ("source_id", "content_hash"):
-        return Statement(sql.SQL("{} = ANY(%s::text[])").format(sql.Identifier(condition.key)), (strings,))
-    if condition.key in ("chunk_index", "level"):
-        column = sql.Identifier(condition.key)
-        return Statement(sql.SQL("{} = ANY(%s::bigint[])").format(column), (list(condition.integers),))
-    if condition.key == "parent_id":
-        return Statement(sql.SQL("parent_id = ANY(%s::uuid[])"), ([id_ for id_ in strings if UUID.fullmatch(id_)],))
-    shapes = [
-        Jsonb(_nested(path, shape), dumps=dump)
-        for path in paths_of(condition.key)
-        for value in (*condition.strings, *condition.integers, *condition.floats, *condition.booleans)
-        for shape in (value, [value])
-    ]
-    if not shapes:
-        return Statement(sql.SQL("false"))
-    return Statement(sql.SQL("({})").format(sql.SQL(" OR ").join([sql.SQL("payload @> %s")] * len(shapes))), (*shapes,))
-
-
-def _nested(path: Path, value: Any) -> Any:
-    """Wrap a value in the mappings and lists of a path."""
-    for step in reversed(path):
-        value = [value] if step is None else {step: value}
-    return value
+def _among(tables: Tables, query: Query, chosen: int | None) -> Statement:
+    """Return the condition that the chunk of a term, `t.chunk`, is one to rank."""
+    level = _level_of(query)
+    if chosen is not None:
+        of_level = sql.SQL("" if level is None else " WHERE level = {}").format(sql.Literal(level))
+        return Statement(sql.SQL(" AND chunk IN (SELECT key FROM {}{})").format(_name(chosen), of_level))
+    others = to_conditions(level, query.where)
+    if not others:
+        return Statement(sql.SQL(""))
+    where = to_where(tables, others)
+    if query.where is not None and _is_narrow(others):
+        # An array makes Postgres look up the terms of a few chunks, although it expects few chunks with those terms.
+        text = " AND chunk = ANY(ARRAY(SELECT key FROM {} WHERE {}))"
+        return Statement(sql.SQL(text).format(tables.chunks, where.text), where.values)
+    if tables.sizes is None or level is None:
+        text = " AND chunk IN (SELECT key FROM {} WHERE {})"
+        return Statement(sql.SQL(text).format(tables.chunks, where.text), where.values)
+    levels = layer_of(level).levels
+    of_level = sql.SQL(_OF_LEVEL).format(
+        sizes=tables.sizes,
+        first=sql.Literal(levels[0]),
+        last=sql.Literal(levels[-1]),
+        level=sql.Literal(level),
+        chunks=tables.chunks,
+    )
+    return Statement(of_level)

@@ -16,8 +16,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import set_json_loads
 
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
+from kinsplit.stores.engines.postgres.json_text import load
 from kinsplit.stores.engines.postgres.options import unknown_options
-from kinsplit.stores.engines.postgres.query import load
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
@@ -27,11 +27,13 @@ _POSTGRES, _PGVECTOR = 13, (0, 8)
 #: Seconds to wait for a server, unless the address or PGCONNECT_TIMEOUT says otherwise.
 _TIMEOUT = 30
 
-# Index scans continue until enough chunks match the filter. Times without a zone are in UTC.
+# Index scans continue until enough chunks match the filter. Times without a zone are in UTC. Statements are planned for
+# their values, since a plan for any filter suits none, and not compiled, which takes longer than most of them.
 _SETTINGS = """
 SELECT set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hnsw.ef_search', %s, false),
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
-    set_config('hnsw.scan_mem_multiplier', '1000', false)
+    set_config('hnsw.scan_mem_multiplier', '1000', false), set_config('plan_cache_mode', 'force_custom_plan', false),
+    set_config('jit', 'off', false)
 """
 _VERSIONS = "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'"
 _ACCESS = "Check user and password, which may also be in PGUSER, PGPASSWORD and libpq's password file"

@@ -21,10 +21,12 @@ from kinsplit.support.extras import needs
 with needs("pgvector"):
     from psycopg import sql
 
+    from kinsplit.stores.engines.postgres.json_text import decode_text
     from kinsplit.stores.engines.postgres.points import COLUMNS, delete, to_vectors, update, upsert
-    from kinsplit.stores.engines.postgres.query import Statement, decode_text, to_statement, to_where
+    from kinsplit.stores.engines.postgres.query import picked, to_statement
     from kinsplit.stores.engines.postgres.session import postgres_errors
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
+    from kinsplit.stores.engines.postgres.where import Statement, to_where
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -51,7 +53,7 @@ class PostgresStore(EngineStore):
     ones. A vector of length 0 ranks last.
 
     Payloads are stored in a jsonb column, with the keys that Qdrant has. NUL, which Postgres can't store, is escaped
-    (see `kinsplit.stores.engines.postgres.query`) and restored.
+    (see `kinsplit.stores.engines.postgres.json_text`) and restored.
 
     Args:
         dsn: Connection string or URL for libpq, which takes missing parts from its environment variables and password
@@ -69,7 +71,7 @@ class PostgresStore(EngineStore):
         opened = open_tables(dsn, options, collection, schema)
         super().__init__(opened.schema)
         self._name, self._number, self._tables = opened.name, opened.number, opened.tables
-        self._graphs, self._made = opened.graphs, opened.graphs.made
+        self._indexes, self._made = opened.indexes, opened.indexes.made
         self._reader, self._writer = opened.reader, opened.writer
         self._closed = False
         self._writing = threading.RLock()
@@ -95,8 +97,8 @@ class PostgresStore(EngineStore):
         return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
 
     def first_load(self) -> AbstractContextManager[object]:
-        """Postpone the HNSW indexes while an empty collection is filled; see `ChunkStore.first_load`."""
-        return self._graphs.postponed()
+        """Postpone most indexes while an empty collection is filled; see `ChunkStore.first_load`."""
+        return self._indexes.postponed()
 
     def close(self) -> None:
         """Close the connections. A second call does nothing."""
@@ -135,19 +137,13 @@ class PostgresStore(EngineStore):
         return connection.execute(text, values)
 
     def _where(self, conditions: Sequence[Condition]) -> Statement:
-        return to_where(conditions, self._made.partition_by)
+        return to_where(self._tables, conditions)
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         where = self._where(conditions)
-        if keys is None:
-            rows = self._read("SELECT id, payload FROM {chunks} WHERE {where}", where.values, where=where.text)
-        else:
-            rows = self._read(
-                "SELECT id, (SELECT jsonb_object_agg(key, payload -> key) FROM unnest(%s::text[]) AS key)"
-                " FROM {chunks} WHERE {where}",
-                [list(keys), *where.values],
-                where=where.text,
-            )
+        payload = sql.SQL("payload") if keys is None else picked(self._tables, keys)
+        query = "SELECT id, {payload} FROM {chunks} WHERE {where}"
+        rows = self._read(query, where.values, payload=payload, where=where.text)
         return {str(id_): payload for id_, payload in rows}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:

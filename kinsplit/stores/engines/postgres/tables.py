@@ -1,7 +1,8 @@
 """Tables of a Postgres collection, and connections to them.
 
 All tables are in the schema "kinsplit": `collections` holds the name and schema of each collection, `chunks_N` the
-chunks of collection N, and `terms_N` the term weights of their sparse vectors.
+chunks of collection N, `terms_N` the term weights of their sparse vectors, and `sizes_N` the number of chunks with
+terms by level.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.errors import StoreError
-from kinsplit.stores.engines.postgres.graphs import Graphs
+from kinsplit.stores.engines.postgres.indexes import Indexes
 from kinsplit.stores.engines.postgres.options import PostgresOptions
-from kinsplit.stores.engines.postgres.query import Tables, type_of
+from kinsplit.stores.engines.postgres.query import type_of
 from kinsplit.stores.engines.postgres.session import (
     Connection,
     Session,
@@ -26,6 +27,7 @@ from kinsplit.stores.engines.postgres.session import (
     place_of,
     postgres_errors,
 )
+from kinsplit.stores.engines.postgres.where import APART, Tables
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
 
@@ -42,8 +44,10 @@ _FIND = """
 SELECT id, schema, coalesce(to_jsonb(found) -> 'options', '{}') FROM kinsplit.collections AS found WHERE name = %s
 """
 
-# The columns are generated from the payload, so that they can't contradict it. The number of a partition can't be
-# generated. The terms refer to the chunks without a foreign key, whose check would cost as much as all else.
+# The columns are generated from the payload, so that they can't contradict it. Filters and rankings read `facts`,
+# which is short enough to stay in its row, and takes less than half as long to read as the payload. The number of a
+# partition can't be generated. The terms refer to the chunks without a foreign key, whose check would cost as much as
+# all else.
 _CHUNKS = """
 CREATE TABLE {chunks} (
     key bigint NOT NULL,
@@ -55,20 +59,21 @@ CREATE TABLE {chunks} (
     content_hash text NOT NULL GENERATED ALWAYS AS (payload ->> 'content_hash') STORED,
     has_terms bool NOT NULL,
     payload jsonb NOT NULL,
+    facts jsonb NOT NULL GENERATED ALWAYS AS (payload - {apart}::text[]) STORED,
 {dense},
     PRIMARY KEY (key{part}), UNIQUE (id{part})){partitioned};
 CREATE SEQUENCE {sequence} OWNED BY {chunks}.key;
 CREATE INDEX ON {chunks} (source_id, level, chunk_index);
 CREATE INDEX ON {chunks} (parent_id);
 CREATE INDEX ON {chunks} (level) WHERE has_terms;
-CREATE INDEX {payloads} ON {chunks} USING gin (payload jsonb_path_ops);
+ALTER TABLE {chunks} ALTER COLUMN facts SET STORAGE MAIN;
 CREATE TABLE {terms} (
     chunk bigint NOT NULL,
-    field smallint NOT NULL,
     term bigint NOT NULL,
     weight real NOT NULL,
-    PRIMARY KEY (field, term, chunk) INCLUDE (weight));
-CREATE INDEX ON {terms} (chunk)
+    field smallint NOT NULL);
+CREATE INDEX ON {terms} (chunk);
+CREATE TABLE {sizes} (level int PRIMARY KEY, chunks bigint NOT NULL)
 """
 _DENSE = "    {name} {type}({dimension})"
 # A comparison with a vector outside its row takes ten times as long, which Postgres doesn't expect when it plans.
@@ -87,7 +92,7 @@ class Opened(NamedTuple):
         number: Number of the collection in `kinsplit.collections`.
         schema: Schema of the collection.
         tables: Tables of the collection.
-        graphs: Its HNSW indexes.
+        indexes: Its indexes that a first load postpones.
         reader: Session for single statements.
         writer: Session for transactions, so that readers need not wait for them.
     """
@@ -96,7 +101,7 @@ class Opened(NamedTuple):
     number: int
     schema: Schema
     tables: Tables
-    graphs: Graphs
+    indexes: Indexes
     reader: Session
     writer: Session
 
@@ -125,17 +130,29 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
             check_schema(name, known := parse_schema(name, stored), schema)
             made = PostgresOptions.model_validate(given)
             options.check_made(name, made.of_new())
-            graphs = Graphs(name, number, tables_of(number), known.dimension, made, options, partial(connect, dsn))
-            graphs.complete(connection)
+            tables = tables_of(connection, number)._replace(partition_by=made.partition_by)
+            indexes = Indexes(name, number, tables, known.dimension, made, options, partial(connect, dsn))
+            indexes.complete(connection)
         reader = stack.enter_context(closing(Session(dsn, options.hnsw_ef)))
         writer = Session(dsn, options.hnsw_ef)
         stack.pop_all()
-    return Opened(name, number, known, graphs.tables, graphs, reader, writer)
+    return Opened(name, number, known, indexes.tables, indexes, reader, writer)
 
 
-def tables_of(number: int) -> Tables:
-    """Return the tables of a collection by its number."""
-    return Tables(sql.Identifier("kinsplit", f"chunks_{number}"), sql.Identifier("kinsplit", f"terms_{number}"))
+def tables_of(connection: Connection, number: int) -> Tables:
+    """Return the tables of an existing collection by its number."""
+    tables = _tables_of(number)
+    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f"kinsplit.sizes_{number}"]).fetchone()
+    return tables if found == (True,) else tables._replace(sizes=None)
+
+
+def names_of(tables: Tables) -> list[sql.Identifier]:
+    """Return the names of a collection's tables."""
+    return [name for name in (tables.chunks, tables.terms, tables.sizes) if name is not None]
+
+
+def _tables_of(number: int) -> Tables:
+    return Tables(*(sql.Identifier("kinsplit", f"{kind}_{number}") for kind in ("chunks", "terms", "sizes")))
 
 
 def names_in(connection: Connection) -> list[str]:
@@ -172,7 +189,7 @@ def _create(connection: Connection, collection: str, schema: Schema, options: Po
 
 
 def _create_tables(connection: Connection, number: int, schema: Schema, options: PostgresOptions) -> None:
-    tables = tables_of(number)
+    tables = _tables_of(number)
     columns = [
         sql.SQL(_DENSE).format(
             name=sql.Identifier(name), type=sql.Identifier(type_of(options)), dimension=sql.Literal(schema.dimension)
@@ -184,8 +201,9 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
         sql.SQL(_CHUNKS).format(
             chunks=tables.chunks,
             terms=tables.terms,
+            sizes=tables.sizes,
+            apart=sql.Literal("{" + ",".join(APART) + "}"),
             sequence=sql.Identifier("kinsplit", f"chunks_{number}_key_seq"),
-            payloads=sql.Identifier(f"chunks_{number}_payload_idx"),
             dense=sql.SQL(",\n").join([*columns, *[sql.SQL(_PART)] * is_partitioned]),
             part=sql.SQL(", part" if is_partitioned else ""),
             partitioned=sql.SQL(" PARTITION BY HASH (part)" if is_partitioned else ""),

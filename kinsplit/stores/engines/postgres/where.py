@@ -1,0 +1,152 @@
+"""Conversion of filters to SQL, with every value as a bound parameter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from kinsplit.stores.engines.postgres.json_text import dump, encode_text
+from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, paths_of
+from kinsplit.stores.payload import RECORD
+from kinsplit.stores.protocol import UUID
+
+_COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+#: Keys that the column `facts` leaves out, since they are long and filters seldom name them.
+APART = ("full_content", "content_preview", "context", RECORD)
+
+
+class Tables(NamedTuple):
+    """Tables of a collection.
+
+    Attributes:
+        chunks: Name of the table of chunks.
+        terms: Name of the table of term weights.
+        sizes: Name of the table of numbers of chunks by level; None in older collections, which have neither it nor the
+            column `facts`.
+        partition_by: Key by which the chunks are partitioned, if they are; a filter by it names the partitions to read.
+    """
+
+    chunks: sql.Identifier
+    terms: sql.Identifier
+    sizes: sql.Identifier | None = None
+    partition_by: str | None = None
+
+    def column(self, keys: Iterable[str | None]) -> sql.Identifier:
+        """Return the column to read top-level keys of payloads from: one that needs not be decompressed, if it can."""
+        return sql.Identifier("facts" if self.sizes is not None and not set(keys) & set(APART) else "payload")
+
+
+class Statement(NamedTuple):
+    """An SQL statement and the values of its placeholders, in order."""
+
+    text: sql.SQL | sql.Composed
+    values: tuple[Any, ...] = ()
+
+
+def to_where(tables: Tables, conditions: Sequence[Condition]) -> Statement:
+    """Return an SQL expression that is true if all conditions are met."""
+    parts = [_condition(tables, condition) for condition in conditions]
+    text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
+def _condition(tables: Tables, condition: Condition) -> Statement:
+    if isinstance(condition, Not):
+        # An unknown result, as for a null column, counts as not met.
+        text, values = to_where(tables, condition.conditions)
+        return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
+    if isinstance(condition, Either):
+        groups = [to_where(tables, group) for group in condition.groups]
+        text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
+        return Statement(text, tuple(value for group in groups for value in group.values))
+    if isinstance(condition, Range):
+        within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
+        return _any_member(tables, condition.key, f"({within}){_beyond(condition)}", Jsonb(dict(condition.bounds)))
+    if isinstance(condition, TimeRange):
+        within = " && ".join(f"@.datetime() {_COMPARE[name]} ${name}.datetime()" for name in condition.bounds)
+        bounds = {name: time.isoformat() for name, time in condition.bounds.items()}
+        return _any_member(tables, condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
+    if isinstance(condition, HasId):
+        return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
+    found = _one_of(tables, condition)
+    if condition.key != tables.partition_by or condition != OneOf(condition.key, strings=condition.strings):
+        return found
+    # Every value of the key is a string, so these partitions hold all that match.
+    text = sql.SQL("(part = ANY(%s::text[]) AND {})").format(found.text)
+    return Statement(text, ([encode_text(value) for value in condition.strings], *found.values))
+
+
+def _beyond(condition: Range) -> str:
+    """Return the test for large numbers, which `dump` stores as text."""
+    if condition.bounds.keys() <= {"gt", "gte"}:
+        return r' || (@ starts with "\u001af" && !(@ starts with "\u001af-"))'
+    return r' || @ starts with "\u001af-"' if condition.bounds.keys() <= {"lt", "lte"} else ""
+
+
+def _any_member(tables: Tables, key: str, test: str, values: Jsonb) -> Statement:
+    """Return an SQL expression that is true if a value of a key, or a member of its list, passes a test."""
+    # Members of nested lists don't count; a lax asterisk would unwrap those lists too.
+    return _exists(tables, key, f"({test}) || exists(@[*] ? ({test}))", values)
+
+
+def _exists(tables: Tables, key: str, test: str, values: Jsonb) -> Statement:
+    """Return an SQL expression that is true if a value of a key passes a test."""
+    column = tables.column(path[0] for path in paths_of(key))
+    exists = sql.SQL("jsonb_path_exists_tz({}, %s::jsonpath, %s, true)").format(column)
+    paths = [_jsonpath(path, test) for path in paths_of(key)]
+    text = sql.SQL("({})").format(sql.SQL(" OR ").join([exists] * len(paths)))
+    return Statement(text, tuple(value for path in paths for value in (path, values)))
+
+
+def _jsonpath(path: Path, test: str) -> str:
+    """Return the jsonpath of the values that pass a test; its steps are nested, so that a missing key is no error."""
+    for step in reversed(path):
+        accessor = "[*]" if step is None else f".{json.dumps(encode_text(step))}"
+        test = f"exists(@{accessor} ? ({test}))"
+    # Strict, since in lax mode every step unwraps lists.
+    return f"strict $ ? ({test})"
+
+
+def _one_of(tables: Tables, condition: OneOf) -> Statement:
+    """Return a condition on a column or on the indexed payload."""
+    parts = [_equal(tables, condition)]
+    if condition.empty:
+        something = '@.type() != "null" && (@.type() != "array" || @.size() > 0)'
+        text, values = _exists(tables, condition.key, something, Jsonb({}))
+        parts.append(Statement(sql.SQL("NOT {}").format(text), values))
+    text = sql.SQL("({})").format(sql.SQL(" OR ").join(part.text for part in parts))
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
+def _equal(tables: Tables, condition: OneOf) -> Statement:
+    strings = [encode_text(value) for value in condition.strings]
+    if condition.key in ("source_id", "content_hash"):
+        return Statement(sql.SQL("{} = ANY(%s::text[])").format(sql.Identifier(condition.key)), (strings,))
+    if condition.key in ("chunk_index", "level"):
+        column = sql.Identifier(condition.key)
+        return Statement(sql.SQL("{} = ANY(%s::bigint[])").format(column), (list(condition.integers),))
+    if condition.key == "parent_id":
+        return Statement(sql.SQL("parent_id = ANY(%s::uuid[])"), ([id_ for id_ in strings if UUID.fullmatch(id_)],))
+    shapes = [
+        Jsonb(_nested(path, shape), dumps=dump)
+        for path in paths_of(condition.key)
+        for value in (*condition.strings, *condition.integers, *condition.floats, *condition.booleans)
+        for shape in (value, [value])
+    ]
+    if not shapes:
+        return Statement(sql.SQL("false"))
+    contains = sql.SQL("{} @> %s").format(tables.column(path[0] for path in paths_of(condition.key)))
+    return Statement(sql.SQL("({})").format(sql.SQL(" OR ").join([contains] * len(shapes))), (*shapes,))
+
+
+def _nested(path: Path, value: Any) -> Any:
+    """Wrap a value in the mappings and lists of a path."""
+    for step in reversed(path):
+        value = [value] if step is None else {step: value}
+    return value
