@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,7 @@ class Module:
         name: Dotted name.
         path: Path of the file.
         lines: Number of lines.
+        docstring: Its docstring.
         imports: Dotted names of the package's modules that it imports, also within functions, but not for types only.
         functions: Name and number of lines of each function.
     """
@@ -39,6 +40,7 @@ class Module:
     name: str
     path: Path
     lines: int
+    docstring: str
     imports: set[str] = field(default_factory=set)
     functions: list[tuple[str, int]] = field(default_factory=list)
 
@@ -161,7 +163,7 @@ class Structure:
 def _read(path: Path, name: str, known: set[str]) -> Module:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    module = Module(name, path, text.count("\n"))
+    module = Module(name, path, text.count("\n"), ast.get_docstring(tree) or "")
     for node in _walk(tree):
         if isinstance(node, ast.Import):
             module.imports.update(alias.name for alias in node.names if alias.name in known)
@@ -175,15 +177,17 @@ def _read(path: Path, name: str, known: set[str]) -> Module:
     return module
 
 
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes except those for type checkers only."""
-    yield node
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-        children: list[ast.AST] = list(node.orelse)
-    else:
-        children = list(ast.iter_child_nodes(node))
-    for child in children:
-        yield from _walk(child)
+def _walk(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield all statements in order, except those for type checkers only."""
+    rest: list[ast.AST] = [tree]
+    while rest:
+        node = rest.pop()
+        yield node
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            children: Iterable[ast.AST] = node.orelse
+        else:
+            children = ast.iter_child_nodes(node)
+        rest += reversed([each for each in children if isinstance(each, ast.stmt | ast.ExceptHandler | ast.match_case)])
 
 
 def _is_participle(word: str) -> bool:

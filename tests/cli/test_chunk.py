@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,24 @@ def rows_of(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.split("\n") if line]
 
 
-@pytest.mark.parametrize("strategy", parsers.names())
-def test_rows_have_exactly_the_documented_fields_and_are_slices_of_the_documents(cli: Cli, strategy: str) -> None:
-    settings = [f"--set={name}={value}" for name, value in WITHOUT_MODEL.get(strategy, {}).items()]
-    result = cli("chunk", COURSE, "--strategy", strategy, *settings)
+@pytest.fixture(scope="module")
+def lectures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A part of the sample course, with a file of each format, and its texts."""
+    folder = tmp_path_factory.mktemp("part") / "course"
+    folder.mkdir()
+    for name in ("lecture_01.md", "lecture_01_code.py", "lecture_03.pdf", "lecture_04.ipynb", "lecture_08_notes.html"):
+        shutil.copy(COURSE / name, folder)
+    return folder, {d.id: d.text for loaded in loaders.load(folder) for d in loaded.documents}
 
-    texts = {d.id: d.text for loaded in loaders.load(COURSE) for d in loaded.documents}
+
+@pytest.mark.parametrize("strategy", parsers.names())
+def test_rows_have_exactly_the_documented_fields_and_are_slices_of_the_documents(
+    cli: Cli, lectures: tuple[Path, dict[str, str]], strategy: str
+) -> None:
+    settings = [f"--set={name}={value}" for name, value in WITHOUT_MODEL.get(strategy, {}).items()]
+    folder, texts = lectures
+    result = cli("chunk", folder, "--strategy", strategy, *settings)
+
     rows = rows_of(result)
     assert result.exit_code == 0
     assert result.stderr == ""

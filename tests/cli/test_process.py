@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import kinsplit
+from kinsplit.cli.app import NAMES
 from tests.cli.conftest import COURSE, Cli, environment
 
 KINSPLIT = (sys.executable, "-c", "from kinsplit.cli import main; main()")
@@ -24,17 +26,20 @@ def run(*arguments: object, cwd: Path, **variables: str) -> subprocess.Completed
     return subprocess.run(command, cwd=cwd, env=environment(**variables), capture_output=True, encoding="utf-8")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["strategies", "token"]])
-def test_help_and_strategies_need_no_model_and_no_store(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_command_loads_no_other_and_help_no_model_and_no_store(tmp_path: Path) -> None:
     probe = (
-        "import atexit, sys; from kinsplit.cli import main\n"
+        "import sys; from kinsplit.cli import app\n"
         "heavy = {'torch', 'sentence_transformers', 'qdrant_edge', 'pypdfium2', 'llama_index', 'langchain_core'}\n"
-        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
-        "main()"
+        "for arguments in (['strategies', 'token'], ['--help']):\n"
+        "    app(arguments, standalone_mode=False)\n"
+        "    commands = [name for name in sys.modules if name.startswith('kinsplit.cli.commands.')]\n"
+        "    print(len(commands), sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
-    command = [sys.executable, "-c", probe, *arguments]
+    command = [sys.executable, "-c", probe]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
-    assert done.stderr == "[]\n"
+    assert "chunk_overlap" in done.stdout
+    assert "fetch-wikipedia" in done.stdout
+    assert done.stderr == f"1 []\n{len(NAMES)} []\n"
 
 
 def test_commands_are_completed(tmp_path: Path) -> None:
@@ -48,11 +53,11 @@ def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kinsplit"]
     shown, wrong = (
         subprocess.run([*command, *more], cwd=tmp_path, env=environment(), capture_output=True, text=True)
-        for more in (["strategies", "token", "--json"], ["chunk", "nowhere"])
+        for more in (["--version"], ["strategies", "magic"])
     )
-    assert (shown.returncode, json.loads(shown.stdout)["name"]) == (0, "token")
+    assert (shown.returncode, shown.stdout) == (0, f"kinsplit {kinsplit.__version__}\n")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr.startswith("Error: nowhere: doesn't exist.")
+    assert wrong.stderr.startswith("Error: strategy: must be the name of a strategy")
 
 
 def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:

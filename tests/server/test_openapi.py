@@ -60,7 +60,7 @@ def test_the_description_holds_and_nothing_fails(schema: Any, method: str, path:
 
     @given(schema[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=12,
+        max_examples=8,
         derandomize=True,
         deadline=None,
         database=None,

@@ -61,7 +61,7 @@ def test_connections_without_a_request_give_way_to_others(make_app: MakeApp, sen
         slow = stack.enter_context(connect_to(address, "127.0.0.3"))
         slow.sendall(head)
         assert httpx.get(f"{address}/healthz").status_code == 200
-        crowd = [stack.enter_context(connect_to(address)) for _ in range(300)]
+        crowd = [stack.enter_context(connect_to(address)) for _ in range(130)]
         for each in crowd:
             with contextlib.suppress(OSError):  # Closed already.
                 each.sendall(sent)
@@ -72,7 +72,7 @@ def test_connections_without_a_request_give_way_to_others(make_app: MakeApp, sen
                         assert other.recv(100).startswith(b"HTTP/1.1 200")
         slow.sendall(b"\r\n")
         assert slow.recv(100).startswith(b"HTTP/1.1 200")
-        assert app.state.collections.metrics.rejected.labels("crowd")._value.get() >= 300 - 64
+        assert app.state.collections.metrics.rejected.labels("crowd")._value.get() >= 130 - 64
 
 
 def test_a_second_head_on_a_connection_is_not_waited_for_either(make_app: MakeApp) -> None:
@@ -156,7 +156,7 @@ def test_heads_that_are_none(make_app: MakeApp, head: bytes) -> None:
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 
-async def test_two_hundred_clients_lose_nothing_and_health_goes_first(
+async def test_sixty_clients_lose_nothing_and_health_goes_first(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, begun, go = Index.search, threading.Event(), threading.Event()
@@ -171,7 +171,7 @@ async def test_two_hundred_clients_lose_nothing_and_health_goes_first(
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=address, limits=limits, timeout=60) as client:
             searches = [
-                asyncio.create_task(client.get("/search", params={"q": f"loop {i}", "top_k": 1})) for i in range(200)
+                asyncio.create_task(client.get("/search", params={"q": f"loop {i}", "top_k": 1})) for i in range(60)
             ]
             assert await asyncio.to_thread(begun.wait, 60)
             assert (await client.get("/healthz")).status_code == 200
@@ -179,8 +179,8 @@ async def test_two_hundred_clients_lose_nothing_and_health_goes_first(
             assert not any(task.done() for task in searches)
             go.set()
             answers = [await task for task in searches]
-    assert [answer.status_code for answer in answers] == [200] * 200
-    assert [answer.json()["query"] for answer in answers] == [f"loop {i}" for i in range(200)]
+    assert [answer.status_code for answer in answers] == [200] * 60
+    assert [answer.json()["query"] for answer in answers] == [f"loop {i}" for i in range(60)]
 
 
 def test_what_waits_for_a_client_that_left_is_not_done(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:

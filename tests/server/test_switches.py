@@ -111,7 +111,7 @@ async def test_a_switch_under_load_causes_no_error_and_no_mixed_answer(address: 
                     await asyncio.to_thread(catalog.switch, "notes", "next")
                     # At once, while searches in the old one are running.
                     await asyncio.to_thread(catalog.drop, "next")
-                await searches.until(new, 20)
+                await searches.until(new, 8)
                 assert searches.found[old] >= 5
             searches.stop()
     assert searches.failed == []

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from kinsplit.evaluation.qrels.rule import SpanRule
-from tests.evaluation.experiment.test_experiment import DATASET, experiment
+from tests.evaluation.experiment.test_experiment import ENOUGH, experiment
 
 STRICT, LOOSE = SpanRule(span_coverage=1, chunk_coverage=1), SpanRule(span_coverage=0.01, chunk_coverage=0)
 
 
 def test_questions_without_a_relevant_chunk_are_told_where_ranks_are_measured() -> None:
-    results = experiment(measures=["recall@20t", "nDCG@10", "MRR"], rule=STRICT).run()
+    results = experiment(dataset=ENOUGH, measures=["recall@20t", "nDCG@10", "MRR"], rule=STRICT).run()
 
     (warning,) = results.warnings
-    assert warning.startswith(f"Of {len(DATASET.questions)} labelled questions some have no relevant chunk")
+    assert warning.startswith(f"Of {len(ENOUGH.questions)} labelled questions some have no relevant chunk")
     # Chunks of whole sentences hold exactly the labelled text; windows of words never do.
-    assert f": {len(DATASET.questions)} with word. " in warning
+    assert f": {len(ENOUGH.questions)} with word. " in warning
     sentence, word = results.strategies
-    assert sentence.measures["nDCG@10"].count == len(DATASET.questions)
+    assert sentence.measures["nDCG@10"].count == len(ENOUGH.questions)
     assert "nDCG@10" not in word.measures
 
 
 def test_nothing_is_told_where_all_are_judged_or_no_ranks_are_measured() -> None:
-    judged = experiment(measures=["recall@20t", "nDCG@10"], rule=LOOSE).run()
+    judged = experiment(dataset=ENOUGH, measures=["recall@20t", "nDCG@10"], rule=LOOSE).run()
 
     assert judged.warnings == []
-    assert [strategy.measures["nDCG@10"].count for strategy in judged.strategies] == [len(DATASET.questions)] * 2
-    assert experiment(measures=["recall@20t"], rule=STRICT).run().warnings == []
+    assert [strategy.measures["nDCG@10"].count for strategy in judged.strategies] == [len(ENOUGH.questions)] * 2
+    assert experiment(dataset=ENOUGH, measures=["recall@20t"], rule=STRICT).run().warnings == []

@@ -41,7 +41,7 @@ class Counting:
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
     whole = load([COURSE], [Path("examples/course_labels.jsonl")])
-    return Dataset("course", whole.documents, whole.questions[:12])
+    return Dataset("course", whole.documents, whole.questions[:6])
 
 
 STRATEGY = create("hierarchical", parent_size=1200, child_size=400)

@@ -34,7 +34,7 @@ from tests.evaluation.made_results import comparison, results
 
 SHAPES = {
     "one strategy and document": results(strategies=1, documents=1, comparisons=[]),
-    "fifteen strategies": results(strategies=15, documents=200, questions=2),
+    "nine strategies": results(strategies=9, documents=200, questions=2),
     "hostile": hostile(),
 }
 

@@ -41,9 +41,15 @@ def tuned(tmp_path: Path, **options: object) -> Tuned:
     return tune(forest(), **given)  # type: ignore[arg-type]
 
 
-def test_what_beats_the_default_is_the_choice(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def better(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuned, list[Trial]]:
+    """What beats the default, and the trials that were told."""
     told: list[Trial] = []
-    found = tuned(tmp_path, strategies=["structure"], on_trial=told.append)
+    return tuned(tmp_path_factory.mktemp("cache"), strategies=["structure"], on_trial=told.append), told
+
+
+def test_what_beats_the_default_is_the_choice(better: tuple[Tuned, list[Trial]]) -> None:
+    found, told = better
     assert tuple(told) == found.found.trials
     assert (found.searched, found.held_out) == (18, 18)
     assert found.beats
@@ -66,8 +72,10 @@ def test_where_nothing_beats_the_default_it_is_the_choice(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("low", "p_value", "beats"), [(0.01, 0.01, True), (0.0, 0.01, False), (0.01, 0.06, False), (-0.1, 0.5, False)]
 )
-def test_chance_must_not_explain_the_difference(tmp_path: Path, low: float, p_value: float, beats: bool) -> None:
-    found = tuned(tmp_path, strategies=["structure"])
+def test_chance_must_not_explain_the_difference(
+    better: tuple[Tuned, list[Trial]], low: float, p_value: float, beats: bool
+) -> None:
+    found, _ = better
     difference = Estimate(mean=0.1, low=low, high=0.3, count=18)
     assert isinstance(found.comparison, Comparison)
     told = replace(found, comparison=found.comparison.model_copy(update={"difference": difference, "p_value": p_value}))

@@ -23,11 +23,9 @@ def lines(page: Any) -> Any:
     return page.get_by_role("list", name="Uploads").get_by_role("listitem")
 
 
-@pytest.mark.parametrize("phone", [False, True])
-def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp_path: Path, phone: bool) -> None:
+def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp_path: Path) -> None:
     address = serve(store=f"memory:{tmp_path}", collections="uploaded", uploads=tmp_path / "files", max_upload=99_999)
-    size = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"} if phone else {}
-    page = visit("#/documents", address=address, **size)
+    page = visit("#/documents", address=address)
     expect(page.get_by_text("Nothing is indexed yet")).to_be_visible()
     (tmp_path / "a<b>.md").write_text("Owls hunt at night.")
     (tmp_path / "broken.pdf").write_text("nonsense")
@@ -42,12 +40,15 @@ def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp
     expect(lines(page).nth(3)).to_contain_text("Added: 1 chunk")
     expect(page.locator(".documents li")).to_have_count(2)
     expect(page.get_by_label("Strategy").locator("option")).to_have_text("sentence · 2 chunks")
-    if shots := os.environ.get("KINSPLIT_TEST_SCREENSHOTS"):
-        page.screenshot(path=f"{shots}/upload-{'phone' if phone else 'desktop'}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    if axe := pytest.importorskip("axe_playwright_python.sync_playwright"):
-        found = axe.Axe().run(page).response["violations"]
-        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    for name, width, colors in (("desktop", 1280, "light"), ("phone", 390, "dark")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=colors)
+        if shots := os.environ.get("KINSPLIT_TEST_SCREENSHOTS"):
+            page.screenshot(path=f"{shots}/upload-{name}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if axe := pytest.importorskip("axe_playwright_python.sync_playwright"):
+            found = axe.Axe().run(page).response["violations"]
+            assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
 
     # By keyboard alone: Cancel comes first.
     delete = page.get_by_role("button", name="Delete files/a_b_.md")
