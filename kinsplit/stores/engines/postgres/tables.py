@@ -81,7 +81,11 @@ _INLINE = "ALTER TABLE {chunks} ALTER COLUMN {name} SET STORAGE PLAIN"
 #: Largest size of a vector in bytes that leaves room for the rest of its row in a page of 8 kB.
 _MOST_INLINE = 6000
 _PART = "    part text NOT NULL"
-_PARTITION = "CREATE TABLE {name} PARTITION OF {chunks} FOR VALUES WITH (MODULUS {count}, REMAINDER {number})"
+_PARTITION = "CREATE TABLE {name} PARTITION OF {chunks} FOR VALUES WITH (MODULUS {count}, REMAINDER {number}){storage}"
+# Above this size of a row, payloads move out of it, and then facts are compressed.
+_STORAGE = " WITH (toast_tuple_target = {size})"
+#: Bytes of a row besides its vector up to which facts are not compressed, and the largest size that Postgres takes.
+_FACTS, _MOST = 1536, 8160
 
 
 class Opened(NamedTuple):
@@ -197,6 +201,10 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
         for name in DENSE
     ]
     is_partitioned = options.partition_by is not None
+    vector = schema.dimension * (2 if options.halfvec else 4)
+    is_inline = vector <= _MOST_INLINE
+    size = min(_MOST, (vector if is_inline else 0) + _FACTS)
+    storage = sql.SQL(_STORAGE).format(size=sql.Literal(size))
     connection.execute(
         sql.SQL(_CHUNKS).format(
             chunks=tables.chunks,
@@ -206,10 +214,10 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
             sequence=sql.Identifier("kinsplit", f"chunks_{number}_key_seq"),
             dense=sql.SQL(",\n").join([*columns, *[sql.SQL(_PART)] * is_partitioned]),
             part=sql.SQL(", part" if is_partitioned else ""),
-            partitioned=sql.SQL(" PARTITION BY HASH (part)" if is_partitioned else ""),
+            partitioned=sql.SQL(" PARTITION BY HASH (part)") if is_partitioned else storage,
         )
     )
-    for name in DENSE if schema.dimension * (2 if options.halfvec else 4) <= _MOST_INLINE else ():
+    for name in DENSE if is_inline else ():
         connection.execute(sql.SQL(_INLINE).format(chunks=tables.chunks, name=sql.Identifier(name)))
     for part in range(options.partitions if is_partitioned else 0):
         connection.execute(
@@ -218,5 +226,6 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
                 chunks=tables.chunks,
                 count=sql.Literal(options.partitions),
                 number=sql.Literal(part),
+                storage=storage,
             )
         )
