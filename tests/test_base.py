@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,90 +32,75 @@ def run(blocked: list[str], script: str, *arguments: object, cwd: Path | None = 
     return done.stdout
 
 
-_CHUNKS = """
+_BARE = """
+import json
+from pathlib import Path
+
+import kinsplit
 from kinsplit import Document, create_strategy
+from kinsplit.cli import app
+from kinsplit.loaders.reader import read_file
+from kinsplit.parsers.units.sentences import sentences
+from kinsplit.tokenizers import resolve
+
+pdf, *names = sys.argv[1:]
 text = "# Rain\\n\\nDr. Smith went home. It rained; nobody noticed.\\n\\n" * 60
 german = "Er kam z.B. am 3. Mai an. Die Straße war leer. " * 60
-for name in sys.argv[1:]:
+numbers = []
+for name in names:
     for document in (Document("a.md", text), Document("b.md", german)):
         chunks = list(create_strategy(name).chunk(document))
         assert all(document.text[start:end] for chunk in chunks for start, end in chunk.spans)
-        print(name, len(chunks))
+        numbers.append([name, len(chunks)])
+
+errors = []
+for call in (
+    kinsplit.Index,
+    lambda: kinsplit.Index("memory:", embedder="hash"),
+    lambda: sentences("नमस्ते दुनिया। यह एक परीक्षण है।", "hi"),
+    lambda: resolve("hf:BAAI/bge-m3"),
+    lambda: read_file(Path(pdf), 2**29, given=True),
+):
+    try:
+        call()
+    except kinsplit.KinsplitError as error:
+        errors.append(str(error))
+made = [str(path) for path in Path().iterdir()]
+
+from typer.testing import CliRunner
+
+Path("notes.md").write_text("# Notes\\n\\nIt rained. " * 100, encoding="utf-8")
+outputs = []
+for arguments in ("chunk notes.md --strategy sentence --set chunk_size=50", "strategies"):
+    done = CliRunner().invoke(app, arguments.split(), catch_exceptions=False)
+    assert (done.exit_code, done.stderr) == (0, "")
+    outputs.append(done.stdout)
+print(json.dumps({"numbers": numbers, "errors": errors, "made": made, "outputs": outputs}))
 """
+WITHOUT_MODEL = [name for name in names() if name not in {"cluster", "llm", "semantic"}]
 
 
-def test_every_strategy_without_a_model_splits() -> None:
-    without_model = [name for name in names() if name not in {"cluster", "llm", "semantic"}]
-    lines = run(ALONE, _CHUNKS, *without_model).splitlines()
-    assert [line.split()[0] for line in lines] == [name for name in without_model for _ in range(2)]
-    assert all(int(line.split()[1]) > 1 for line in lines if not line.startswith(("word", "structure")))
-
-
-_CLI = """
-from kinsplit.cli import main
-sys.argv = ["kinsplit", *sys.argv[1:]]
-main()
-"""
-
-
-def test_the_commands_that_split_run(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("# Notes\n\nIt rained. " * 100, encoding="utf-8")
-    rows = run(ALONE, _CLI, "chunk", "notes.md", "--strategy", "sentence", "--set", "chunk_size=50", cwd=tmp_path)
-    assert len([json.loads(row) for row in rows.splitlines()]) > 5
-    assert "hierarchical" in run(ALONE, _CLI, "strategies")
-
-
-_ADAPTERS = {
-    "langchain": """
-from langchain_core.documents import Document
-from kinsplit.integrations.langchain import text_splitter
-chunks = text_splitter("sentence", chunk_size=30).split_documents([Document(id="a", page_content="It rained. " * 60)])
-print(len(chunks), chunks[1].metadata["prev_id"] == chunks[0].id)
-""",
-    "llama_index": """
-from llama_index.core import Document
-from kinsplit.integrations.llama_index import node_parser
-chunks = node_parser("sentence", chunk_size=30).get_nodes_from_documents([Document(id_="a", text="It rained. " * 60)])
-print(len(chunks), chunks[1].prev_node.node_id == chunks[0].node_id)
-""",
-}
-
-
-@pytest.mark.parametrize("framework", _ADAPTERS)
-def test_an_adapter_needs_only_its_framework(framework: str) -> None:
-    own = {"llama_index": {"nltk", "jinja2", "httpx", "tenacity", "tiktoken"}, "langchain": {"httpx", "tenacity"}}
-    blocked = [name for name in ALONE if not name.startswith(framework) and name not in own[framework]]
-    number, linked = run(blocked, _ADAPTERS[framework]).split()
-    assert int(number) > 3
-    assert linked == "True"
-
-
-_ERRORS = """
-import kinsplit
-from kinsplit.errors import MissingExtraError
-from kinsplit.parsers.units.sentences import sentences
-from kinsplit.loaders.reader import read_file
-from kinsplit.tokenizers import resolve
-from pathlib import Path
-calls = {
-    "search": [kinsplit.Index, lambda: kinsplit.Index("memory:", embedder="hash")],
-    "languages": [lambda: sentences("नमस्ते दुनिया। यह एक परीक्षण है।", "hi")],
-    "tokenizers": [lambda: resolve("hf:BAAI/bge-m3")],
-    "files": [lambda: read_file(Path(sys.argv[1]), 2**29, given=True)],
-}
-for extra, all_calls in calls.items():
-    for call in all_calls:
-        try:
-            call()
-        except kinsplit.KinsplitError as error:
-            assert f'Run: pip install "kinsplit[{extra}]"' in str(error), error
-            assert str(error).count("\\n") == 0
-            print(extra)
-"""
-
-
-def test_what_takes_an_extra_names_it(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What one process without any extra reports."""
     pdf = Path(__file__).parent.parent / "examples" / "course" / "lecture_03.pdf"
-    found = run(ALONE, _ERRORS, pdf, cwd=tmp_path).split()
-    assert found == ["search", "search", "languages", "tokenizers", "files"]
-    assert not list(tmp_path.iterdir())
+    return json.loads(run(ALONE, _BARE, pdf, *WITHOUT_MODEL, cwd=tmp_path_factory.mktemp("bare")))
+
+
+def test_every_strategy_without_a_model_splits(bare: Any) -> None:
+    assert [name for name, _ in bare["numbers"]] == [name for name in WITHOUT_MODEL for _ in range(2)]
+    assert all(number > 1 for name, number in bare["numbers"] if not name.startswith(("word", "structure")))
+
+
+def test_the_commands_that_split_run(bare: Any) -> None:
+    rows, strategies = bare["outputs"]
+    assert len([json.loads(row) for row in rows.splitlines()]) > 5
+    assert "hierarchical" in strategies
+
+
+def test_what_takes_an_extra_names_it(bare: Any) -> None:
+    extras = ("search", "search", "languages", "tokenizers", "files")
+    for extra, error in zip(extras, bare["errors"], strict=True):
+        assert f'Run: pip install "kinsplit[{extra}]"' in error
+        assert "\n" not in error
+    assert bare["made"] == []

@@ -6,6 +6,9 @@ import faulthandler
 import inspect
 import re
 import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -15,37 +18,18 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import command
-from kinsplit.cli.commands.ask import ask
-from kinsplit.cli.commands.backup import backup
-from kinsplit.cli.commands.chunk import chunk
-from kinsplit.cli.commands.collections import collections
-from kinsplit.cli.commands.compare import compare
-from kinsplit.cli.commands.copy import copy
-from kinsplit.cli.commands.delete import delete
-from kinsplit.cli.commands.demo import demo
-from kinsplit.cli.commands.doctor import doctor
-from kinsplit.cli.commands.drop import drop
-from kinsplit.cli.commands.evaluate import evaluate
-from kinsplit.cli.commands.fetch_wikipedia import fetch_wikipedia
-from kinsplit.cli.commands.index import index
-from kinsplit.cli.commands.info import info
-from kinsplit.cli.commands.mcp import mcp
-from kinsplit.cli.commands.qrels import qrels
-from kinsplit.cli.commands.questions import questions
-from kinsplit.cli.commands.readers import readers
-from kinsplit.cli.commands.rename import rename
-from kinsplit.cli.commands.report import report
-from kinsplit.cli.commands.restore import restore
-from kinsplit.cli.commands.search import search
-from kinsplit.cli.commands.serve import serve
-from kinsplit.cli.commands.show import show
-from kinsplit.cli.commands.stores import stores
-from kinsplit.cli.commands.strategies import strategies
-from kinsplit.cli.commands.switch import switch
-from kinsplit.cli.commands.tune import tune
-from kinsplit.cli.commands.verify import verify
-from kinsplit.cli.commands.watch import watch
 
+#: Names of the commands, in the order of the help; each is a function of its own module in `commands`.
+NAMES = (
+    *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
+    *("info", "verify", "delete", "stores", "doctor", "collections", "rename", "switch", "drop", "copy", "backup"),
+    *("restore", "compare", "evaluate", "show", "report", "questions", "qrels", "tune"),
+)
+
+_SETTINGS: dict[str, Any] = {
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "pretty_exceptions_enable": False,
+}
 # A line end inside a paragraph, which Typer would keep.
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
@@ -71,7 +55,39 @@ class _Command(TyperCommand):
         return _hide_flag_types(super().get_params(ctx))
 
 
+@cache
+def _load(name: str) -> Any:
+    """Import a command, and build its parameters."""
+    word = name.replace("-", "_")
+    function = getattr(import_module(f"kinsplit.cli.commands.{word}"), word)
+    alone = typer.Typer(add_completion=False, **_SETTINGS)
+    alone.command(name, cls=_Command, help=_LINE_END.sub(" ", inspect.cleandoc(function.__doc__)))(command(function))
+    return typer.main.get_command(alone)
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each loaded when it is used: loading all of them is half of a start."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in NAMES:
+            raise KeyError(name)
+        return _load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
 class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]  # Nothing is added to them.
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        return list(NAMES)
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))
 
@@ -89,43 +105,8 @@ app = typer.Typer(
     help="Split documents into chunks that know their kin, index them, search them, and evaluate splitting strategies.",
     epilog="Exit codes: 0 success, 1 some files failed, 2 nothing was done, 130 interrupted by Ctrl-C.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
+    **_SETTINGS,
 )
-
-for _command in (
-    demo,
-    strategies,
-    readers,
-    chunk,
-    index,
-    watch,
-    fetch_wikipedia,
-    search,
-    ask,
-    serve,
-    mcp,
-    info,
-    verify,
-    delete,
-    stores,
-    doctor,
-    collections,
-    rename,
-    switch,
-    drop,
-    copy,
-    backup,
-    restore,
-    compare,
-    evaluate,
-    show,
-    report,
-    questions,
-    qrels,
-    tune,
-):
-    app.command(cls=_Command, help=_LINE_END.sub(" ", inspect.cleandoc(_command.__doc__ or "")))(command(_command))
 
 
 def _show_version(requested: bool) -> None:

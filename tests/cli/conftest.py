@@ -70,7 +70,7 @@ def course_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def course_index_with_pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same folder with a PDF of two pages."""
+    """The same folder with a PDF of two pages, for tests that only read it."""
     parent = tmp_path_factory.mktemp("course-with-pdf")
     make_course(parent)
     (parent / "course" / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))

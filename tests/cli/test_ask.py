@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,9 @@ GOOD = ("A while loop", " asks first [", "1].")
 
 
 @pytest.fixture
-def indexed(cli: Cli, course_index_with_pdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def indexed(cli: Cli, course_index_with_pdf: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.delenv("KINSPLIT_MODEL", raising=False)
-    shutil.copytree(course_index_with_pdf, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(course_index_with_pdf)
     return cli
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from kinsplit.stores import open_store
 from tests.cli.conftest import Cli
+from tests.sparse import copy_sparse
 
 HASH = ("--embedder", "hash")
 
 
 @pytest.fixture
 def indexed(cli: Cli, course_index: Path, tmp_path: Path) -> Cli:
-    shutil.copytree(course_index, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(course_index, tmp_path, dirs_exist_ok=True, copy_function=copy_sparse)
     return cli
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ HASH = ("--embedder", "hash")
 
 
 @pytest.fixture
-def indexed(cli: Cli, course_index_with_pdf: Path, tmp_path: Path) -> Cli:
-    shutil.copytree(course_index_with_pdf, tmp_path, dirs_exist_ok=True)
+def indexed(cli: Cli, course_index_with_pdf: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.chdir(course_index_with_pdf)
     return cli
 
 
@@ -88,11 +87,11 @@ def test_the_passage_around_a_hit_is_told(indexed: Cli) -> None:
     assert "Pages: 1-2" in lines
 
 
-def test_json_holds_whole_passages(indexed: Cli, tmp_path: Path) -> None:
+def test_json_holds_whole_passages(indexed: Cli) -> None:
     found = json.loads(indexed("search", "while loop", *HASH, "--top-k", "2", "--json").stdout)
 
     first = found["passages"][0]
-    text = (tmp_path / "course" / "cs" / "loops.txt").read_text()
+    text = Path("course/cs/loops.txt").read_text()
     assert found["query"] == "while loop"
     assert [passage["rank"] for passage in found["passages"]] == [1, 2]
     assert first["source_id"] == "course/cs/loops.txt"
@@ -194,16 +193,14 @@ def test_only_a_rerankers_warnings_are_the_commands_own(indexed: Cli, monkeypatc
         (["x", "--embedder", "hash:32"], "was made with another model or strategy"),
     ],
 )
-def test_a_wrong_argument_is_one_line_and_makes_nothing(
-    indexed: Cli, tmp_path: Path, arguments: list[str], message: str
-) -> None:
+def test_a_wrong_argument_is_one_line_and_makes_nothing(indexed: Cli, arguments: list[str], message: str) -> None:
     result = indexed("search", *HASH, *arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
-    assert [path.name for path in (tmp_path / "kinsplit-data").glob("[!.]*")] == ["default"]
-    assert not (tmp_path / "elsewhere").exists()
+    assert [path.name for path in Path("kinsplit-data").glob("[!.]*")] == ["default"]
+    assert not Path("elsewhere").exists()
 
 
 def test_query_words_are_found_by_stem_and_stop_words_are_not() -> None:

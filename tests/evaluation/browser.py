@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.chromium import find_chromium
 
 #: Page that opens others in frames of given widths, expands everything in them, and records the measurements.
 _FRAMES = """<!DOCTYPE html><meta charset="utf-8"><body style="margin: 0">
@@ -86,9 +85,7 @@ def measure(
     Returns:
         The measurements of each page, and the errors that the browser reports for all.
     """
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("chromium is not installed")
+    browser = find_chromium()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         done = _open(browser, pages, Path(folder), dark)
     found = re.search(r'<pre id="out">(.+?)</pre>', done.stdout, re.DOTALL)

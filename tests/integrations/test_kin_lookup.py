@@ -24,7 +24,6 @@ from tests.integrations.finding import FRAMEWORKS, LECTURE, expansion, found, pr
 from tests.integrations.kin_stores import documents, leaves, nodes
 from tests.integrations.test_langchain_store import HashEmbeddings
 from tests.integrations.test_llama_index_store import embedded
-from tests.test_base import OPTIONAL, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
 
@@ -201,28 +200,6 @@ def test_hits_whose_numbers_are_not_unique_in_their_document_stay_apart() -> Non
     assert second == hits[1]
     assert first.page_content in parts[0].page_content
     assert len(first.page_content) > len(hits[0].page_content)
-
-
-_WITHOUT_EXTRAS = """
-from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.vectorstores import InMemoryVectorStore
-from kinsplit.integrations.langchain import KinStore, SiblingExpansion, text_splitter
-
-text = "It rained all day. Nobody noticed it. " * 20
-chunks = text_splitter("sentence", chunk_size=8).split_documents([Document(id="a", page_content=text)])
-store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-store.add_documents(chunks)
-with KinStore(":memory:") as kin:
-    kin.add(chunks)
-    print([SiblingExpansion(way).invoke(chunks[4:5])[0].page_content == text[
-        chunks[3].metadata["char_start"] : chunks[5].metadata["char_end"]
-    ] for way in (store, kin)])
-"""
-
-
-def test_kin_need_no_extra_but_the_frameworks() -> None:
-    assert run(OPTIONAL, _WITHOUT_EXTRAS) == "[True, True]\n"
 
 
 # Stores that can't be asked

@@ -1,105 +1,139 @@
-"""Optional frameworks, and correct type stubs."""
+"""Adapters that load nothing but their framework, and correct type stubs."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from textwrap import dedent
+import json
+from typing import Any
+
+import pytest
 
 from kinsplit.integrations.stubs import stubs
+from tests.test_base import ALONE, run
 
+#: Modules that each framework brings.
+OWN = {
+    "langchain": ("langchain_core", "langchain_text_splitters", "httpx", "tenacity"),
+    "llama_index": ("llama_index", "nltk", "jinja2", "httpx", "tenacity", "tiktoken"),
+}
 
-def run(script: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+_ALL = """
+import json
+from importlib import import_module
 
+def added_by(adapter, name, *framework):
+    for module in framework:
+        import_module(module)
+    known = set(sys.modules)
+    getattr(import_module(f"kinsplit.integrations.{adapter}"), name)
+    added = {module.partition(".")[0] for module in set(sys.modules) - known}
+    return sorted(added - sys.stdlib_module_names)
 
-_MISSING = """
-    import importlib
-    import sys
+def error_of(call):
+    try:
+        call()
+    except ImportError as error:
+        return f"{type(error).__name__}: {error}"
 
-    def attempt(blocked, package):
-        known = set(sys.modules)
-        sys.modules[blocked] = None
-        try:
-            importlib.import_module(f"kinsplit.integrations.{package}")
-        except ImportError as error:
-            print(f"{type(error).__name__}: {error}")
-        for name in set(sys.modules) - known:
-            if name == blocked or name.startswith("kinsplit.integrations."):
-                del sys.modules[name]
+def without(module, adapter):
+    gone = (f"kinsplit.integrations.{adapter}", module)
+    aside = {name: sys.modules.pop(name) for name in [*sys.modules] if name.startswith(gone)}
+    sys.modules[module] = None
+    error = error_of(lambda: import_module(f"kinsplit.integrations.{adapter}"))
+    del sys.modules[module]
+    sys.modules.update(aside)
+    return error
 
-    attempt("llama_index", "llama_index")
-    attempt("langchain_core", "langchain")
-    attempt("langchain_text_splitters", "langchain")
-    attempt("tqdm", "llama_index")
+found = {}
+"""
+
+_LANGCHAIN = """
+found["added"] = added_by("langchain", "text_splitter", "langchain_core.documents", "langchain_text_splitters")
+unwanted = {"llama_index", "langchain_core.vectorstores", "httpx", "qdrant_edge"}
+found["loaded"] = sorted(unwanted & set(sys.modules))
+blocked = sys.argv[1:]
+sys.modules.update(dict.fromkeys(blocked))
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
+from kinsplit.integrations.langchain import KinsplitTokenTextSplitter, KinStore, SiblingExpansion, text_splitter
+from kinsplit.tokenizers import resolve
+
+text = "It rained all day. Nobody noticed it. " * 20
+chunks = text_splitter("sentence", chunk_size=8).split_documents([Document(id="a", page_content=text)])
+found["linked"] = [chunk.metadata["prev_id"] for chunk in chunks[1:]] == [chunk.id for chunk in chunks[:-1]] != []
+store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+store.add_documents(chunks)
+with KinStore(":memory:") as kin:
+    kin.add(chunks)
+    found["expanded"] = [SiblingExpansion(way).invoke(chunks[4:5])[0].page_content == text[
+        chunks[3].metadata["char_start"] : chunks[5].metadata["char_end"]
+    ] for way in (store, kin)]
+
+found["tiktoken"] = [error_of(call) for call in (
+    lambda: resolve("tiktoken:cl100k_base"),
+    lambda: KinsplitTokenTextSplitter.from_tiktoken_encoder(model_name="gpt-4"),
+)]
+for name in blocked:
+    del sys.modules[name]
+found["missing"] = [without(*each) for each in (
+    ("langchain_core", "langchain"),
+    ("langchain_text_splitters", "langchain"),
+    ("llama_index", "llama_index"),
+    ("tqdm", "llama_index"),
+)]
+print(json.dumps(found))
+"""
+
+_LLAMA_INDEX = """
+found["added"] = added_by("llama_index", "node_parser", "llama_index.core")
+found["loaded"] = sorted({"langchain_core"} & set(sys.modules))
+sys.modules.update(dict.fromkeys(sys.argv[1:]))
+
+from llama_index.core import Document
+from kinsplit.integrations.llama_index import node_parser
+
+chunks = node_parser("sentence", chunk_size=30).get_nodes_from_documents([Document(id_="a", text="It rained. " * 60)])
+found["linked"] = [chunk.prev_node.node_id for chunk in chunks[1:]] == [chunk.id_ for chunk in chunks[:-1]] != []
+print(json.dumps(found))
 """
 
 
-def test_a_missing_framework_is_named_with_its_extra_and_so_is_what_it_needs() -> None:
-    missing = run(_MISSING)
-    assert missing == [
-        f'MissingExtraError: {package} is not installed. Run: pip install "kinsplit[{extra}]"'
-        for package, extra in (
-            ("llama-index-core", "llama-index"),
-            ("langchain-core", "langchain"),
-            ("langchain-text-splitters", "langchain"),
-            ("tqdm", "llama-index"),
-        )
+def reported(framework: str, script: str) -> Any:
+    """Return what a process reports that has, from its first use of an adapter on, one framework alone."""
+    blocked = [name for name in ALONE if name not in OWN[framework]]
+    return json.loads(run([], _ALL + script, *blocked))
+
+
+@pytest.fixture(scope="module")
+def langchain() -> Any:
+    return reported("langchain", _LANGCHAIN)
+
+
+def test_importing_the_adapter_of_langchain_loads_nothing_else(langchain: Any) -> None:
+    assert (langchain["added"], langchain["loaded"]) == (["kinsplit"], [])
+
+
+def test_chunks_and_their_kin_need_no_extra_but_langchain(langchain: Any) -> None:
+    assert langchain["linked"]
+    assert langchain["expanded"] == [True, True]
+
+
+def test_what_is_missing_is_named_with_its_extra(langchain: Any) -> None:
+    def message(package: str, extra: str) -> str:
+        return f'MissingExtraError: {package} is not installed. Run: pip install "kinsplit[{extra}]"'
+
+    assert langchain["tiktoken"] == [message("tiktoken", "tiktoken")] * 2
+    assert langchain["missing"] == [
+        message("langchain-core", "langchain"),
+        message("langchain-text-splitters", "langchain"),
+        message("llama-index-core", "llama-index"),
+        message("tqdm", "llama-index"),
     ]
 
 
-_LANGCHAIN = """
-    import sys
-    from kinsplit.integrations.langchain import KinsplitTokenTextSplitter, text_splitter
-
-    print({"llama_index", "langchain_core.vectorstores", "httpx", "qdrant_edge"} & set(sys.modules))
-
-    from kinsplit.errors import MissingExtraError
-    from kinsplit.tokenizers import resolve
-
-    sys.modules["tiktoken"] = None
-    for call in (
-        lambda: resolve("tiktoken:cl100k_base"),
-        lambda: KinsplitTokenTextSplitter.from_tiktoken_encoder(model_name="gpt-4"),
-    ):
-        try:
-            call()
-        except MissingExtraError as error:
-            print(error)
-"""
-
-
-def test_langchain_loads_neither_llama_index_nor_stores_and_names_the_extra_of_a_tokenizer() -> None:
-    loaded, *missing = run(_LANGCHAIN)
-    assert loaded == "set()"
-    assert missing == ['tiktoken is not installed. Run: pip install "kinsplit[tiktoken]"'] * 2
-
-
-_ADDED = """
-    import sys
-    from importlib import import_module
-
-    for framework, adapter, name in (
-        (("langchain_core.documents", "langchain_text_splitters"), "langchain", "text_splitter"),
-        (("llama_index.core",), "llama_index", "node_parser"),
-    ):
-        for module in framework:
-            import_module(module)
-        known = set(sys.modules)
-        getattr(import_module(f"kinsplit.integrations.{adapter}"), name)
-        added = {module.partition(".")[0] for module in set(sys.modules) - known}
-        print(*sorted(added - sys.stdlib_module_names))
-"""
-
-
-def test_importing_an_adapter_loads_nothing_besides_its_framework() -> None:
-    assert run(_ADDED) == ["kinsplit", "kinsplit"]
-
-
-def test_llama_index_does_not_load_langchain() -> None:
-    script = "import sys, kinsplit.integrations.llama_index; print('langchain_core' in sys.modules)"
-    assert run(script) == ["False"]
+def test_the_adapter_of_llama_index_loads_nothing_else_and_needs_nothing_else() -> None:
+    assert reported("llama_index", _LLAMA_INDEX) == {"added": ["kinsplit"], "loaded": [], "linked": True}
 
 
 def test_the_stubs_are_those_of_the_strategies() -> None:

@@ -88,28 +88,6 @@ def indexed(address: str, collection: str, *arguments: object) -> dict[str, Any]
     return report
 
 
-def test_a_run_leaves_what_index_add_leaves(
-    cluster: None,
-    postgres: str,
-    course: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(on_ray, "connected", nullcontext)
-    for name in ("near", "far"):
-        indexed(postgres, name, course)
-    (course / "cs" / "loops.txt").write_text("A loop repeats. It may never end.")
-    (course / "cs" / "sorting.md").unlink()
-    (course / "math" / "alice.jsonl").write_text('{"docid": "alice:ch01", "text": "Alice met 1 rabbits. They ran."}\n')
-    report = indexed(postgres, "far", course, "--ray", "--prune")
-    assert report == indexed(postgres, "near", course, "--prune")
-    assert (report["embedded"], report["unchanged"], report["gone"]) == (
-        1,
-        1,
-        ["alice:ch02", "alice:ch03", "course/cs/sorting.md"],
-    )
-    assert content(postgres, "far") == content(postgres, "near")
-
-
 class Mortal:
     """A model whose process is killed at its first call."""
 
@@ -130,18 +108,52 @@ class Mortal:
         return create("hash").embed_query(text)
 
 
-def test_an_actor_that_is_killed_loses_nothing_of_a_dataset(
+def test_a_run_with_a_killed_actor_leaves_what_index_add_leaves(
     cluster: None,
     postgres: str,
+    course: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = [{"id": f"row {n}", "text": f"Row {n} is here. It says {n * n}.", "year": 2000 + n} for n in range(20)]
     mark = tmp_path / "killed"
-    dataset = ray.data.from_items([*rows, {**rows[0], "text": "Another text."}])
-
-    report = on_ray.index(dataset, postgres, collection="far", embedder=Mortal(mark))
-
+    monkeypatch.setattr(on_ray, "connected", nullcontext)
+    monkeypatch.setattr(run, "_portable", lambda *_: Mortal(mark))
+    for name in ("near", "far"):
+        indexed(postgres, name, course)
+    (course / "cs" / "loops.txt").write_text("A loop repeats. It may never end.")
+    (course / "cs" / "sorting.md").unlink()
+    (course / "math" / "alice.jsonl").write_text('{"docid": "alice:ch01", "text": "Alice met 1 rabbits. They ran."}\n')
+    report = indexed(postgres, "far", course, "--ray", "--prune")
     assert mark.exists()
+    assert report == indexed(postgres, "near", course, "--prune")
+    assert (report["embedded"], report["unchanged"], report["gone"]) == (
+        1,
+        1,
+        ["alice:ch02", "alice:ch03", "course/cs/sorting.md"],
+    )
+    assert content(postgres, "far") == content(postgres, "near")
+
+
+def test_the_rows_of_a_dataset_are_documents(cluster: None, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": f"row {n}", "text": f"Row {n} is here. It says {n * n}.", "year": 2000 + n} for n in range(20)]
+    dataset = ray.data.from_items([*rows, {**rows[0], "text": "Another text."}])
+    stages = (on_ray.Split(), on_ray.Compare(postgres, "far"), on_ray.Embed("hash"))
+
+    def consume(reports: Any, totals: Any, *_: Any) -> None:
+        # Without further processes, since a run with files shows what they do.
+        assert "Write" in str(reports)
+        assert "num_rows=21" in str(reports)
+        tables = ray.get(dataset.to_arrow_refs())
+        write = on_ray.Write(postgres, "far", "hash")
+        for stage in (*stages, write):
+            tables = [made for table in tables for made in stage(table)]
+        write.close()
+        for table in tables:
+            list(totals.add(table.to_pylist()))
+
+    monkeypatch.setattr(run, "_consume", consume)
+    report = on_ray.index(dataset, postgres, collection="far", embedder="hash")
+
     (failure,) = report.failed
     assert "its id 'row 0' comes twice" in str(failure.error)
     assert (report.documents, report.failures) == (20, 1)

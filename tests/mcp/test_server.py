@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import socket
 import sys
@@ -29,6 +30,7 @@ from kinsplit.server.collections import Collections
 from kinsplit.server.settings import ServiceSettings
 from tests.answering.helpers import Scripted
 from tests.cli.conftest import environment
+from tests.sparse import copy_sparse
 
 STORE = "memory:mcp"
 TEXT = "# Birds\n\nOwls hunt at night. Larks sing at dawn.\n\n# Fish\n\nSharks smell blood. Eels travel far.\n"
@@ -278,9 +280,7 @@ async def test_the_command_serves_an_embedded_collection(
     course_index: Path, tmp_path: Path, socket_enabled: None, http: bool
 ) -> None:
     """Over standard input and output, nothing but the protocol is on stdout: the client would fail on anything else."""
-    import shutil
-
-    shutil.copytree(course_index, tmp_path / "copy")
+    shutil.copytree(course_index, tmp_path / "copy", copy_function=copy_sparse)
     arguments = ["-m", "kinsplit", "mcp", "--embedder", "hash"]
     if not http:
         parameters = StdioServerParameters(

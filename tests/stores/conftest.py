@@ -1,7 +1,32 @@
-from collections.abc import Iterator
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session")
+def processes() -> multiprocessing.context.BaseContext:
+    """Context of processes that start fast, forked from a server with only the required imports."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["kinsplit.stores.testing", "kinsplit.stores.engines.edge.store", "kinsplit.stores.engines.postgres.store"]
+    )
+    return context
+
+
+@pytest.fixture
+def killed(processes: multiprocessing.context.BaseContext) -> Callable[..., None]:
+    """Function that calls another one in a process, which it has to kill."""
+
+    def call(function: Callable[..., object], *arguments: object) -> None:
+        process = processes.Process(target=function, args=arguments)  # type: ignore[attr-defined]
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+
+    return call
 
 
 @pytest.fixture(scope="session")

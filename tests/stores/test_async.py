@@ -37,14 +37,6 @@ class TestAsyncQdrant(AsyncChunkStoreContract):
         return "qdrant::memory:"
 
 
-class TestThreadedEdge(AsyncChunkStoreContract):
-    exclusive = True
-
-    @pytest.fixture
-    def address(self, tmp_path: Path) -> str:
-        return f"edge:{tmp_path / 'data'}"
-
-
 class TestThreadedMemory(AsyncChunkStoreContract):
     reach = "process"
 
@@ -146,6 +138,19 @@ async def test_a_slow_engine_does_not_block_the_loop():
             await asyncio.sleep(0.001)
         may_answer.set()
         assert len((await search)[0]) == 3
+
+
+async def test_an_engine_is_called_from_many_threads(tmp_path: Path):
+    address = f"edge:{tmp_path}"
+    documents = {f"doc{n}": make_chunks(f"doc{n}", [f"{text} {n}" for text in TEXTS]) for n in range(8)}
+    async with await open_async_store(address, "cs", SCHEMA) as store:
+        await asyncio.gather(*(store.sync(name, chunks, embed(chunks)) for name, chunks in documents.items()))
+    with pytest.raises(StoreError, match="closed"):
+        await store.count()
+    async with await open_async_store(address, "cs") as store:
+        assert await store.sources() == dict.fromkeys(documents, len(TEXTS))
+        (hits,) = await store.search([Query("dense", DENSE.embed_query(f"{TEXTS[1]} 3"), 1)])
+        assert [hit.chunk for hit in hits] == documents["doc3"][1:2]
 
 
 async def test_tasks_that_sync_one_source_take_turns():

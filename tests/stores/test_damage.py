@@ -16,6 +16,7 @@ from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.maintenance import verify
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
+from tests.sparse import copy_sparse
 
 DOCUMENTS = [f"doc{number}" for number in range(4)]
 
@@ -57,29 +58,6 @@ def whole(tmp_path_factory):
     return folder / "cs", seen
 
 
-def copy(source, target):
-    """Copy a sparse file with its holes."""
-    if not hasattr(os, "SEEK_DATA"):
-        return shutil.copyfile(source, target)
-    with Path(source).open("rb") as given, Path(target).open("wb") as taken:
-        end = given.seek(0, os.SEEK_END)
-        at = 0
-        while at < end:
-            try:
-                at = os.lseek(given.fileno(), at, os.SEEK_DATA)
-            except OSError:
-                break
-            hole = os.lseek(given.fileno(), at, os.SEEK_HOLE)
-            taken.seek(at)
-            while at < hole:
-                os.lseek(given.fileno(), at, os.SEEK_SET)
-                data = os.read(given.fileno(), min(2**20, hole - at))
-                taken.write(data)
-                at += len(data)
-        taken.truncate(end)
-    return target
-
-
 def cut(path, keep=0.0):
     os.truncate(path, int(path.stat().st_size * keep))
 
@@ -119,7 +97,7 @@ def test_whatever_is_damaged_is_one_error_or_told_by_verify(whole, tmp_path):
     folder, seen = whole
     for number, (name, how) in enumerate(cases(folder)):
         place = tmp_path / str(number)
-        shutil.copytree(folder, place / "cs", copy_function=copy)
+        shutil.copytree(folder, place / "cs", copy_function=copy_sparse)
         DAMAGES[how](place / "cs" / name)
         try:
             with EdgeStore(str(place), "cs") as store:
@@ -135,7 +113,7 @@ def test_whatever_is_damaged_is_one_error_or_told_by_verify(whole, tmp_path):
 @pytest.mark.parametrize("name", ["mutable_id_tracker.mappings", "mutable_id_tracker.versions"])
 @pytest.mark.parametrize("how", ["emptied", "deleted"])
 def test_documents_that_the_engine_forgot_are_told(name, how, whole, tmp_path):
-    shutil.copytree(whole[0], tmp_path / "cs", copy_function=copy)
+    shutil.copytree(whole[0], tmp_path / "cs", copy_function=copy_sparse)
     (path,) = (tmp_path / "cs").rglob(name)
     DAMAGES[how](path)
     with EdgeStore(str(tmp_path), "cs") as store:
@@ -185,8 +163,10 @@ def test_a_chunk_that_nobody_wrote_here(store, tmp_path):
     assert {kind for *_, kind in kinds(store)} == {"unknown"}
 
 
-def test_a_filter_that_misses_what_is_stored(whole, tmp_path):
-    shutil.copytree(whole[0], tmp_path / "cs", copy_function=copy)
+def test_a_filter_that_misses_what_is_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr("kinsplit.stores.engines.edge.indexes._FEWEST_POINTS", 0)
+    with EdgeStore(str(tmp_path), "cs", SCHEMA) as store:
+        fill(store)
     (path,) = (path for path in (tmp_path / "cs").rglob("page_0.dat") if "-chunk_in" in path.parent.name)
     flip(path)
     with EdgeStore(str(tmp_path), "cs") as store:

@@ -1,12 +1,11 @@
 import json
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from kill_worker import sync_and_die
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
@@ -180,16 +179,8 @@ def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
     assert store.get([chunk.id for chunk in turned]) == turned
 
 
-def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path):
-    code = """
-import os, sys
-from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.protocol import Query, SyncReport
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
-save(EdgeStore(sys.argv[1], "cs", SCHEMA), "doc", make_chunks("doc", TEXTS))
-os.kill(os.getpid(), 9)
-"""
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == -9
+def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path, killed):
+    killed(sync_and_die, f"edge:{tmp_path}")
     with EdgeStore(str(tmp_path), "cs", SCHEMA) as store:
         assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(unchanged=len(TEXTS))
 
@@ -292,10 +283,22 @@ def test_the_schema_file_is_readable_json(tmp_path):
     assert (stored["dimension"], stored["distance"], stored["fingerprint"]) == (64, "cosine", "f1")
 
 
-def test_the_payload_indexes_have_the_right_kinds(store):
-    save(store, "doc", make_chunks("doc", TEXTS, subject="cs", group_id="g"))
-    kinds = {key: str(info.data_type).split(".")[-1] for key, info in engine(store).shard.info().payload_schema.items()}
-    assert kinds == {
+def test_a_collection_that_grows_gets_payload_indexes_of_the_right_kinds(store, tmp_path, monkeypatch):
+    def kinds(store):
+        schema = engine(store).shard.info().payload_schema
+        return {key: str(info.data_type).split(".")[-1] for key, info in schema.items()}
+
+    monkeypatch.setattr("kinsplit.stores.engines.edge.indexes._FEWEST_POINTS", len(TEXTS))
+    save(store, "doc", make_chunks("doc", TEXTS[:4], subject="cs", group_id="g"))
+    assert kinds(store) == {"source_id": "Keyword", "_above.source_id": "Keyword"}
+    store.close()
+    store = EdgeStore(str(tmp_path), "edge")
+    with monkeypatch.context() as patch:
+        patch.setattr("kinsplit.stores.engines.edge.engine._INDEX_BYTES", 2**60)
+        save(store, "doc", make_chunks("doc", TEXTS, subject="cs", group_id="g"))
+        assert len(kinds(store)) == 2
+    save(store, "more", make_chunks("more", TEXTS[:1]))
+    assert kinds(store) == {
         "source_id": "Keyword",
         "chunk_index": "Integer",
         "level": "Integer",
@@ -308,6 +311,7 @@ def test_the_payload_indexes_have_the_right_kinds(store):
         "_above.subject": "Keyword",
         "_above.group_id": "Keyword",
     }
+    store.close()
 
 
 def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, tmp_path):

@@ -1,6 +1,5 @@
 """Tests that a collection whose sync was killed still answers, and that the next sync repairs it."""
 
-import multiprocessing
 import os
 import random
 import shutil
@@ -20,16 +19,6 @@ from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE
 # Fifty if all damage is tested; see test_damage.
 KILLS = 50 if os.environ.get("KINSPLIT_TEST_ALL_DAMAGE") else 8
 MEMORY = Path("/dev/shm")
-
-
-@pytest.fixture(scope="module")
-def processes():
-    """Context of processes that start fast, forked from a server with only the required imports."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["kinsplit.stores.testing", "kinsplit.stores.engines.edge.store", "kinsplit.stores.engines.postgres.store"]
-    )
-    return context
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import time
 import pytest
 from fault_worker import VERSIONS, fill
 from life_worker import CONTENTS, WRITTEN, change_forever, change_once
-from test_faults import edge, kill, processes, state
+from test_faults import edge, kill, state
 
 from kinsplit.backup import back_up, restore
 from kinsplit.stores import open_catalog, open_store
@@ -16,7 +16,7 @@ from kinsplit.stores.testing import SCHEMA
 
 pytest.importorskip("pyarrow")
 
-__all__ = ["edge", "processes"]
+__all__ = ["edge"]
 
 KILLS = int(os.environ.get("KINSPLIT_TEST_KILLS", "4"))
 

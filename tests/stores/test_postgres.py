@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kill_worker import delete_and_die, sync_twenty_times
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
@@ -165,17 +164,13 @@ def test_a_server_that_is_gone_is_told_in_one_line(store, monkeypatch):
     assert "secret" not in str(caught.value)
 
 
-def test_two_processes_that_write_one_source_take_turns(postgres, store):
-    code = """
-import sys
-from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
-with open_store(sys.argv[1], "cs", SCHEMA) as store:
-    for n in range(20):
-        save(store, "doc", make_chunks("doc", [f"{text} {sys.argv[2]} {n}" for text in TEXTS[: n % 5 + 1]]))
-"""
-    processes = [subprocess.Popen([sys.executable, "-c", code, postgres, who]) for who in "ab"]
-    assert [process.wait() for process in processes] == [0, 0]
+def test_two_processes_that_write_one_source_take_turns(postgres, store, processes):
+    writing = [processes.Process(target=sync_twenty_times, args=(postgres, who)) for who in "ab"]
+    for process in writing:
+        process.start()
+    for process in writing:
+        process.join(60)
+        assert process.exitcode == 0
     chunks = [chunk for chunk, _ in store.export("doc")]
     assert [chunk.total for chunk in chunks] == [5] * 5
     assert len({chunk.text.split()[-2] for chunk in chunks}) == 1
@@ -194,18 +189,8 @@ def test_a_writer_waits_until_the_other_is_done(postgres, store, connection):
         assert written.result() == (SyncReport(added=len(TEXTS)), chunks)
 
 
-def test_a_killed_process_leaves_no_lock(postgres):
-    code = """
-import os, sys
-from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
-store = open_store(sys.argv[1], "cs", SCHEMA)
-save(store, "doc", make_chunks("doc", TEXTS))
-with store._exclusively():
-    store._run(store._writer.connection, "DELETE FROM {chunks}")
-    os.kill(os.getpid(), 9)
-"""
-    assert subprocess.run([sys.executable, "-c", code, postgres], check=False).returncode == -9
+def test_a_killed_process_leaves_no_lock(postgres, killed):
+    killed(delete_and_die, postgres)
     with open_store(postgres, "cs", SCHEMA) as store:
         assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(unchanged=len(TEXTS))
 

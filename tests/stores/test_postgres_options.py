@@ -1,11 +1,10 @@
 """Options of Postgres addresses, the first load, and the errors of servers."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from kill_worker import load_and_die
 
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
@@ -118,17 +117,8 @@ def test_a_graph_that_does_not_fit_into_memory_is_a_warning(postgres):
             store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
 
 
-def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connection):
-    code = """
-import os, sys
-from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
-store = open_store(sys.argv[1], "cs", SCHEMA)
-with store.first_load():
-    save(store, "doc", make_chunks("doc", TEXTS))
-    os.kill(os.getpid(), 9)
-"""
-    assert subprocess.run([sys.executable, "-c", code, postgres], check=False).returncode == -9
+def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connection, killed):
+    killed(load_and_die, postgres)
     assert graphs(connection) == []
     with open_store(postgres, "cs", SCHEMA) as store:
         assert store.count() == 5

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -224,7 +226,9 @@ def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal
     from kinsplit.integrations.ray import index as index_on_ray
 
     reporter = _StoredReporter(terminal)
-    with connected(ray), bar(terminal.screen, "Indexing", 0) as moving:
+    # Ray writes to stdout that it runs a lost task again.
+    quiet = redirect_stdout(StringIO()) if terminal.as_json else nullcontext()
+    with connected(ray), quiet, bar(terminal.screen, "Indexing", 0) as moving:
         reporter.bar = moving
         report = index_on_ray(paths, store, on_found=reporter.found, on_stored=reporter.stored, **options)
     if terminal.as_json:

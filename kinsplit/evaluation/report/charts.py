@@ -86,9 +86,18 @@ def label(text: str, longest: int = 32) -> str:
 
 def png(figure: Figure) -> bytes:
     """Return a figure as a PNG file with a white background."""
+    _arrange(figure)
     file = BytesIO()
     figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
     return file.getvalue()
+
+
+def _arrange(figure: Figure) -> None:
+    """Arrange a figure once; otherwise it is arranged and drawn another time whenever it is saved."""
+    engine = figure.get_layout_engine()
+    if figure.axes and engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def svg(figure: Figure, name: str) -> str:
@@ -98,6 +107,7 @@ def svg(figure: Figure, name: str) -> str:
         figure: The figure.
         name: Prefix of the figure's ids, which makes them unique on the page.
     """
+    _arrange(figure)
     file = BytesIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(file, format="svg", transparent=True, metadata=nothing)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ FACTS = (
 )
 
 
-def dataset(questions: int = 30) -> Dataset:
+def dataset(questions: int) -> Dataset:
     """Make documents of sentences with different subjects, and questions that one sentence answers."""
     documents, asked = [], []
     for position, subject in enumerate(SUBJECTS):
@@ -58,7 +60,8 @@ def dataset(questions: int = 30) -> Dataset:
     return Dataset("facts", tuple(documents), tuple(found[:questions]))
 
 
-DATASET = dataset()
+#: Each question costs every run a search; fewer than 30 are warned of.
+DATASET, ENOUGH = dataset(10), dataset(30)
 STRATEGIES: dict[str, Strategy] = {
     "sentence": create("sentence", chunk_size=30, chunk_overlap=0),
     "word": create("word", chunk_size=40, chunk_overlap=5),
@@ -77,6 +80,12 @@ def experiment(**changes: Any) -> Experiment:
         "cache": False,
     }
     return Experiment(**{**settings, **changes})
+
+
+@cache
+def finished() -> Results:
+    """Return the results of the experiment without changes."""
+    return experiment().run()
 
 
 def timeless(results: Results) -> dict[str, Any]:
@@ -142,7 +151,7 @@ def test_answers_that_nobody_judged_are_told_with_their_strategy() -> None:
     with pytest.warns(UnjudgedWarning):
         results = experiment(measures=["answer_relevance"], model=lambda prompt: "What?").run()
 
-    told = [text for text in results.warnings if "answer_relevance: 30 questions could not be judged" in text]
+    told = [text for text in results.warnings if "answer_relevance: 10 questions could not be judged" in text]
     assert [text.partition(":")[0] for text in told] == list(STRATEGIES)
     assert "answer_relevance" not in results.strategies[0].measures
 
@@ -162,7 +171,7 @@ def test_a_measure_that_returns_no_number_is_named() -> None:
 
 
 def test_hits_are_slices_of_their_documents_and_scores_never_rise() -> None:
-    for result in experiment().run().results:
+    for result in finished().results:
         scores = [hit.score for hit in result.hits]
         assert scores == sorted(scores, reverse=True)
         for hit in result.hits:
@@ -367,35 +376,46 @@ def stages(seen: Sequence[Step], label: str) -> dict[str, int]:
     return {step.stage: step.total for step in seen if step.label == label}
 
 
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
+    """The cache of a run, which tests copy, and its results."""
+    folder = tmp_path_factory.mktemp("first")
+    return folder, experiment(cache=folder).run()
+
+
+@pytest.fixture
+def kept(first_run: tuple[Path, Results], tmp_path: Path) -> Path:
+    """A cache with the outcomes of the experiment without changes."""
+    return shutil.copytree(first_run[0], tmp_path / "kept")
+
+
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = experiment().run()
     with monkeypatch.context() as patch:
-        crash(patch, 40)
+        crash(patch, 13)
         with pytest.raises(CrashError):
             experiment(cache=tmp_path).run()
 
     results, seen = steps(experiment(cache=tmp_path))
 
-    assert timeless(results) == timeless(whole)
-    assert stages(seen, "sentence") == {}  # All 30 questions were answered.
-    assert stages(seen, "word") == {"embed": 10, "ask": 20}  # And 10 of them here.
+    assert timeless(results) == timeless(finished())
+    assert stages(seen, "sentence") == {}  # All 10 questions were answered.
+    assert stages(seen, "word") == {"embed": 10, "ask": 7}  # And 3 of them here.
 
 
-def test_another_run_splits_embeds_and_asks_nothing(tmp_path: Path) -> None:
-    first = experiment(cache=tmp_path).run()
-    second, seen = steps(experiment(cache=tmp_path))
+def test_another_run_splits_embeds_and_asks_nothing(kept: Path, first_run: tuple[Path, Results]) -> None:
+    second, seen = steps(experiment(cache=kept))
 
-    assert seen == []
-    assert second == first  # Times are those of the run that measured them.
+    assert seen == steps(experiment(cache=kept, strategies={"sentence": STRATEGIES["sentence"]}))[1] == []
+    assert second == first_run[1]  # Times are those of the run that measured them.
 
 
 def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
-    experiment(cache=tmp_path, dataset=dataset(10)).run()
+    experiment(cache=tmp_path, dataset=dataset(4)).run()
 
     results, seen = steps(experiment(cache=tmp_path))
 
-    assert stages(seen, "word") == {"embed": 10, "ask": 20}
-    assert timeless(results) == timeless(experiment().run())
+    assert stages(seen, "word") == {"embed": 10, "ask": 6}
+    assert timeless(results) == timeless(finished())
 
 
 @pytest.mark.parametrize(
@@ -416,19 +436,16 @@ def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_whatever_decides_the_outcome_makes_it_new(tmp_path: Path, changes: dict[str, Any]) -> None:
-    experiment(cache=tmp_path).run()
-
-    _, seen = steps(experiment(cache=tmp_path, **changes))
+def test_whatever_decides_the_outcome_makes_it_new(kept: Path, changes: dict[str, Any]) -> None:
+    _, seen = steps(experiment(cache=kept, **{"strategies": {"sentence": STRATEGIES["sentence"]}, **changes}))
 
     assert "ask" in stages(seen, "sentence")
 
 
-def test_outcomes_of_other_code_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment(cache=tmp_path).run()
+def test_outcomes_of_other_code_are_not_taken(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kinsplit.evaluation.experiment.strategy_run.code_version", lambda: "another")
 
-    assert "split" in stages(steps(experiment(cache=tmp_path))[1], "sentence")
+    assert "split" in stages(steps(experiment(cache=kept))[1], "sentence")
 
 
 class Edited(HashEmbedder):
@@ -499,9 +516,9 @@ def test_a_plan_asks_no_language_model() -> None:
     assert plan.cost.calls == len(DATASET.documents)
 
 
-def test_times_with_kept_vectors_are_not_told(tmp_path: Path) -> None:
-    first = experiment(cache=tmp_path).run().strategies[0].statistics
-    second = experiment(cache=tmp_path, ranker="terms").run().strategies[0].statistics
+def test_times_with_kept_vectors_are_not_told(kept: Path, first_run: tuple[Path, Results]) -> None:
+    first = first_run[1].strategies[0].statistics
+    second = experiment(cache=kept, ranker="terms").run().strategies[0].statistics
 
     assert {"split_seconds", "embed_seconds"} <= set(first)
     assert "embed_seconds" not in second
@@ -515,11 +532,11 @@ def test_a_plan_tells_what_is_to_be_done_and_does_nothing(tmp_path: Path) -> Non
     run.run()
     done, _, known = run.plan()
 
-    assert (sentence.answered, sentence.questions, sentence.kept) == (0, 30, 0)
+    assert (sentence.answered, sentence.questions, sentence.kept) == (0, 10, 0)
     assert sentence.chunks == done.chunks == 69
     assert sentence.tokens == run.run().strategies[0].statistics["tokens_embedded"]
     assert (cluster.chunks, cluster.kept) == (None, None)
-    assert (done.answered, done.kept, done.texts) == (30, 69, 69)
+    assert (done.answered, done.kept, done.texts) == (10, 69, 69)
     assert known.chunks is not None
 
 
@@ -527,7 +544,7 @@ def test_a_plan_tells_what_is_to_be_done_and_does_nothing(tmp_path: Path) -> Non
 
 
 def cautions(**changes: Any) -> Iterator[str]:
-    return iter(experiment(**changes).run().warnings)
+    return iter(experiment(**{"dataset": ENOUGH, **changes}).run().warnings)
 
 
 def test_a_fair_comparison_has_no_warnings() -> None:
@@ -560,8 +577,8 @@ def test_a_budget_that_holds_everything_is_told() -> None:
 
 
 def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
-    asked = tuple(replace(question, labels=()) for question in DATASET.questions)
-    results = experiment(dataset=replace(DATASET, questions=asked), headline=None).run()
+    asked = tuple(replace(question, labels=()) for question in ENOUGH.questions)
+    results = experiment(dataset=replace(ENOUGH, questions=asked), headline=None).run()
 
     assert results.setting.headline == "query_terms"
     assert "doesn't tell which strategy is better" in results.warnings[0]
@@ -599,7 +616,7 @@ class OnlyEmbeds:
 def test_chunks_made_elsewhere_and_an_object_that_only_embeds_are_evaluated() -> None:
     made = [chunk.text for own in STRATEGIES["sentence"].chunk_many(DATASET.documents) for chunk in own]
     strategies = {"ours": STRATEGIES["sentence"], "theirs": [text.upper() for text in made]}
-    results = experiment(strategies=strategies, embedder=OnlyEmbeds()).run()
+    results = experiment(dataset=ENOUGH, strategies=strategies, embedder=OnlyEmbeds()).run()
     ours, theirs = results.strategies
     assert ours.measures["recall@100t"].mean == theirs.measures["recall@100t"].mean > 0
     assert theirs.statistics["chunks"] == ours.statistics["chunks"]

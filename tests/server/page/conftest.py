@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +14,7 @@ from kinsplit.parsers import create
 from kinsplit.server.app import create_app
 from kinsplit.server.collections import Collections
 from kinsplit.server.processes.previews import Previewer
+from tests.chromium import find_chromium
 from tests.loaders.helpers import pdf
 from tests.server.conftest import clean_environment, serving, settings_of
 
@@ -84,9 +84,7 @@ def indexed(ice: Path) -> Iterator[None]:
 def browser() -> Iterator[Any]:
     # Closed after this package, since asynchronous tests can't run while it is open.
     sync_api = pytest.importorskip("playwright.sync_api", reason="looking at the page needs playwright")
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("looking at the page needs chromium")
+    path = find_chromium()
     sync_api.expect.set_options(timeout=15_000)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(ARGUMENTS))

@@ -14,7 +14,7 @@ from kinsplit.chunk import Content
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.edge.disk_space import can_optimize, check_write
 from kinsplit.stores.engines.edge.folder import LEDGER_FILE, edge_errors, open_folder
-from kinsplit.stores.engines.edge.indexes import KeyIndexes
+from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, Mark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.names import SHARD
 from kinsplit.stores.engines.edge.points import to_point, to_vectors
@@ -150,8 +150,16 @@ class EdgeEngine:
                 self.places.forget(plan.ids)
                 self._indexes.written()
             ledger.end(marks, plan.deletes)
+            self._add_indexes(shard)
             if time.monotonic() >= self._settle_at:
                 self._settle(shard)
+
+    def _add_indexes(self, shard: EdgeShard) -> None:
+        """Create kinsplit's own payload indexes once the collection is large enough, unless the disk is full."""
+        if lacking := self._indexes.lacking(shard):
+            with suppress(DiskFullError):
+                check_write(self.folder, _INDEX_BYTES * len(lacking))
+                add_indexes(shard, lacking)
 
     def prepare(self, conditions: Sequence[Condition]) -> None:
         """Create payload indexes for the filtered keys, unless a write is in progress or the disk is full.

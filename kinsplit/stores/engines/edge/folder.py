@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
-from kinsplit.stores.engines.edge.disk_space import check_creation, check_opening
+from kinsplit.stores.engines.edge.disk_space import check_creation, check_opening, is_small
+from kinsplit.stores.engines.edge.indexes import SOURCES, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.names import SHARD, naming, settle_names
-from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
 from kinsplit.support.extras import needs
@@ -120,28 +120,24 @@ def _create_shard(path: Path, dimension: int) -> None:
     import qdrant_edge as qe
 
     path.mkdir()
-    shard = qe.EdgeShard.create(str(path), _config(dimension))
-    kinds: dict[str, Any] = {
-        "keyword": qe.PayloadSchemaType.Keyword,
-        # A range index would be a second index and make writes an eighth slower.
-        "integer": qe.IntegerIndexParams(lookup=True, range=False),
-        "uuid": qe.PayloadSchemaType.Uuid,
-    }
-    for key, kind in INDEXES.items():
-        shard.update(qe.UpdateOperation.create_field_index(key, kinds[kind]))
+    shard = qe.EdgeShard.create(str(path), _config(dimension, is_small=True))
+    add_indexes(shard, SOURCES)
     shard.close()
 
 
-def _config(dimension: int) -> EdgeConfig:
+def _config(dimension: int, *, is_small: bool) -> EdgeConfig:
     import qdrant_edge as qe
 
+    # A search reads vectors and some 500 payloads from all over a file, and a page fault for each costs more than
+    # ranking them. So large files are mapped when the shard is opened, as vectors are unless a memory is named.
+    memory = qe.Memory.Cold if is_small else None
     return qe.EdgeConfig(
-        vectors={name: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine) for name in DENSE},
+        vectors={
+            name: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine, memory=memory) for name in DENSE
+        },
         sparse_vectors={name: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf) for name in SPARSE},
         optimizers=qe.EdgeOptimizersConfig(indexing_threshold=_INDEXING_KB),
-        # Mapped when the shard is opened, as vectors are: a search reads some 500 payloads from all over the file, and
-        # a page fault for each costs more than ranking them.
-        payload_memory=qe.Memory.Cached,
+        payload_memory=memory or qe.Memory.Cached,
     )
 
 
@@ -174,7 +170,7 @@ def _load(folder: Path, dimension: int) -> EdgeShard:
     with edge_errors(folder, "can't be opened: ", _DAMAGED):
         try:
             # Passed again, since a shard otherwise keeps the settings it was created with.
-            return qe.EdgeShard.load(str(folder / SHARD), _config(dimension))
+            return qe.EdgeShard.load(str(folder / SHARD), _config(dimension, is_small=is_small(folder / SHARD)))
         except Exception as error:
             if "WouldBlock" in str(error):
                 raise StoreLockedError(

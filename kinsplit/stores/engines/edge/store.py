@@ -42,8 +42,8 @@ class EdgeStore(EngineStore):
     next sync repeats them. `close` flushes, and so does a write 5 seconds after the last flush, later if flushes are
     slow.
 
-    Free space is checked before a write: 16 MB plus three times the size of the write must be available. In a
-    collection of 1,000 chunks or more, a key gets a payload index when it is first filtered by.
+    Free space is checked before a write: 16 MB plus three times the size of the write must be available. A collection
+    gets payload indexes when it has 1,000 chunks, and from then on also for each key that is filtered by.
 
     Acknowledged writes are recorded in a ledger, with which `kinsplit.stores.maintenance` compares the collection.
 
@@ -106,7 +106,8 @@ class EdgeStore(EngineStore):
         found: list[Damage] = []
         with self._exclusively():
             sources, is_whole = self._lease.engine.acknowledged()
-            indexed = {place: Counter[str]() for place in INDEXES}
+            with self._engine() as shard:
+                indexed = {place: Counter[str]() for place in INDEXES if place in shard.info().payload_schema}
             for source_id in sorted({*sources, *self.sources()}):
                 marks = sources.get(source_id, {})
                 payloads = self._payloads(to_conditions(None, {"source_id": source_id}))
