@@ -1,6 +1,6 @@
 """Growth of the time of regular expressions and functions with the length of a repetitive text.
 
-Run as a module, so that it has a process of its own that can be stopped: `python -m tests.growth patterns`.
+Run as a module, so that it has a process of its own that can be stopped: `python -m tests.growth`.
 """
 
 from __future__ import annotations
@@ -81,19 +81,19 @@ def package_patterns() -> Iterator[Used]:
     import kinsplit
 
     (root,) = map(Path, kinsplit.__path__)
-    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(root.rglob("*.py"))}
-    for file, tree in trees.items():
-        if any(_calls(tree)):
+    sources = {file: list(_read(file)) for file in sorted(root.rglob("*.py"))}
+    for file, nodes in sources.items():
+        if any(_calls(nodes)):
             importlib.import_module(".".join(["kinsplit", *file.relative_to(root).with_suffix("").parts]))
     from kinsplit.parsers.units.punkt import punkt_of
 
     punkt_of("en")
-    everywhere = {use for tree in trees.values() for use in _uses(tree) if not use[0].startswith("_")}
-    for file, tree in trees.items():
+    everywhere = {use for nodes in sources.values() for use in _uses(nodes) if not use[0].startswith("_")}
+    for file, nodes in sources.items():
         where = str(file.relative_to(root))
-        uses = everywhere.union(_uses(tree))
-        names = _names(tree)
-        for call in _calls(tree):
+        uses = everywhere.union(_uses(nodes))
+        names = _names(nodes)
+        for call in _calls(nodes):
             function = call.func.attr  # type: ignore[attr-defined]
             place = f"{where}:{call.lineno}"
             if function == "compile":
@@ -121,8 +121,15 @@ def _recording(compiles: Callable[..., Any], into: dict[tuple[str, int], list[An
     return compile_and_keep
 
 
-def _calls(tree: ast.AST) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
+def _read(file: Path) -> Iterator[ast.AST]:
+    """Yield the nodes of a source that the functions below look at."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call | ast.Attribute | ast.Assign):
+            yield node
+
+
+def _calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    for node in nodes:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -138,18 +145,18 @@ def _flags(call: ast.Call) -> int:
     return sum(getattr(re, flag.attr, 0) for flag in given if isinstance(flag, ast.Attribute))
 
 
-def _uses(tree: ast.AST) -> Iterator[tuple[str, str]]:
+def _uses(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield the names on which methods of patterns are called, and the way in which each uses the pattern."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in _AS and isinstance(node.value, ast.Name | ast.Attribute):
             yield getattr(node.value, "id", "") or getattr(node.value, "attr", ""), _AS[node.attr]
 
 
-def _names(tree: ast.AST) -> dict[int, str]:
+def _names(nodes: Iterable[ast.AST]) -> dict[int, str]:
     """Return the name to which each line assigns."""
     return {
         line: getattr(target, "id", "") or getattr(target, "attr", "")
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign)
         for target in node.targets
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
@@ -305,10 +312,11 @@ def slow_functions() -> Iterator[str]:
     """Yield the functions whose time grows faster than the length of the text."""
     for name, function in functions().items():
         function("Load what is needed.")
-        slow = [unit for unit in UNITS if not is_linear(function, unit, 16_384, 0.06)]
+        slow = [unit for unit in UNITS if not is_linear(function, unit, 8_192, 0.02)]
         if slow:
             yield f"{name} on {slow}"
 
 
 if __name__ == "__main__":
-    json.dump(list({"patterns": slow_patterns, "functions": slow_functions}[sys.argv[1]]()), sys.stdout)
+    # The patterns first, since they are recorded as the modules are imported.
+    json.dump([*slow_patterns(), *slow_functions()], sys.stdout)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import ssl
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +17,7 @@ from kinsplit.support.extras import needs
 with needs("openai"):
     import httpx
 
-    from kinsplit.support.http import PACKING, LimitedStream, ResponseTooLongError, Watchdog
+    from kinsplit.support.http import PACKING, LimitedStream, ResponseTooLongError, Watchdog, certificates
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -231,7 +230,7 @@ class ModelServer:
         limits = _Limits(self.timeout, seconds, longest)
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, _CONNECT))
         hooks: Any = {"request": [limits.begin, self._authorize], "response": [limits.limit]}
-        with httpx.Client(headers=PACKING, timeout=timeout, event_hooks=hooks, verify=_certificates()) as http:
+        with httpx.Client(headers=PACKING, timeout=timeout, event_hooks=hooks, verify=certificates()) as http:
             try:
                 yield (
                     openai.OpenAI(
@@ -375,8 +374,3 @@ def _ended(is_cut: bool) -> Generator[str, None, bool | Failure]:
     """Return a generator without pieces."""
     yield from ()
     return is_cut
-
-
-@functools.cache
-def _certificates() -> ssl.SSLContext:
-    return httpx.create_ssl_context()

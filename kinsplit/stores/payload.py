@@ -88,7 +88,9 @@ def to_payload(chunk: Chunk) -> Payload:
     if len(chunk.spans) > 1:
         payload |= select(chunk, ["spans"])
     for key, value in chunk.metadata.items():
-        payload[replace_surrogates(key)] = to_stored(to_json(value, f"metadata[{key!r}]"))
+        # Most values are strings, and there are many for each chunk.
+        stored = replace_surrogates(value) if type(value) is str else to_stored(to_json(value, f"metadata[{key!r}]"))
+        payload[replace_surrogates(key)] = stored
     return payload
 
 

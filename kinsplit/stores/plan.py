@@ -178,13 +178,15 @@ def _givers_last(
 
 def _equal(one: object, other: object) -> bool:
     """Compare JSON values, allowing for a change of a float's last digit by the engine."""
+    if type(one) is not type(other):
+        return False
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(map(_equal, one.values(), map(other.__getitem__, one)))
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-15)
-    return type(one) is type(other) and one == other
+    return one == other
 
 
 def _check_chunks(chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> None:

@@ -49,13 +49,16 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache" / "models"
 
 
+@pytest.fixture(scope="module")
+def kept(tiny):
+    """The folder of the converted model in the cache of this run, and the vector of a text."""
+    return SentenceTransformerEmbedder(tiny).embed(["text"]), cache_folder() / "models" / kept_name(tiny)
+
+
 @pytest.fixture
-def warm(tiny, tmp_path, monkeypatch):
+def warm(kept, tmp_path, monkeypatch):
     """A cache folder that holds the converted model, and its folder in it."""
-    SentenceTransformerEmbedder(tiny).embed(["text"])
-    name = kept_name(tiny)
-    models = tmp_path / "warm" / "models"
-    folder = Path(shutil.copytree(cache_folder() / "models" / name, models / name))
+    folder = Path(shutil.copytree(kept[1], tmp_path / "warm" / "models" / kept[1].name))
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "warm"))
     return folder
 
@@ -248,8 +251,8 @@ assert not loaded, loaded
 
 
 @pytest.mark.parametrize("damage", ["truncated", "missing", "rubbish", "unsigned", "flipped"])
-def test_a_damaged_cache_is_made_again(tiny, warm, cheap, damage):
-    expected = SentenceTransformerEmbedder(tiny).embed(["text"])
+def test_a_damaged_cache_is_made_again(tiny, kept, warm, cheap, damage):
+    expected, _ = kept
     if damage == "truncated":
         weights = (warm / "model.bin").read_bytes()
         (warm / "model.bin").write_bytes(weights[: len(weights) // 2])
@@ -283,8 +286,10 @@ def test_every_file_of_a_model_is_read_to_verify_it(tiny, warm):
         verify("hash")
 
 
-def test_a_cache_folder_that_cannot_be_written_costs_a_conversion_and_a_warning(tiny, cheap, tmp_path, monkeypatch):
-    expected = SentenceTransformerEmbedder(tiny).embed(["text"])
+def test_a_cache_folder_that_cannot_be_written_costs_a_conversion_and_a_warning(
+    tiny, kept, cheap, tmp_path, monkeypatch
+):
+    expected, _ = kept
     (tmp_path / "file").touch()
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "file"))
     with pytest.warns(CacheWarning, match="KINSPLIT_CACHE"):

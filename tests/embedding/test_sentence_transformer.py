@@ -1,6 +1,6 @@
 import dataclasses
 import importlib
-import subprocess
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,6 +25,10 @@ def bundled(request):
     embedder = BundledEmbedder(backend=request.param)
     embedder.embed_query("load")
     return embedder
+
+
+#: Mark of tests of steps that come before any backend.
+without_torch = pytest.mark.parametrize("bundled", ["auto"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +63,14 @@ def test_vectors_are_the_models_own(bundled, original):
     assert bundled.embed_tokens([]) == []
 
 
+@without_torch
 def test_questions_find_their_answers(bundled):
     answers = bundled.embed(["A class describes objects and their methods.", "Quicksort partitions a list."])
     assert np.argmax(answers @ bundled.embed_query("What is object-oriented programming?")) == 0
     assert np.argmax(answers @ bundled.embed_query("How do I sort?")) == 1
 
 
+@without_torch
 def test_the_model_never_sees_more_than_its_window(bundled, original, seen):
     texts = [LONG, "short", LONG[:1600], "ab1" * 700, "x"]
     vectors = bundled.embed(texts)
@@ -80,6 +86,7 @@ def test_the_model_never_sees_more_than_its_window(bundled, original, seen):
     assert query == pytest.approx(vectors[0], abs=2e-3)
 
 
+@without_torch
 def test_a_text_is_tokenised_once_unless_it_is_cut(bundled, monkeypatch):
     facts, asked = bundled._open().facts, []
 
@@ -107,6 +114,7 @@ def test_a_long_text_is_the_mean_of_its_windows(bundled, seen):
     assert vector == pytest.approx(mean / np.linalg.norm(mean), abs=2e-3)
 
 
+@without_torch
 def test_batches_are_sorted_by_length_and_the_order_comes_back(seen, bundled, monkeypatch):
     monkeypatch.setattr(bundled, "batch_tokens", 100)
     texts = [("word " * length).strip() for length in (5, 80, 1, 40, 2, 60, 3)]
@@ -126,24 +134,19 @@ def test_threads_share_one_model(bundled):
 
 
 @needs_torch
-def test_loading_with_torch_is_silent_offline_and_leaves_the_process_as_it_was():
-    code = """
-import os, socket, sys
-before = dict(os.environ)
-def blocked(*arguments, **options): raise AssertionError("network")
-socket.socket.connect = socket.getaddrinfo = blocked
-import torch
-threads = torch.get_num_threads()
-from kinsplit.embedding import create
-embedder = create("bundled:torch")
-embedder.embed(["word " * 600, "text"])
-assert torch.get_num_threads() == threads
-assert dict(os.environ) == before
-from transformers.utils import logging
-assert logging.is_progress_bar_enabled() and logging.get_verbosity() == logging.WARNING
-"""
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_loading_with_torch_is_silent_and_leaves_the_process_as_it_was(tiny, capfd):
+    import torch
+    from transformers.utils import logging
+
+    def settings():
+        return dict(os.environ), torch.get_num_threads(), logging.is_progress_bar_enabled(), logging.get_verbosity()
+
+    before = settings()
+    embedder = create(f"st:{tiny}:torch")
+    embedder.embed(["word " * 600, "text"])
+    assert embedder.runs_on == "torch float32 on cpu"
+    assert settings() == before
+    assert capfd.readouterr() == ("", "")
 
 
 def test_other_weights_are_refused(tmp_path, monkeypatch):
@@ -232,11 +235,11 @@ def test_a_prompt_for_questions_can_be_chosen(tiny, prompted):
     assert chosen.fingerprint == none.fingerprint == SentenceTransformerEmbedder(prompted).fingerprint
 
 
-def test_a_folder_is_known_by_its_weights():
-    embedder = create(f"st:{model_folder()}")
-    assert (embedder.dimension, embedder.window) == (384, 256)
+def test_a_folder_is_known_by_its_weights(tiny):
+    embedder = create(f"st:{tiny}")
+    assert (embedder.dimension, embedder.window) == (32, 48)
     assert embedder.fingerprint.startswith("st:")
-    assert str(model_folder()) not in embedder.fingerprint
+    assert tiny not in embedder.fingerprint
 
 
 def test_a_model_that_is_not_there_is_one_clear_error(tmp_path):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kinsplit import Document, Index
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, MissingContentError
-from kinsplit.stores.protocol import Comparison, SyncReport
+from kinsplit.stores.protocol import Comparison, SyncReport, Vectors
 from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, open_index
 
 
@@ -139,11 +139,20 @@ def test_documents_that_have_not_changed_are_looked_up_together_and_not_written(
     documents = [Document(str(number), f"{number}. {PARAGRAPHS[0]}", {"year": 2020}) for number in range(5)]
     with Index("memory:", embedder="hash") as index:
         index.add(documents)
-        compare, asked = index.store.compare, []
-        index.store.compare = lambda wanted: asked.append(len(wanted)) or compare(wanted)  # type: ignore
-        written = []
-        sync = index.store.sync
-        index.store.sync = lambda *given: written.append(given[0]) or sync(*given)  # type: ignore
+        compare, sync = index.store.compare, index.store.sync
+        asked: list[int] = []
+        written: list[str] = []
+
+        def watch_compare(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+            asked.append(len(documents))
+            return compare(documents)
+
+        def watch_sync(source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+            written.append(source_id)
+            return sync(source_id, chunks, vectors)
+
+        index.store.compare = watch_compare  # type: ignore[method-assign]
+        index.store.sync = watch_sync  # type: ignore[method-assign]
         documents[2] = Document("2", documents[2].text, {"year": 2021})
         changes = [report.changes for report in index.add(documents).documents]
     assert (asked, written) == ([5], ["2"])
@@ -177,7 +186,7 @@ def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
         document = Document("d", "\n\n".join(PARAGRAPHS * 20))
         index.add(document)
         compare = index.store.compare
-        asked = []
+        asked: list[str] = []
 
         def nothing_missing(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
             asked.extend(documents)

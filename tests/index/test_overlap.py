@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,8 @@ def test_the_model_works_while_the_next_documents_are_split_and_the_last_ones_wr
     embedder = MeetingEmbedder()
     documents = [Document(f"{number}", f"Owl {number} hunts at night.") for number in range(8)]
     with Index("memory:", embedder=embedder) as index:
-        compare, sync = index.store.compare, index.store.sync
+        compare = index.store.compare
+        sync: Any = index.store.sync
 
         def watch_compare(documents: Mapping[str, Sequence[Chunk]]) -> object:
             if "5" in documents:

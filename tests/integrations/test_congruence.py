@@ -19,7 +19,6 @@ from tests.generators import strategy_parameters, valid_texts
 
 
 @pytest.mark.parametrize("name", names())
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), texts=st.lists(valid_texts(12), min_size=1, max_size=3))
 def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: list[str]) -> None:
     parameters = data.draw(strategy_parameters(name))

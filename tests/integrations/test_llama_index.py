@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 import warnings
 from collections.abc import Sequence
@@ -264,7 +265,11 @@ def test_nodes_of_another_parser_are_linked_across_their_edges() -> None:
     assert {n.parent_node.node_id for n in nodes} == {section.id_ for section in sections}
 
 
-def test_23_pipelines_with_workers_and_without_give_the_same() -> None:
+def test_23_pipelines_with_workers_and_without_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    # LlamaIndex starts fresh processes, which import it anew; these are forked from one that has.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["kinsplit.integrations.llama_index.parser"])
+    monkeypatch.setattr(multiprocessing, "get_context", lambda method: context)
     documents = [Document(id_=str(i), text=TEXT * (i + 1), metadata={"n": i}) for i in range(4)]
     stages = [node_parser("structure", **small("structure")), node_parser("word", chunk_size=6, id_func=numbered)]
     serial = IngestionPipeline(transformations=stages).run(documents=documents)

@@ -104,11 +104,11 @@ def test_a_limit_of_one_cuts_down_to_single_units(name: str) -> None:
 @pytest.mark.parametrize(
     ("piece", "megabytes"),
     [
-        pytest.param("The quick brown fox jumps over the lazy dog. ", 0.5, id="prose"),
-        pytest.param("x", 0.5, id="one word"),
-        pytest.param("word ", 0.5, id="one sentence"),
-        pytest.param("今天天气很好。", 0.25, id="chinese"),
-        pytest.param("今天天气很好", 0.25, id="one chinese sentence"),
+        pytest.param("The quick brown fox jumps over the lazy dog. ", 0.25, id="prose"),
+        pytest.param("x", 0.25, id="one word"),
+        pytest.param("word ", 0.25, id="one sentence"),
+        pytest.param("今天天气很好。", 0.125, id="chinese"),
+        pytest.param("今天天气很好", 0.125, id="one chinese sentence"),
     ],
 )
 def test_a_huge_line_is_cut_to_its_end(name: str, piece: str, megabytes: float) -> None:

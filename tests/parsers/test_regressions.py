@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import multiprocessing
 import os
 import pickle
 import random
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from kinsplit.parsers import Strategy, create, names
 from kinsplit.parsers.base import Cut, Levels
 from kinsplit.spans import Span, stretches
 from tests.parsers.contract import check_chunks
-from tests.parsers.sized import has_unit, plain, sized
+from tests.parsers.sized import WITHOUT_MODEL, has_unit, plain, sized
 
 every_strategy = pytest.mark.parametrize("name", names())
 with_a_unit = pytest.mark.parametrize("name", [name for name in names() if has_unit(name)])
@@ -291,53 +289,45 @@ def test_22_equal_texts_stay_two_documents(name: str) -> None:
     assert not {chunk.id for chunk in a} & {chunk.id for chunk in b}
 
 
-def described(name: str) -> list[tuple[str, int, int, str]]:
-    """Return what identifies each chunk of the mixed text; other processes call it."""
-    return [(c.id, c.start, c.end, c.content_hash) for c in plain(name).chunk(Document("d", MIXED))]
-
-
-def described_by(pickled: bytes) -> list[tuple[str, int, int, str]]:
-    strategy: Strategy = pickle.loads(pickled)
-    return [(c.id, c.start, c.end, c.content_hash) for c in strategy.chunk(Document("d", MIXED))]
+def described(strategy: Strategy) -> list[list[object]]:
+    """Return what identifies each chunk of the mixed text."""
+    return [[c.id, c.start, c.end, c.content_hash] for c in strategy.chunk(Document("d", MIXED))]
 
 
 # asyncio comes first, since it derives classes from sockets.
 _ELSEWHERE = """
-import asyncio, json, socket
+import asyncio, json, pickle, socket, sys
 def refuse(*args, **options):
     raise AssertionError("a socket was opened")
 socket.socket = socket.create_connection = socket.getaddrinfo = refuse
-from kinsplit.parsers import names
-from tests.parsers.test_regressions import described
-print(json.dumps({name: described(name) for name in names()}))
+from kinsplit.chunk import Document
+from kinsplit.parsers import create
+named, strategies, text = pickle.load(sys.stdin.buffer)
+print(json.dumps([
+    [[c.id, c.start, c.end, c.content_hash] for c in strategy.chunk(Document("d", text))]
+    for strategy in [*(create(name, **parameters) for name, parameters in named), *strategies]
+]))
 """
 
 
-def test_22_23_processes_starting_at_once_without_network_give_the_same_ids() -> None:
+def test_22_23_processes_starting_at_once_without_network_give_the_same_ids_also_of_pickled_strategies() -> None:
+    named = [(name, WITHOUT_MODEL.get(name, {})) for name in names()]
+    strategies = [sized(name, 40) for name in names()]
     root = Path(__file__).parents[2]
     running = [
         subprocess.Popen(
             [sys.executable, "-c", _ELSEWHERE],
-            cwd=root,
             env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(root)},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
         for seed in (0, 1)
     ]
-    expected = {name: [list(row) for row in described(name)] for name in names()}
+    expected = [described(strategy) for strategy in (*map(plain, names()), *strategies)]
     for process in running:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(pickle.dumps((named, strategies, MIXED)), timeout=120)
         assert process.returncode == 0
         assert json.loads(output) == expected
-
-
-def test_23_a_spawned_pool_gives_what_one_process_gives() -> None:
-    strategies = [sized(name, 40) for name in names()]
-    pickled = [pickle.dumps(strategy) for strategy in strategies]
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        elsewhere = list(pool.map(described_by, pickled))
-    assert elsewhere == [described_by(data) for data in pickled]
 
 
 @every_strategy

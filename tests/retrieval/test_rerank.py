@@ -25,7 +25,7 @@ from kinsplit.retrieval import (
     create_reranker,
     rerank,
 )
-from tests.embedding.tiny_models import make_pairs, needs_torch
+from tests.embedding.tiny_models import make_pairs
 
 ITEMS = [("a", 0.9), ("b", 0.8), ("c", 0.7)]
 READING = Reading[tuple[str, float]](lambda item: item[0], lambda item: item[1], lambda item, score: (item[0], score))
@@ -232,22 +232,6 @@ def test_a_cross_encoder_scores_every_pair_whatever_the_batch(cross_encoder: Pat
     assert CrossEncoderReranker(str(cross_encoder)).rerank("what do loops", []) == []
 
 
-@needs_torch
-@pytest.mark.filterwarnings("ignore::kinsplit.retrieval.rerank.protocol.RerankWarning")
-@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "electra", "distilbert"])
-def test_scores_are_those_of_sentence_transformers(
-    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sentence_transformers import CrossEncoder
-
-    folder, texts = make_pairs(tmp_path, family), ["loops repeat", "", "Ünïcode 東京", "loops " * 50]
-    expected = CrossEncoder(str(folder), device="cpu").predict([("what do loops", text) for text in texts])
-    for available in (True, False):
-        monkeypatch.setattr("kinsplit.embedding.backends.pairs.has_openvino", lambda available=available: available)
-        found = CrossEncoderReranker(str(folder)).rerank("what do loops", texts)
-        assert [r.score for r in found] == pytest.approx(expected.tolist(), abs=1e-5)
-
-
 def test_other_cross_encoders_need_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_pairs(tmp_path)
     (folder / "config.json").write_text((folder / "config.json").read_text().replace('"bert"', '"deberta-v2"'))
@@ -256,17 +240,21 @@ def test_other_cross_encoders_need_an_extra(tmp_path: Path, monkeypatch: pytest.
         CrossEncoderReranker(str(folder)).rerank("q", ["x"])
 
 
-@pytest.mark.parametrize("declared", ["torch.nn.modules.linear.Identity", None])
-def test_scores_have_the_activation_that_the_model_declares(declared: str | None, tmp_path: Path) -> None:
+def test_scores_have_the_activation_that_the_model_declares(tmp_path: Path) -> None:
     folder = make_pairs(tmp_path)
-    texts = ["loops repeat", "what do you repeat", "."]
-    plain = [r.score for r in CrossEncoderReranker(str(folder)).rerank("loops", texts)]
-    assert all(0 < score < 1 for score in plain)
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"sbert_ce_default_activation_function": declared}))
-    found = [r.score for r in CrossEncoderReranker(str(folder)).rerank("loops", texts)]
+
+    def scores(**declared: str | None) -> list[float]:
+        (folder / "config.json").write_text(json.dumps(config | declared))
+        texts = ["loops repeat", "what do you repeat", "."]
+        return [r.score for r in CrossEncoderReranker(str(folder)).rerank("loops", texts)]
+
+    plain = scores()
+    assert all(0 < score < 1 for score in plain)
+    assert scores(sbert_ce_default_activation_function=None) == pytest.approx(plain, abs=1e-4)
     logits = [math.log(score / (1 - score)) for score in plain]
-    assert found == pytest.approx(logits if declared else plain, abs=1e-4)
+    declared = "torch.nn.modules.linear.Identity"
+    assert scores(sbert_ce_default_activation_function=declared) == pytest.approx(logits, abs=1e-4)
 
 
 def test_a_cross_encoder_announces_what_it_can_not_read(cross_encoder: Path) -> None:

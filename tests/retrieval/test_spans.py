@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit import Document, Index
@@ -43,7 +43,6 @@ def check(passage: Passage, text: str) -> None:
     assert not "".join(text[place] for place in more).strip()
 
 
-@settings(max_examples=100)
 @given(text=texts(), parameters=strategy_parameters("cluster"), data=st.data())
 def test_any_passage_of_gathered_chunks_is_made_of_slices(text: str, parameters: dict[str, Any], data: Any) -> None:
     strategy = create("cluster", **parameters)

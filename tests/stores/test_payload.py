@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.chunk import Document
@@ -81,7 +81,6 @@ def test_spans_are_kept_only_where_there_are_several():
 
 
 @given(metadata=metadata)
-@settings(max_examples=80)
 def test_metadata_comes_back_and_the_chunk_can_be_pickled(metadata):
     metadata = {key: value for key, value in metadata.items() if key not in RESERVED}
     (chunk,) = make_chunks("a", ["text"])
@@ -98,7 +97,6 @@ def store(tmp_path_factory):
 
 
 @given(metadata=metadata)
-@settings(max_examples=60, deadline=None)
 def test_what_the_engine_gives_back_is_no_change(store, metadata):
     metadata = {key: value for key, value in metadata.items() if key not in RESERVED}
     (chunk,) = make_chunks("a", ["text"])

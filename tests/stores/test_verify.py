@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit import Index
@@ -46,7 +46,6 @@ def test_a_whole_store_has_no_problems(store):
 
 
 @given(data=st.data(), text=texts(), name=st.sampled_from(names()))
-@settings(max_examples=60)
 def test_what_a_strategy_makes_is_whole(data, text, name):
     strategy = create(name, **data.draw(strategy_parameters(name)))
     chunks = strategy.chunk(Document("doc", text))

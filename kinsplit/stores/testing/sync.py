@@ -122,7 +122,7 @@ class Syncing(Contract):
 
     def test_eight_writing_threads_lose_nothing(self, store: ChunkStore) -> None:
         """Syncs of different sources and searches run concurrently."""
-        documents = {f"doc{n}": make_chunks(f"doc{n}", [f"{text} {n}" for text in TEXTS * 5]) for n in range(32)}
+        documents = {f"doc{n}": make_chunks(f"doc{n}", [f"{text} {n}" for text in TEXTS * 2]) for n in range(24)}
         query = Query("dense", DENSE.embed_query("class"), 5)
 
         def work(source_id: str) -> SyncReport:
@@ -132,7 +132,7 @@ class Syncing(Contract):
 
         with ThreadPoolExecutor(8) as pool:
             reports = list(pool.map(work, documents))
-        assert sum(reports, SyncReport()) == SyncReport(added=32 * 25)
-        assert store.sources() == dict.fromkeys(sorted(documents), 25)
+        assert sum(reports, SyncReport()) == SyncReport(added=24 * 10)
+        assert store.sources() == dict.fromkeys(sorted(documents), 10)
         for chunks in documents.values():
             assert store.get([chunk.id for chunk in chunks]) == chunks

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic_core import from_json
+
 from kinsplit.embedding.protocol import replace_surrogates
 
 _LARGE = 1e16
@@ -27,7 +29,7 @@ def dump(value: Any) -> str:
 
 def load(data: str | bytes) -> Any:
     """Return the value of jsonb text."""
-    value = json.loads(data)
+    value = from_json(data)
     escaped = b"\\u001a" in data if isinstance(data, bytes) else "\\u001a" in data
     return _decode(value) if escaped else value
 

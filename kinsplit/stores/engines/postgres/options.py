@@ -34,10 +34,14 @@ class PostgresOptions(StoreOptions):
     )
     partitions: int = option(16, "new collection", "Number of partitions, with partition_by.", ge=2, le=1000)
     maintenance_work_mem: str | None = option(
-        None, "first load", "Memory of the server for building the HNSW graph, such as 8GB.", pattern=_MEMORY
+        None,
+        "first load",
+        "Memory of the server for building an index, such as 8GB. By default a graph gets what it needs, up to 256 MB "
+        "or, if they are larger, the server's shared_buffers or its own setting.",
+        pattern=_MEMORY,
     )
     build_workers: int | None = option(
-        None, "first load", "Number of further processes of the server that build the HNSW graph.", ge=0, le=1024
+        None, "first load", "Number of further processes of the server that build an index.", ge=0, le=1024
     )
     hnsw_ef: int = option(400, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
 

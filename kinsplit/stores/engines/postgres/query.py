@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from psycopg import sql
 
@@ -30,8 +30,8 @@ _NEAREST = """
         ORDER BY {distance} LIMIT %s) AS best JOIN {chunks} USING (key))
 """
 _BY_INDEX = """
-(SELECT {number} AS number, id, {payload}, {dense} <=> %s::{type} AS distance FROM {chunks}
-    WHERE {where} ORDER BY {dense} <=> %s::{type} LIMIT %s)
+(SELECT {number} AS number, id, {payload}, {dense} <=> {vector} AS distance FROM {chunks}
+    WHERE {where} ORDER BY distance LIMIT %s)
 """
 _TERMS = """
 (WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score
@@ -78,23 +78,42 @@ def to_statement(
         queries: The queries.
         keys: Payload keys to return; None for the whole payload.
     """
-    payload = sql.SQL("payload") if keys is None else sql.SQL("{} AS payload").format(picked(tables, keys))
+    payload = sql.Identifier("payload") if keys is None else tables.column(keys)
+    given, vectors = _vectors(made, queries)
     chosen = _shared(queries)
     parts = [
-        _terms(tables, number, query, chosen.get(number), payload)
-        if isinstance(query.vector, SparseVector)
-        else _cosines(tables, made, number, query, chosen.get(number), payload)
+        _cosines(tables, number, query, vectors[number], chosen.get(number), payload)
+        if number in vectors
+        else _terms(tables, number, query, chosen.get(number), payload)
         for number, query in enumerate(queries)
     ]
-    tables_before = [
+    before = [
+        *given,
         *_weights(tables, queries),
-        *(_chosen(tables, made, first, queries, chosen) for first in dict.fromkeys(chosen.values())),
+        *(_chosen(tables, first, queries, vectors, chosen) for first in dict.fromkeys(chosen.values())),
     ]
-    text = sql.SQL("{} SELECT * FROM ({}) AS found ORDER BY number, distance").format(
-        sql.SQL("WITH {}" if tables_before else "").format(sql.SQL(", ").join(one.text for one in tables_before)),
+    text = sql.SQL("{} SELECT number, id::text, {}, distance FROM ({}) AS found ORDER BY number, distance").format(
+        sql.SQL("WITH {}" if before else "").format(sql.SQL(", ").join(one.text for one in before)),
+        payload if keys is None else picked(tables, keys),
         sql.SQL(" UNION ALL ").join(part.text for part in parts),
     )
-    return Statement(text, tuple(value for one in (*tables_before, *parts) for value in one.values))
+    return Statement(text, tuple(value for one in (*before, *parts) for value in one.values))
+
+
+def _vectors(made: PostgresOptions, queries: Sequence[Query]) -> tuple[list[Statement], dict[int, sql.Composed]]:
+    """Return the table of the dense vectors asked for, and an expression for that of each query, by its number.
+
+    The queries of a search have the same vector, which is sent and parsed once.
+    """
+    dense = {number: query.vector for number, query in enumerate(queries) if query.using == "dense"}
+    unique = {id(vector): vector for vector in dense.values()}
+    names = {key: sql.Identifier(f"vector_{place}") for place, key in enumerate(unique)}
+    columns = [sql.SQL("%s::{} AS {}").format(sql.Identifier(type_of(made)), name) for name in names.values()]
+    table = sql.SQL("given AS MATERIALIZED (SELECT {})").format(sql.SQL(", ").join(columns))
+    expressions = {
+        number: sql.SQL("(SELECT {} FROM given)").format(names[id(vector)]) for number, vector in dense.items()
+    }
+    return [Statement(table, tuple(unique.values()))] if dense else [], expressions
 
 
 def _shared(queries: Sequence[Query]) -> dict[int, int]:
@@ -118,23 +137,23 @@ def _is_narrow(conditions: Sequence[Condition]) -> bool:
 
 
 def _chosen(
-    tables: Tables, made: PostgresOptions, first: int, queries: Sequence[Query], chosen: dict[int, int]
+    tables: Tables,
+    first: int,
+    queries: Sequence[Query],
+    vectors: Mapping[int, sql.Composed],
+    chosen: Mapping[int, int],
 ) -> Statement:
     """Return the table of the chunks that match a filter, with their distances from the vectors asked for."""
     where = to_where(tables, to_conditions(None, queries[first].where))
-    dense = [
-        (number, queries[number]) for number, one in chosen.items() if one == first and queries[number].using == "dense"
-    ]
     distances = [
-        sql.SQL(", {dense} <=> %s::{type} AS {name}").format(
-            dense=_dense_of(query), type=sql.Identifier(type_of(made)), name=_distance(number)
-        )
-        for number, query in dense
+        sql.SQL(", {} <=> {} AS {}").format(_dense_of(queries[number]), vectors[number], _distance(number))
+        for number, one in chosen.items()
+        if one == first and number in vectors
     ]
     text = sql.SQL(_CHOSEN).format(
         name=_name(first), distances=sql.SQL("").join(distances), chunks=tables.chunks, where=where.text
     )
-    return Statement(text, (*(query.vector for _, query in dense), *where.values))
+    return Statement(text, where.values)
 
 
 def _name(first: int) -> sql.Identifier:
@@ -187,7 +206,12 @@ def _size(tables: Tables, field: int) -> sql.Composed:
 
 
 def _cosines(
-    tables: Tables, made: PostgresOptions, number: int, query: Query, chosen: int | None, payload: sql.Composable
+    tables: Tables,
+    number: int,
+    query: Query,
+    vector: sql.Composable,
+    chosen: int | None,
+    payload: sql.Composable,
 ) -> Statement:
     if chosen is not None:
         level = _level_of(query)
@@ -203,13 +227,13 @@ def _cosines(
     where = to_where(tables, to_conditions(query.level, query.where))
     text = sql.SQL(_BY_INDEX).format(
         number=sql.Literal(number),
-        type=sql.Identifier(type_of(made)),
+        vector=vector,
         payload=payload,
         chunks=tables.chunks,
         dense=_dense_of(query),
         where=where.text,
     )
-    return Statement(text, (query.vector, *where.values, query.vector, query.limit))
+    return Statement(text, (*where.values, query.limit))
 
 
 def _terms(tables: Tables, number: int, query: Query, chosen: int | None, payload: sql.Composable) -> Statement:

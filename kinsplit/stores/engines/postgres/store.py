@@ -50,7 +50,8 @@ class PostgresStore(EngineStore):
     never wait for them. Sessions that the server ended are reopened; an interrupted sync raises an error and changes
     nothing. Terms are ranked by exact BM25, with the IDF of the current chunks; Edge also counts recently deleted ones.
     Postgres chooses between comparing all vectors, which is exact, and the index, which finds nearly all of the nearest
-    ones. A vector of length 0 ranks last.
+    ones and none of length 0; elsewhere these rank last. A filter is evaluated once for all rankings of a search by
+    meaning and terms, and the vectors of all matching chunks are compared.
 
     Payloads are stored in a jsonb column, with the keys that Qdrant has. NUL, which Postgres can't store, is escaped
     (see `kinsplit.stores.engines.postgres.json_text`) and restored.

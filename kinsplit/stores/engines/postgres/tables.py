@@ -44,10 +44,10 @@ _FIND = """
 SELECT id, schema, coalesce(to_jsonb(found) -> 'options', '{}') FROM kinsplit.collections AS found WHERE name = %s
 """
 
-# The columns are generated from the payload, so that they can't contradict it. Filters and rankings read `facts`,
-# which is short enough to stay in its row, and takes less than half as long to read as the payload. The number of a
-# partition can't be generated. The terms refer to the chunks without a foreign key, whose check would cost as much as
-# all else.
+# The columns are generated from the payload, so that they can't contradict it. Filters and rankings read `facts`, which
+# stays in its row and is not compressed, so that reading it takes an eighth of the time. The number of a partition
+# can't be generated. The terms refer to the chunks without a foreign key, whose check would cost as much as all else.
+# `Indexes` makes the indexes that are missing here.
 _CHUNKS = """
 CREATE TABLE {chunks} (
     key bigint NOT NULL,
@@ -65,7 +65,6 @@ CREATE TABLE {chunks} (
 CREATE SEQUENCE {sequence} OWNED BY {chunks}.key;
 CREATE INDEX ON {chunks} (source_id, level, chunk_index);
 CREATE INDEX ON {chunks} (parent_id);
-CREATE INDEX ON {chunks} (level) WHERE has_terms;
 ALTER TABLE {chunks} ALTER COLUMN facts SET STORAGE MAIN;
 CREATE TABLE {terms} (
     chunk bigint NOT NULL,
@@ -81,7 +80,11 @@ _INLINE = "ALTER TABLE {chunks} ALTER COLUMN {name} SET STORAGE PLAIN"
 #: Largest size of a vector in bytes that leaves room for the rest of its row in a page of 8 kB.
 _MOST_INLINE = 6000
 _PART = "    part text NOT NULL"
-_PARTITION = "CREATE TABLE {name} PARTITION OF {chunks} FOR VALUES WITH (MODULUS {count}, REMAINDER {number})"
+_PARTITION = "CREATE TABLE {name} PARTITION OF {chunks} FOR VALUES WITH (MODULUS {count}, REMAINDER {number}){storage}"
+# In a row above this size, payloads are compressed first, then they move out of it, and at last facts are compressed.
+_STORAGE = " WITH (toast_tuple_target = {size})"
+#: Bytes of a row besides its vector up to which facts are not compressed, and the largest size that Postgres takes.
+_FACTS, _MOST = 1536, 8160
 
 
 class Opened(NamedTuple):
@@ -152,7 +155,8 @@ def names_of(tables: Tables) -> list[sql.Identifier]:
 
 
 def _tables_of(number: int) -> Tables:
-    return Tables(*(sql.Identifier("kinsplit", f"{kind}_{number}") for kind in ("chunks", "terms", "sizes")))
+    chunks, terms, sizes = (sql.Identifier("kinsplit", f"{kind}_{number}") for kind in ("chunks", "terms", "sizes"))
+    return Tables(chunks, terms, sizes)
 
 
 def names_in(connection: Connection) -> list[str]:
@@ -197,6 +201,10 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
         for name in DENSE
     ]
     is_partitioned = options.partition_by is not None
+    vector = schema.dimension * (2 if options.halfvec else 4)
+    is_inline = vector <= _MOST_INLINE
+    size = min(_MOST, (vector if is_inline else 0) + _FACTS)
+    storage = sql.SQL(_STORAGE).format(size=sql.Literal(size))
     connection.execute(
         sql.SQL(_CHUNKS).format(
             chunks=tables.chunks,
@@ -206,10 +214,10 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
             sequence=sql.Identifier("kinsplit", f"chunks_{number}_key_seq"),
             dense=sql.SQL(",\n").join([*columns, *[sql.SQL(_PART)] * is_partitioned]),
             part=sql.SQL(", part" if is_partitioned else ""),
-            partitioned=sql.SQL(" PARTITION BY HASH (part)" if is_partitioned else ""),
+            partitioned=sql.SQL(" PARTITION BY HASH (part)") if is_partitioned else storage,
         )
     )
-    for name in DENSE if schema.dimension * (2 if options.halfvec else 4) <= _MOST_INLINE else ():
+    for name in DENSE if is_inline else ():
         connection.execute(sql.SQL(_INLINE).format(chunks=tables.chunks, name=sql.Identifier(name)))
     for part in range(options.partitions if is_partitioned else 0):
         connection.execute(
@@ -218,5 +226,6 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
                 chunks=tables.chunks,
                 count=sql.Literal(options.partitions),
                 number=sql.Literal(part),
+                storage=storage,
             )
         )

@@ -199,6 +199,8 @@ def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
 def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
     if place == ":memory:":
         return {"location": place}
+    from kinsplit.support.http import certificates  # imports httpx, as the client does
+
     return {
         "url": place,
         "api_key": os.environ.get(API_KEY),
@@ -207,6 +209,7 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
         "grpc_port": options.grpc_port,
         # The check would print a warning if no server answers.
         "check_compatibility": False,
+        "verify": certificates(),
     }
 
 
