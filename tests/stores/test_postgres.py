@@ -133,7 +133,7 @@ def test_sessions_that_the_server_ended_are_begun_again(store, connection):
         assert ask()
     assert store.count() == 0
     settings = "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')"
-    assert store._writer.connection.execute(settings).fetchone() == ("400", "strict_order")
+    assert store._writer.connection.execute(settings).fetchone() == ("1000", "relaxed_order")
 
 
 def test_a_session_that_ends_during_a_sync_leaves_the_old_answer(store, connection, monkeypatch):
@@ -228,7 +228,9 @@ def test_filters_use_the_index(store, connection):
     assert any("Bitmap Index Scan on chunks_1_facts_idx" in line for (line,) in plan)
 
 
-def test_the_vector_index_finds_enough_through_a_narrow_filter(store, connection):
+@pytest.mark.parametrize("most", [20_000, 5])
+def test_enough_is_found_through_a_narrow_filter_by_comparison_or_by_the_vector_index(store, monkeypatch, most):
+    monkeypatch.setattr("kinsplit.stores.engines.postgres.query._MOST", most)
     rng = np.random.default_rng(3)
     chunks = make_chunks("doc", [f"text {number}" for number in range(1500)])
     rows = rng.standard_normal((1500, SCHEMA.dimension)).astype(np.float32)

@@ -43,7 +43,7 @@ class PostgresOptions(StoreOptions):
     build_workers: int | None = option(
         None, "first load", "Number of further processes of the server that build an index.", ge=0, le=1024
     )
-    hnsw_ef: int = option(400, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
+    hnsw_ef: int = option(1000, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

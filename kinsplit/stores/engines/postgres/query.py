@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from psycopg import sql
 
@@ -23,15 +24,17 @@ rare AS MATERIALIZED (SELECT number, term, asked * ln((n - df + 0.5) / (df + 0.5
     FROM asked JOIN counted USING (field, term) JOIN size USING (field))
 """
 _SIZE = "SELECT {field}::smallint AS field, {count} AS n FROM {table} WHERE level BETWEEN {first} AND {last}"
-_CHOSEN = "{name} AS MATERIALIZED (SELECT key, level{distances} FROM {chunks} WHERE {where})"
+#: Largest number of matching chunks whose vectors are all compared for a ranking by meaning alone.
+_MOST = 20_000
+_CHOSEN = "{name} AS MATERIALIZED (SELECT key, level{distances} FROM {chunks} WHERE {where}{limit})"
 _NEAREST = """
 (SELECT {number} AS number, id, {payload}, distance
-    FROM (SELECT key, {distance} AS distance FROM {chosen} WHERE {distance} IS NOT NULL{level}
+    FROM (SELECT key, {distance} AS distance FROM {chosen} WHERE {distance} IS NOT NULL{level}{few}
         ORDER BY {distance} LIMIT %s) AS best JOIN {chunks} USING (key))
 """
 _BY_INDEX = """
 (SELECT {number} AS number, id, {payload}, {dense} <=> {vector} AS distance FROM {chunks}
-    WHERE {where} ORDER BY distance LIMIT %s)
+    WHERE {where}{many} ORDER BY distance LIMIT %s)
 """
 _TERMS = """
 (WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score
@@ -44,6 +47,28 @@ _OF_LEVEL = """
  AND (NOT EXISTS (SELECT FROM {sizes} WHERE level BETWEEN {first} AND {last} AND level <> {level} AND chunks > 0)
     OR EXISTS (SELECT FROM {chunks} AS c WHERE c.key = t.chunk AND c.level = {level}))
 """
+
+
+class _Chosen(NamedTuple):
+    """Chunks that match a filter.
+
+    Attributes:
+        first: Number of the first query that has the filter.
+        is_whole: Whether they are all of them, and not only the first ones of too many.
+    """
+
+    first: int
+    is_whole: bool
+
+    @property
+    def name(self) -> sql.Identifier:
+        """Name of their table."""
+        return sql.Identifier(f"chosen_{self.first}")
+
+    def within_limit(self, *, wanted: bool) -> sql.Composed:
+        """Return the condition that their number is, or is not, within the limit."""
+        text = "" if self.is_whole else " AND ((SELECT count(*) FROM {}) <= {}) = {}"
+        return sql.SQL(text).format(self.name, sql.Literal(_MOST), sql.Literal(wanted))
 
 
 def field_of(level: int) -> int:
@@ -90,7 +115,7 @@ def to_statement(
     before = [
         *given,
         *_weights(tables, queries),
-        *(_chosen(tables, first, queries, vectors, chosen) for first in dict.fromkeys(chosen.values())),
+        *(_chosen(tables, one, queries, vectors, chosen) for one in dict.fromkeys(chosen.values())),
     ]
     text = sql.SQL("{} SELECT number, id::text, {}, distance FROM ({}) AS found ORDER BY number, distance").format(
         sql.SQL("WITH {}" if before else "").format(sql.SQL(", ").join(one.text for one in before)),
@@ -116,18 +141,18 @@ def _vectors(made: PostgresOptions, queries: Sequence[Query]) -> tuple[list[Stat
     return [Statement(table, tuple(unique.values()))] if dense else [], expressions
 
 
-def _shared(queries: Sequence[Query]) -> dict[int, int]:
-    """Return the queries whose filter is evaluated once for all that have it, each with the first of them.
+def _shared(queries: Sequence[Query]) -> dict[int, _Chosen]:
+    """Return the queries whose filter is evaluated once for all that have it.
 
-    These are the queries for terms, since a filter would otherwise be evaluated for every chunk with one of the terms,
-    and the dense queries with the same filter.
+    Otherwise it would be evaluated for every chunk with one of the terms. Dense queries alone need no more than the
+    chunks that are soon compared, since the HNSW index finds enough if many match.
     """
     filters = [to_conditions(None, query.where) for query in queries]
     by_terms = [conditions for query, conditions in zip(queries, filters, strict=True) if query.using == "bm25"]
     return {
-        number: filters.index(conditions)
+        number: _Chosen(filters.index(conditions), conditions in by_terms)
         for number, conditions in enumerate(filters)
-        if conditions and not _is_narrow(conditions) and conditions in by_terms
+        if conditions and not _is_narrow(conditions)
     }
 
 
@@ -138,26 +163,26 @@ def _is_narrow(conditions: Sequence[Condition]) -> bool:
 
 def _chosen(
     tables: Tables,
-    first: int,
+    one: _Chosen,
     queries: Sequence[Query],
     vectors: Mapping[int, sql.Composed],
-    chosen: Mapping[int, int],
+    chosen: Mapping[int, _Chosen],
 ) -> Statement:
     """Return the table of the chunks that match a filter, with their distances from the vectors asked for."""
-    where = to_where(tables, to_conditions(None, queries[first].where))
+    where = to_where(tables, to_conditions(None, queries[one.first].where))
     distances = [
         sql.SQL(", {} <=> {} AS {}").format(_dense_of(queries[number]), vectors[number], _distance(number))
-        for number, one in chosen.items()
-        if one == first and number in vectors
+        for number, its in chosen.items()
+        if its == one and number in vectors
     ]
     text = sql.SQL(_CHOSEN).format(
-        name=_name(first), distances=sql.SQL("").join(distances), chunks=tables.chunks, where=where.text
+        name=one.name,
+        distances=sql.SQL("").join(distances),
+        chunks=tables.chunks,
+        where=where.text,
+        limit=sql.SQL("" if one.is_whole else " LIMIT {}").format(sql.Literal(_MOST + 1)),
     )
     return Statement(text, where.values)
-
-
-def _name(first: int) -> sql.Identifier:
-    return sql.Identifier(f"chosen_{first}")
 
 
 def _distance(number: int) -> sql.Identifier:
@@ -210,33 +235,38 @@ def _cosines(
     number: int,
     query: Query,
     vector: sql.Composable,
-    chosen: int | None,
+    chosen: _Chosen | None,
     payload: sql.Composable,
 ) -> Statement:
-    if chosen is not None:
-        level = _level_of(query)
-        text = sql.SQL(_NEAREST).format(
-            number=sql.Literal(number),
-            payload=payload,
-            distance=_distance(number),
-            chosen=_name(chosen),
-            level=sql.SQL("" if level is None else " AND level = {}").format(sql.Literal(level)),
-            chunks=tables.chunks,
-        )
-        return Statement(text, (query.limit,))
     where = to_where(tables, to_conditions(query.level, query.where))
-    text = sql.SQL(_BY_INDEX).format(
+    by_index = sql.SQL(_BY_INDEX).format(
         number=sql.Literal(number),
         vector=vector,
         payload=payload,
         chunks=tables.chunks,
         dense=_dense_of(query),
         where=where.text,
+        many=sql.SQL("") if chosen is None else chosen.within_limit(wanted=False),
     )
-    return Statement(text, (*where.values, query.limit))
+    if chosen is None:
+        return Statement(by_index, (*where.values, query.limit))
+    level = _level_of(query)
+    nearest = sql.SQL(_NEAREST).format(
+        number=sql.Literal(number),
+        payload=payload,
+        distance=_distance(number),
+        chosen=chosen.name,
+        level=sql.SQL("" if level is None else " AND level = {}").format(sql.Literal(level)),
+        few=chosen.within_limit(wanted=True),
+        chunks=tables.chunks,
+    )
+    if chosen.is_whole:
+        return Statement(nearest, (query.limit,))
+    text = sql.SQL("{} UNION ALL {}").format(nearest, by_index)
+    return Statement(text, (query.limit, *where.values, query.limit))
 
 
-def _terms(tables: Tables, number: int, query: Query, chosen: int | None, payload: sql.Composable) -> Statement:
+def _terms(tables: Tables, number: int, query: Query, chosen: _Chosen | None, payload: sql.Composable) -> Statement:
     """Return a BM25 ranking over the term table, with the weights of `_weights`."""
     among = _among(tables, query, chosen)
     text = sql.SQL(_TERMS).format(
@@ -250,12 +280,12 @@ def _terms(tables: Tables, number: int, query: Query, chosen: int | None, payloa
     return Statement(text, (*among.values, query.limit))
 
 
-def _among(tables: Tables, query: Query, chosen: int | None) -> Statement:
+def _among(tables: Tables, query: Query, chosen: _Chosen | None) -> Statement:
     """Return the condition that the chunk of a term, `t.chunk`, is one to rank."""
     level = _level_of(query)
     if chosen is not None:
         of_level = sql.SQL("" if level is None else " WHERE level = {}").format(sql.Literal(level))
-        return Statement(sql.SQL(" AND chunk IN (SELECT key FROM {}{})").format(_name(chosen), of_level))
+        return Statement(sql.SQL(" AND chunk IN (SELECT key FROM {}{})").format(chosen.name, of_level))
     others = to_conditions(level, query.where)
     if not others:
         return Statement(sql.SQL(""))

@@ -27,10 +27,11 @@ _POSTGRES, _PGVECTOR = 13, (0, 8)
 #: Seconds to wait for a server, unless the address or PGCONNECT_TIMEOUT says otherwise.
 _TIMEOUT = 30
 
-# Index scans continue until enough chunks match the filter. Times without a zone are in UTC. Statements are planned for
-# their values, since a plan for any filter suits none, and not compiled, which takes longer than most of them.
+# Index scans continue until enough chunks match the filter; a strict order would drop those found late. Times without a
+# zone are in UTC. Statements are planned for their values, since a plan for any filter suits none, and not compiled,
+# which takes longer than most of them.
 _SETTINGS = """
-SELECT set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hnsw.ef_search', %s, false),
+SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', %s, false),
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
     set_config('hnsw.scan_mem_multiplier', '1000', false), set_config('plan_cache_mode', 'force_custom_plan', false),
     set_config('jit', 'off', false)
