@@ -143,7 +143,7 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
     (tiny,) = labelled.labelled_sets(tmp_path)
     strategies = {"kinsplit": create("sentence", chunk_size=60, chunk_overlap=0)}
     ways = {**retrieval.KIN_RANKERS, **retrieval.FRONT_DOOR}
-    first, second = (retrieval.measure(tiny, strategies, ways, cache=tmp_path / name) for name in ("one", "two"))
+    first, second = (retrieval.measure(tiny, strategies, ways, tmp_path / name, "hash") for name in ("one", "two"))
 
     assert set(first) == {("kinsplit", name) for name in ways}
     assert all((first[key] == second[key]).all() for key in first)

@@ -199,7 +199,7 @@ def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
         return store.count(), sum(path.stat().st_blocks for path in files)
 
     # In memory the first round takes half the space, since files there have no holes.
-    _, (count, early), *_, (_, last) = [points_and_size_after_a_round() for _ in range(6)]
+    _, (count, early), *_, (_, last) = [points_and_size_after_a_round() for _ in range(4)]
     assert count == 1200
     assert last < 1.5 * early
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
@@ -21,6 +23,9 @@ Answer = type[Exception] | None
 def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], list[str]]:
     """Let the Hub answer every question in one way, and return what it is asked."""
     asked: list[str] = []
+    # Nothing here gets as far as to load a model, and importing what would load it takes ten seconds.
+    loaders = SimpleNamespace(SentenceTransformer=None, CrossEncoder=None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", loaders)
 
     def answering(error: Answer) -> list[str]:
         def answer(url: str, **_: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -158,10 +159,13 @@ def test_spans_of_the_reader_of_an_answer_are_not_inside_it(spans: Spans, index:
 
 
 def test_texts_are_recorded_on_request_only(spans: Spans, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = count(1)
+
     def recorded() -> str:
         spans.clear()
         ask(index, QUESTION, Scripted("Larks sing at dawn [1]."))
-        index.add(Document("larks.md", f"{TEXT} Larks."))
+        # A new text each time, since a document that is unchanged has no span.
+        index.add(Document("larks.md", f"{TEXT} {next(numbers)} larks."))
         with pytest.raises(InvalidParameterError):
             index.add([Document("larks", ""), Document("larks", "")])
         return " ".join(each.to_json() for each in spans.all()).casefold()
