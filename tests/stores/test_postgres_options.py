@@ -1,5 +1,6 @@
 """Options of Postgres addresses, the first load, and the errors of servers."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +116,32 @@ def test_a_graph_that_does_not_fit_into_memory_is_a_warning(postgres):
         rows = rng.standard_normal((500, 512)).astype(np.float32)
         with pytest.warns(GraphWarning, match="maintenance_work_mem"), store.first_load():
             store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+
+
+class Crowded:
+    """A connection to a server whose processes have no memory to build a graph together."""
+
+    def __init__(self, connection):
+        self.connection, self.workers = connection, None
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+    def execute(self, statement, values=()):
+        if "max_parallel_maintenance_workers" in values:
+            self.workers = values[1]
+        if self.workers != "0" and not isinstance(statement, str) and "hnsw" in statement.as_string():
+            raise psycopg.errors.DiskFull("could not resize shared memory segment")
+        return self.connection.execute(statement, values)
+
+
+def test_a_server_without_shared_memory_builds_graphs_in_one_process_unless_told_how_many(postgres, connection):
+    for options, built in (("", 2), ("&build_workers=2", 1)):
+        with open_store(f"{postgres}{options}", "cs", SCHEMA) as store:
+            connection.execute("DROP INDEX kinsplit.chunks_1_dense_idx")
+            with nullcontext() if built == 2 else pytest.raises(psycopg.errors.DiskFull):
+                store._indexes._create(Crowded(connection))
+        assert len(graphs(connection)) == built
 
 
 def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connection, killed):
