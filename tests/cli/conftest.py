@@ -18,10 +18,6 @@ COURSE = Path(__file__).parents[2] / "examples" / "course"
 Cli = Callable[..., Result]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes half a minute; run by default")
-
-
 def run_command(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
