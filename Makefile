@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
-# uv takes a quarter of pip's time, but reads none of its files of settings.
+# uv takes a quarter of pip's time, but reads none of its files of settings. NLTK refuses files with several links.
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 endif
-UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --link-mode copy
 install = @echo "Installing $(1)"; $(UV) $(1) || { echo "uv failed, so pip installs the same." >&2; $(PIP) $(1); }
 # Packages are installed without bytecode, so whoever imports one first has to keep it for all others.
 unexport PYTHONDONTWRITEBYTECODE

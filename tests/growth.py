@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import gc
 import importlib
 import itertools
 import json
@@ -318,5 +319,6 @@ def slow_functions() -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    gc.disable()  # Its pauses come whenever enough objects were made, which may be at the same text each time.
     # The patterns first, since they are recorded as the modules are imported.
     json.dump([*slow_patterns(), *slow_functions()], sys.stdout)
