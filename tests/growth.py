@@ -313,7 +313,7 @@ def slow_functions() -> Iterator[str]:
     """Yield the functions whose time grows faster than the length of the text."""
     for name, function in functions().items():
         function("Load what is needed.")
-        slow = [unit for unit in UNITS if not is_linear(function, unit, 8_192, 0.02)]
+        slow = [unit for unit in UNITS if not is_linear(function, unit, 16_384, 0.06)]
         if slow:
             yield f"{name} on {slow}"
 
