@@ -14,6 +14,7 @@ from kinsplit import Index
 from kinsplit.chunk import Document
 from kinsplit.errors import KinsplitError, SchemaMismatchError, StoreError
 from kinsplit.stores import open_store
+from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, make_chunks, save
 
@@ -132,6 +133,25 @@ def test_a_forked_child_is_told_and_harms_nothing(address):
         assert opened.startswith("StoreLockedError: ")
         save(store, "more", make_chunks("more", TEXTS[:1]))
         assert store.sources() == {"doc": len(TEXTS), "more": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_frees_no_engine_since_that_waits_for_threads_of_the_parent(tmp_path):
+    freed = []
+
+    class Engine:
+        def __del__(self):
+            freed.append(os.getpid())
+
+    lease = Sharing(lambda _: None).lease("here", tmp_path, Engine)
+    child = os.fork()
+    if not child:
+        lease.release()
+        del lease
+        os._exit(len(freed))
+    assert os.waitpid(child, 0)[1] == 0
+    lease.release()
+    assert freed == [os.getpid()]
 
 
 def test_two_indexes_on_one_collection(address):

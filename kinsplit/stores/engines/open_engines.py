@@ -72,6 +72,14 @@ class Sharing(Generic[T]):
         self._close, self._leave = close, leave
         self._open: WeakValueDictionary[tuple[int, int, int], _Shared[T]] = WeakValueDictionary()
         self._lock = threading.RLock()
+        self._inherited: list[_Shared[T]] = []
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._inherit)
+
+    def _inherit(self) -> None:
+        """Keep the parent's engines in a forked child: freeing one waits for threads that a fork doesn't copy."""
+        self._lock = threading.RLock()
+        self._inherited += self._open.values()
 
     def lease(self, place: str, mark: Path, make: Callable[[], T]) -> Lease[T]:
         """Return a lease of an engine, opening the engine if this process has not opened it yet.
