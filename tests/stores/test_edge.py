@@ -1,4 +1,5 @@
 import json
+import operator
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import engine as edge_places
 from kinsplit.stores.engines.edge import folder
+from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.protocol import Query, SyncReport
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
@@ -23,6 +25,14 @@ class TestEdgeStore(ChunkStoreContract):
     @pytest.fixture
     def address(self, tmp_path: Path) -> str:
         return f"edge:{tmp_path / 'data'}"
+
+
+def test_no_boolean_of_a_filter_is_an_integer_too():
+    # Earlier bug: NumPy's booleans are integers before version 2.3, so that a filter by True matched 1.
+    boolean = _boolean(True)
+    assert boolean
+    with pytest.raises(TypeError):
+        operator.index(boolean)
 
 
 class Recorder:

@@ -85,8 +85,7 @@ def _matches(path: str, condition: OneOf) -> list[Any]:
     # An empty match costs as much as any other, so it is used only if nothing can match.
     wanted: list[Any] = [qe.MatchAny(list(condition.strings))] if condition.strings else []
     wanted += [qe.MatchAny(list(condition.integers))] if condition.integers else []
-    # The engine takes Python's booleans for 0 and 1.
-    wanted += [qe.MatchValue(cast(Any, np.bool_(value))) for value in condition.booleans]
+    wanted += [qe.MatchValue(cast(Any, _boolean(value))) for value in condition.booleans]
     if not (wanted or condition.floats or condition.empty):
         wanted.append(qe.MatchAny([]))
     found = [qe.FieldCondition(path, match=match) for match in wanted]
@@ -94,6 +93,15 @@ def _matches(path: str, condition: OneOf) -> list[Any]:
         lowest, highest = around(value)
         found.append(qe.FieldCondition(path, range=qe.RangeFloat(gte=lowest, lte=highest)))
     return found
+
+
+def _boolean(value: bool) -> object:
+    """Return a boolean that isn't an integer too.
+
+    The engine takes whatever can be an integer for one, as Python's booleans can, and NumPy's before version 2.3; other
+    booleans it knows by the name of NumPy's type.
+    """
+    return type("bool", (), {"__module__": "numpy", "__bool__": lambda _: value})()
 
 
 def _empty(paths: Sequence[str], condition: OneOf) -> list[Any]:
