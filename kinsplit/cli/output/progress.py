@@ -7,9 +7,28 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
 
 from kinsplit.cli.output.tables import rate
+
+
+class _Progress(Progress):
+    """Bars that vanish at their end, and that nobody sees without a terminal.
+
+    Args:
+        columns: Columns of a bar.
+        console: The console.
+        shown: False hides the bars on a terminal too.
+    """
+
+    def __init__(self, *columns: ProgressColumn, console: Console, shown: bool = True) -> None:
+        super().__init__(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
+
+    def stop(self) -> None:
+        """Take the bars away."""
+        # Older versions of Rich end hidden bars with an empty line.
+        if not self.disable:
+            super().stop()
 
 
 class Bar:
@@ -50,8 +69,7 @@ def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: s
         MofNCompleteColumn(),
         TextColumn(f"{noun}  {{task.fields[remark]}}"),
     )
-    hidden = not (shown and console.is_terminal)
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    with _Progress(*columns, console=console, shown=shown) as progress:
         yield Bar(progress, progress.add_task(title, total=files, remark=""))
 
 
@@ -74,7 +92,7 @@ def counting(console: Console, title: str, noun: str) -> Iterator[Callable[[int,
         MofNCompleteColumn(),
         TextColumn(noun),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with _Progress(*columns, console=console) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -96,7 +114,7 @@ def steps(console: Console, strategies: int) -> Iterator[Callable[[str, str, int
         Function to call with each step: strategy, stage, number done, and total.
     """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with _Progress(*columns, console=console) as progress:
         whole = progress.add_task("Strategies", total=strategies)
         part = progress.add_task("", total=None)
         seen: list[str] = []
