@@ -81,6 +81,8 @@ def test_every_code_point_is_read_as_by_the_reference() -> None:
 def test_all_code_points_are_normalised_as_by_the_reference() -> None:
     # Not by Python's Unicode tables, which are of another year in each version of Python.
     normalizer, pre_tokenizer = bundled_reference().normalizer, bundled_reference().pre_tokenizer
+    # Letters of Unicode 16 and 17, which tokenizers knows from 0.22.2 on, make unknown words either way.
+    new = {0x1C89, *range(0xA7CB, 0xA7DD), *range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)}
     points = [
         *range(0x3400),
         *range(0x3400, 0xD800, 7),
@@ -89,7 +91,7 @@ def test_all_code_points_are_normalised_as_by_the_reference() -> None:
         *range(0x33480, 0xE0000, 997),
         *range(0xE0000, 0x110000, 31),
     ]
-    text = "".join(f"{chr(point)}x" for point in points)
+    text = "".join(f"{chr(point)}x" for point in points if point not in new)
     expected = [word for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
     assert [word for word in word_piece._split(text) if word] == expected
 
