@@ -70,7 +70,11 @@ def test_hidden_sheets_are_counted():
     assert reading.warnings == ("1 hidden sheets were left out",)
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 cut off", b"no sheet at all", zipped({"a.txt": "b"})])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"PK\x03\x04 cut off", b"no sheet at all", zipped({"a.txt": "b"})],
+    ids=["empty", "cut off", "text", "no workbook"],
+)
 def test_what_is_no_spreadsheet_is_told(data: bytes):
     with pytest.raises(UnreadableError, match="valid spreadsheet"):
         read(data)
