@@ -219,16 +219,14 @@ def _table(chunks: Sequence[Chunk], vectors: Mapping[str, Vectors], dimension: i
     import pyarrow
 
     table = to_arrow(chunks)
-    dense = np.zeros((len(chunks), dimension), dtype=np.float32)
-    missing = np.ones(len(chunks), dtype=bool)
-    sparse: list[SparseVector | None] = []
-    for row, chunk in enumerate(chunks):
-        given = vectors[chunk.id]
-        sparse.append(given.sparse)
-        if given.dense is not None:
-            dense[row], missing[row] = given.dense, False
+    dense = [vectors[chunk.id].dense for chunk in chunks]
+    sparse = [vectors[chunk.id].sparse for chunk in chunks]
+    missing = np.array([each is None for each in dense], dtype=bool)
+    ends = np.append(0, np.cumsum(~missing)) * dimension
+    values = np.concatenate([np.empty(0, dtype=np.float32), *(each for each in dense if each is not None)])
     columns = {
-        "dense": pyarrow.FixedSizeListArray.from_arrays(dense.ravel(), dimension, mask=pyarrow.array(missing)),
+        # Not of a fixed size, since older versions of pyarrow can't write such lists where some are null.
+        "dense": pyarrow.ListArray.from_arrays(ends.astype(np.int32), values, mask=pyarrow.array(missing)),
         "sparse_indices": pyarrow.array([each and each.indices for each in sparse], pyarrow.list_(pyarrow.int64())),
         "sparse_values": pyarrow.array([each and each.values for each in sparse], pyarrow.list_(pyarrow.float64())),
     }
