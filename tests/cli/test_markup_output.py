@@ -35,8 +35,8 @@ def test_code_is_highlighted() -> None:
 def test_a_text_from_the_middle_of_code_or_a_table_is_shown_as_such() -> None:
     assert shown("    step()\n    more()\n```\n\nAfterwards.") == ["    step()", "    more()", "", "Afterwards."]
     table = shown("| 1 | 2 |\n| 3 | 4 |", context="Prices\n| eggs | milk |\n| --- | --- |")
-    assert [line.split() for line in table if line.strip(" ─")] == [["eggs", "milk"], ["1", "2"], ["3", "4"]]
-    assert [line.split() for line in shown("| 1 | 2 |\n| 3 | 4 |") if line.strip(" ─")] == [["1", "2"], ["3", "4"]]
+    assert [line.split() for line in table if line.strip(" ─━")] == [["eggs", "milk"], ["1", "2"], ["3", "4"]]
+    assert [line.split() for line in shown("| 1 | 2 |\n| 3 | 4 |") if line.strip(" ─━")] == [["1", "2"], ["3", "4"]]
 
 
 def test_html_and_pictures_are_text_and_addresses_are_shown() -> None:

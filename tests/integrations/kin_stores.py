@@ -112,7 +112,7 @@ def _(folder: Path, postgres: Callable[[], str]) -> Iterator[Setting]:
     yield searched(InMemoryVectorStore(HashEmbeddings()), documents())
 
 
-@arrangement(LANGCHAIN, "`FAISS`", "id, metadata", "faiss")
+@arrangement(LANGCHAIN, "`FAISS`", "id, metadata", "langchain_community")
 def _(folder: Path, postgres: Callable[[], str]) -> Iterator[Setting]:
     import faiss
     from langchain_community.docstore.in_memory import InMemoryDocstore

@@ -254,11 +254,11 @@ def test_from_tiktoken_encoder_says_what_it_cannot_do() -> None:
 
 def test_from_huggingface_tokenizer_counts_with_it() -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
 
+    transformers = pytest.importorskip("transformers")
     backend = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
     splitter = KinsplitSentenceTextSplitter.from_huggingface_tokenizer(tokenizer, chunk_size=6, chunk_overlap=0)
     texts = splitter.split_text(TEXT)
     assert len(texts) > 5

@@ -322,6 +322,14 @@ def test_parsing_is_silent(name: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr() == ("", "")
 
 
+def hashes_surrogates() -> bool:
+    try:
+        return bool(Document(text="\ud800").hash)
+    except UnicodeEncodeError:
+        return False
+
+
+@pytest.mark.skipif(hashes_surrogates(), reason="older versions of LlamaIndex hash them")
 def test_lone_surrogates_are_refused_with_the_documents_name() -> None:
     with pytest.raises(InvalidParameterError, match=r"documents: can't hold lone surrogates.*'notes.md'.*Replace them"):
         node_parser("word")([Document(id_="notes.md", text="One \ud800 two.")])

@@ -205,7 +205,8 @@ def _shared_fields(document: BaseNode, extra: Sequence[str]) -> tuple[type[TextN
         "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys, extra),
         "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys, extra),
         "metadata_template": document.metadata_template,
-        "metadata_separator": document.metadata_separator,
+        # LlamaIndex's alias, since the nodes of its older versions join by a field of this name.
+        "metadata_seperator": document.metadata_separator,
         "text_template": getattr(document, "text_template", TextNode.model_fields["text_template"].default),
     }
     if not isinstance(document, ImageDocument):
