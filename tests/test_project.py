@@ -48,6 +48,16 @@ def test_every_python_that_is_claimed_is_tested_on_three_systems() -> None:
     assert {system.partition("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
 
 
+def test_the_lowest_and_the_newest_versions_are_tested_with_every_extra() -> None:
+    rows = read(".github/workflows/versions.yml")["jobs"]["test"]["strategy"]["matrix"]["include"]
+    assert {row["versions"] for row in rows} == {"lowest", "newest"}
+    script = (ROOT / ".ci" / "versions").read_text(encoding="utf-8")
+    lowest, newest = (set(extras.split(",")) for extras in re.findall(r'extras="([\w,-]+)\$torch"', script))
+    assert "all" in newest
+    every = re.findall(r"\[([\w,-]+)\]", PROJECT["optional-dependencies"]["all"][0])[0].split(",")
+    assert lowest >= set(every) - {"mcp", "ray"}
+
+
 def test_publishing_needs_no_secret() -> None:
     workflow = (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
     publish = yaml.safe_load(workflow)["jobs"]["publish"]
