@@ -34,6 +34,12 @@ def pytest_configure() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(memory)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Take a worker more than there are processors, since tests wait for other processes a third of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """Keep what the modules imported from being searched for garbage again and again."""
     gc.freeze()
