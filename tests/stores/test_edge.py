@@ -35,6 +35,20 @@ def test_no_boolean_of_a_filter_is_an_integer_too():
         operator.index(boolean)
 
 
+def test_a_collection_that_has_grown_is_not_written_anew(tmp_path, monkeypatch):
+    # Earlier bug: closing the first session of a large collection took as long as a third of indexing it.
+    def segments():
+        return {path.name for path in tmp_path.glob("cs/shard/segments/*")}
+
+    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+        save(store, "a", make_chunks("a", TEXTS))
+    before = segments()
+    monkeypatch.setattr(folder, "is_small", lambda _: False)
+    with open_store(f"edge:{tmp_path}", "cs") as store:
+        save(store, "b", make_chunks("b", TEXTS))
+    assert segments() == before
+
+
 class Recorder:
     """A proxy between a store and its shard that counts calls and can make one fail."""
 

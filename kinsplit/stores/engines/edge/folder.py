@@ -22,7 +22,7 @@ from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, sc
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeConfig, EdgeShard
+    from qdrant_edge import EdgeConfig, EdgeShard, Memory
 
 SCHEMA_FILE = "kinsplit.json"
 LEDGER_FILE = "ledger.sqlite3"
@@ -120,24 +120,29 @@ def _create_shard(path: Path, dimension: int) -> None:
     import qdrant_edge as qe
 
     path.mkdir()
-    shard = qe.EdgeShard.create(str(path), _config(dimension, is_small=True))
+    shard = qe.EdgeShard.create(str(path), _config(dimension, qe.Memory.Cold, qe.Memory.Cold))
     add_indexes(shard, SOURCES)
     shard.close()
 
 
-def _config(dimension: int, *, is_small: bool) -> EdgeConfig:
+def _payload_memory(shard: Path) -> Memory | None:
+    """Return the memory that a shard's payloads were written for: with another one, the engine writes them all anew."""
     import qdrant_edge as qe
 
-    # A search reads vectors and some 500 payloads from all over a file, and a page fault for each costs more than
-    # ranking them. So large files are mapped when the shard is opened, as vectors are unless a memory is named.
-    memory = qe.Memory.Cold if is_small else None
+    stored = json.loads((shard / "edge_config.json").read_text(encoding="utf-8")).get("payload_memory")
+    return {"cold": qe.Memory.Cold, "cached": qe.Memory.Cached}.get(stored)
+
+
+def _config(dimension: int, memory: Memory | None, payload_memory: Memory | None) -> EdgeConfig:
+    import qdrant_edge as qe
+
     return qe.EdgeConfig(
         vectors={
             name: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine, memory=memory) for name in DENSE
         },
         sparse_vectors={name: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf) for name in SPARSE},
         optimizers=qe.EdgeOptimizersConfig(indexing_threshold=_INDEXING_KB),
-        payload_memory=memory or qe.Memory.Cached,
+        payload_memory=payload_memory,
     )
 
 
@@ -167,10 +172,14 @@ def _check_files(folder: Path) -> None:
 def _load(folder: Path, dimension: int) -> EdgeShard:
     import qdrant_edge as qe
 
+    shard = folder / SHARD
+    # A search reads vectors from all over a file, and a page fault for each costs more than ranking them. So those of a
+    # large collection are mapped when it is opened, as they are unless a memory is named.
+    memory = qe.Memory.Cold if is_small(shard) else None
     with edge_errors(folder, "can't be opened: ", _DAMAGED):
         try:
             # Passed again, since a shard otherwise keeps the settings it was created with.
-            return qe.EdgeShard.load(str(folder / SHARD), _config(dimension, is_small=is_small(folder / SHARD)))
+            return qe.EdgeShard.load(str(shard), _config(dimension, memory, _payload_memory(shard)))
         except Exception as error:
             if "WouldBlock" in str(error):
                 raise StoreLockedError(
