@@ -82,7 +82,8 @@ def test_all_code_points_are_normalised_as_by_the_reference() -> None:
     # Not by Python's Unicode tables, which are of another year in each version of Python.
     normalizer, pre_tokenizer = bundled_reference().normalizer, bundled_reference().pre_tokenizer
     # Letters of Unicode 16 and 17, which tokenizers knows from 0.22.2 on, make unknown words either way.
-    new = {0x1C89, *range(0xA7CB, 0xA7DD), *range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)}
+    is_new = normalizer.normalize_str("\u1c89") == "\u1c8a"
+    new = set() if is_new else {0x1C89, *range(0xA7CB, 0xA7DD), *range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)}
     points = [
         *range(0x3400),
         *range(0x3400, 0xD800, 7),
