@@ -71,6 +71,7 @@ def drive(cluster: str, folder: str, store: str, collection: str) -> int:
 
 def connect(cluster: str) -> None:
     import ray
+    import ray.data  # Sets the level of its messages, once.
 
     ray.init(cluster, log_to_driver=False, logging_level="ERROR")
     logging.getLogger("ray.data").setLevel(logging.ERROR)
@@ -190,6 +191,7 @@ def postgres(folder: str) -> Iterator[str]:
 
 @contextmanager
 def nodes() -> Iterator[Any]:
+    import ray
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})
@@ -197,6 +199,7 @@ def nodes() -> Iterator[Any]:
     try:
         yield cluster
     finally:
+        ray.shutdown()  # A cluster refuses to end under its own driver.
         cluster.shutdown()
 
 
