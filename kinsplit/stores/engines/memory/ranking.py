@@ -23,7 +23,6 @@ from kinsplit.stores.filters import (
     TimeRange,
     paths_of,
     to_conditions,
-    values_of,
 )
 from kinsplit.stores.json_values import parse_time
 from kinsplit.stores.payload import Payload
@@ -50,6 +49,7 @@ class Ranking:
     def __init__(self, points: Mapping[str, tuple[Payload, Vectors]]) -> None:
         self.ids = tuple(points)
         self.payloads = tuple(payload for payload, _ in points.values())
+        self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
         rows: dict[int, list[int]] = defaultdict(list)
         dense: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
         postings: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
@@ -78,20 +78,31 @@ class Ranking:
 
     def best(self, query: Query) -> list[tuple[int, float]]:
         """Return the best rows for a query with their scores, best first."""
-        rows = self._levels.get(query.level, np.array([], dtype=np.intp))
-        if conditions := to_conditions(None, query.where):
-            named = values_of(conditions, "source_id")
-            if named is not None:  # Leaves few rows to test.
-                wanted = [self._sources[name] for name in named if name in self._sources]
-                rows = rows[np.isin(self._source_of[rows], wanted)]
-            fulfils = matcher(conditions)
-            rows = rows[np.array([fulfils(self.ids[row], self.payloads[row]) for row in rows], dtype=bool)]
+        rows = self._matching(query)
         if not len(rows):
             return []
         layer = layer_of(query.level)
         if isinstance(query.vector, SparseVector):
             return self._terms(layer.sparse, query.vector, rows, query.limit)
         return self._cosines(str(layer.dense), query.vector, rows, query.limit)
+
+    def _matching(self, query: Query) -> Rows:
+        """Return the rows of a query's level that match its filter, in order."""
+        rows = self._levels.get(query.level, np.array([], dtype=np.intp))
+        others = []
+        for condition in to_conditions(None, query.where):
+            if isinstance(condition, HasId):
+                named = [self._row_of[id_] for id_ in condition.ids if id_ in self._row_of]
+                rows = np.intersect1d(rows, np.array(named, dtype=np.intp))
+            elif isinstance(condition, OneOf) and condition.key == "source_id":
+                wanted = [self._sources[name] for name in condition.strings if name in self._sources]
+                rows = rows[np.isin(self._source_of[rows], wanted)]
+            else:
+                others.append(condition)
+        if others:  # They read payloads, so they come last.
+            fulfils = matcher(others)
+            rows = rows[np.array([fulfils(self.ids[row], self.payloads[row]) for row in rows], dtype=bool)]
+        return rows
 
     def _cosines(self, name: str, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
         """Rank rows by cosine similarity, which is 0 for a vector of length 0."""
