@@ -29,12 +29,14 @@ _TIMEOUT = 30
 
 # Index scans continue until enough chunks match the filter; a strict order would drop those found late. Times without a
 # zone are in UTC. Statements are planned for their values, since a plan for any filter suits none, and not compiled,
-# which takes longer than most of them.
+# which takes longer than most of them. The memory is enough for the scores of a million chunks, which the server would
+# otherwise write to files.
 _SETTINGS = """
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', %s, false),
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
-    set_config('hnsw.scan_mem_multiplier', '1000', false), set_config('plan_cache_mode', 'force_custom_plan', false),
-    set_config('jit', 'off', false)
+    set_config('hnsw.scan_mem_multiplier', '64', false), set_config('plan_cache_mode', 'force_custom_plan', false),
+    set_config('jit', 'off', false),
+    set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, 65536) || 'kB', false)
 """
 _VERSIONS = "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'"
 _ACCESS = "Check user and password, which may also be in PGUSER, PGPASSWORD and libpq's password file"
