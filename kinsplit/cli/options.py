@@ -145,6 +145,15 @@ Where = Annotated[
         help="Metadata filter, also with !=, <, <=, > or >=; repeating KEY= adds an alternative value.",
     ),
 ]
+ServiceStore = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
+]
+ServiceEmbedder = Annotated[
+    str | None, typer.Option(metavar="SPEC", help="Embedding model of the collections. Default: bundled.")
+]
+ServiceConfig = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

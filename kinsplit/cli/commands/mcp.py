@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kinsplit.cli.command import report_warnings
-from kinsplit.cli.options import AsJson
+from kinsplit.cli.options import AsJson, ServiceConfig, ServiceEmbedder, ServiceStore
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.support.extras import needs
 
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def mcp(
-    store: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
-    ] = None,
+    store: ServiceStore = None,
     collection: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,9 +26,7 @@ def mcp(
             help="Collection, with its name in calls; repeatable. Default: default, or else demo.",
         ),
     ] = None,
-    embedder: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Embedding model of the collections. Default: bundled.")
-    ] = None,
+    embedder: ServiceEmbedder = None,
     model: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="Language model of the tool ask. Without one, it quotes the best sentences."),
@@ -45,10 +40,7 @@ def mcp(
     port: Annotated[
         int | None, typer.Option(metavar="N", help="With --http: port to listen on; 0 picks a free one. Default: 8000.")
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False),
-    ] = None,
+    config: ServiceConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve the index to language models by the Model Context Protocol until the client ends.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kinsplit.cli.command import report_warnings
-from kinsplit.cli.options import AsJson
+from kinsplit.cli.options import AsJson, ServiceConfig, ServiceEmbedder, ServiceStore
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
@@ -17,9 +17,7 @@ from kinsplit.support.extras import needs
 
 
 def serve(
-    store: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
-    ] = None,
+    store: ServiceStore = None,
     collection: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,13 +57,8 @@ def serve(
     port: Annotated[
         int | None, typer.Option(metavar="N", help="Port to listen on; 0 picks a free one. Default: 8000.")
     ] = None,
-    embedder: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Embedding model of the collections. Default: bundled.")
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False),
-    ] = None,
+    embedder: ServiceEmbedder = None,
+    config: ServiceConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the HTTP service and its page until Ctrl-C.
