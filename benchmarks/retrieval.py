@@ -21,7 +21,7 @@ from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.rankers import Ranker
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.significance import estimate
+from kinsplit.evaluation.significance import estimate, estimates
 from kinsplit.evaluation.splitters import from_spec
 from kinsplit.parsers import Strategy, create, default_strategy
 from kinsplit.retrieval import NO_KIN, KinWeights
@@ -163,14 +163,14 @@ def as_markdown(labelled: Dataset, shares: Shares) -> str:
         f"|---|{'---:|' * len(BUDGETS)}",
     ]
     for (pipeline, ranking), found in shares.items():
-        cells = (f"{own.mean:.1f} ({own.low:.1f}–{own.high:.1f})" for own in map(estimate, found.T))
+        cells = (f"{own.mean:.1f} ({own.low:.1f}–{own.high:.1f})" for own in estimates(found) if own)
         lines.append(f"| {pipeline}, {ranking} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
 def summary(found: NDArray[np.float64]) -> dict[str, Any]:
     """Return means and intervals by budget."""
-    return {str(budget): estimate(column).model_dump() for budget, column in zip(BUDGETS, found.T, strict=True)}
+    return {str(budget): own.model_dump() for budget, own in zip(BUDGETS, estimates(found), strict=True) if own}
 
 
 def judge(name: str, shares: Shares) -> list[tuple[str, str, bool]]:
