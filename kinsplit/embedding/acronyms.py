@@ -7,6 +7,7 @@ question with a phrase looks for the acronym.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -20,9 +21,9 @@ _ACRONYM = r"(?:\p{Lu}{2,6}|\p{Lu}{1,3}\p{Ll}\p{Lu}{1,3}|(?:\p{Lu}\.){2,6}|\p{Lu
 _CAPITALS = regex.compile(rf"(?<![\w.]){_ACRONYM}(?:\s+\p{{Lu}}[\p{{Lu}}\d]+(?:['’]?s)?(?!\w))*")
 _MOST_SIDE_BY_SIDE = 2
 _ACRONYMS = regex.compile(_ACRONYM)
-# Words between punctuation, in scripts with capitals.
-_LETTERS = r"(?>[\p{Lu}\p{Ll}]+)"
-_PHRASE = regex.compile(rf"(?<![\p{{Lu}}\p{{Ll}}]){_LETTERS}(?:(?:-|[ \t]*+\n[ \t]*+|[ \t]++){_LETTERS})+")
+# Words between punctuation, in scripts with capitals. ASCII has its own pattern, for which `re` takes half the time.
+_WORDS = r"(?<![{0}])[{0}]++(?:(?:-|[ \t]*+\n[ \t]*+|[ \t]++)[{0}]++)+"
+_PHRASE, _ASCII_PHRASE = regex.compile(_WORDS.format(r"\p{Lu}\p{Ll}")), re.compile(_WORDS.format("A-Za-z"))
 # Small words inside names, in several languages.
 _SMALL = frozenset(
     {
@@ -58,7 +59,8 @@ def acronyms(text: str, is_stop_word: Callable[[str], bool]) -> Acronyms:
         text: A text in any script; only those with capitals have acronyms.
         is_stop_word: Function that returns whether a word in lower case ends a phrase.
     """
-    initials = [letters for phrase in _PHRASE.findall(text) for letters in _initials(phrase, is_stop_word)]
+    phrases = (_ASCII_PHRASE if text.isascii() else _PHRASE).findall(text)
+    initials = [letters for phrase in phrases for letters in _initials(phrase, is_stop_word)]
     return Acronyms([letters.lower() for letters in _written(text)], initials)
 
 
