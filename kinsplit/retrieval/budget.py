@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.segment import Units, as_units, cut_at, words
+from kinsplit.parsers.units.segment import Units, as_units, clauses, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.expand import Expansion, longest, surroundings
@@ -137,10 +137,10 @@ def shorten(passages: Sequence[Passage], budget: Budget) -> list[Passage]:
 def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[Passage]:
     """Take hits in the order of their worth until a budget is full, then the context around them.
 
-    Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, and of the best hit
-    the first words or the beginning of the first word. Later ones go first where they have two more of the question's
-    terms. Context is taken in whole chunks, nearest first. Text that is already taken costs nothing, and neighbours
-    are merged into passages in document order.
+    Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, then clauses of a
+    script without spaces between words, such as Thai; of the best hit also the first words or the beginning of the
+    first word. Later ones go first where they have two more of the question's terms. Context is taken in whole chunks,
+    nearest first. Text that is already taken costs nothing, and neighbours are merged into passages in document order.
 
     Args:
         budget: The budget.
@@ -235,7 +235,8 @@ class _Purchase:
     def _take_part(self, chunk: Chunk) -> None:
         """Buy the sentences of a chunk that fit and hold most of the question's terms; see `spend`."""
         text, left = chunk.text, self._left - self._overhead(chunk)
-        found = self._best_run(chunk, _sentences(text), left) or self._best_run(chunk, _lines(text), left)
+        runs = (self._best_run(chunk, units(text), left) for units in (_sentences, _lines, clauses))
+        found = next((run for run in runs if run is not None), None)
         if found is None and not self._taken:
             found = self._first_words(chunk, left)
         if found is not None:

@@ -100,6 +100,20 @@ def test_below_a_sentence_the_best_hit_is_cut_at_a_word(tokens: int, text: str) 
     assert found.text == text
 
 
+def test_a_later_hit_in_a_script_without_spaces_between_words_is_cut_at_a_clause() -> None:
+    clause = "ภาษาไทยไม่เว้นวรรคระหว่างคำ"
+    text = f"{' '.join([clause] * 8)}\n\n{' '.join([clause] * 6)}"
+    chunks = placed(create("structure", chunk_size=300), text)
+    first, second = leaves(chunks)
+    tokens = int(TOKENIZER.count([first.text])[0]) + int(TOKENIZER.count([f"{clause} {clause} "])[0])
+
+    hits = [Candidate(first, 2.0), Candidate(second, 1.0)]
+    found = spend(Budget(tokens, TOKENIZER), hits, context_of(chunks, Expansion(), ""))
+
+    assert "".join(passage.text for passage in found).count(clause) == 10
+    assert all(passage.text == text[passage.start : passage.end] for passage in found)
+
+
 def test_a_budget_below_one_character_is_an_error_and_no_empty_answer() -> None:
     def bytes_of(text: str) -> list[str]:
         return [f"{byte}" for byte in text.encode()]

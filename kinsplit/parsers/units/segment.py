@@ -27,6 +27,8 @@ _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
 _UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}]){CLUSTER})+")
 
+_CLAUSE = re.compile(r"[^\s，、；：]+[，、；：]*")
+
 _SPACE_CHARACTER = re.compile(r"\s")
 # Characters per pass.
 _PIECE = 1 << 18
@@ -104,6 +106,15 @@ def words(text: str) -> Units:
     In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), each grapheme is a word.
     """
     return _joined(text, _words)
+
+
+def clauses(text: str) -> Units:
+    """Return the clauses of a text in a script without spaces between words: runs up to a space or a comma.
+
+    A text in other scripts, where words end with a space, has none.
+    """
+    is_unspaced = 2 * len(_UNSPACED.findall(text)) > len(text)
+    return as_units([match.span() for match in _CLAUSE.finditer(text)] if is_unspaced else [])
 
 
 def _words(text: str) -> Units:

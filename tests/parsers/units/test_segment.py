@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from unittest import mock
 
+import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.parsers.units import segment
-from kinsplit.parsers.units.segment import runs, words
+from kinsplit.parsers.units.segment import clauses, runs, words
 from kinsplit.text.graphemes import grapheme_floor
 from tests.generators import texts
 
@@ -33,3 +34,16 @@ def test_words_are_the_same_whatever_the_pieces_in_which_they_are_found(text: st
             pieces = find(text)
         assert [offsets.tolist() for offsets in pieces] == [offsets.tolist() for offsets in whole]
     assert [text[start:end] for start, end in zip(*runs(text), strict=True)] == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ภาษาไทย ไม่เว้นวรรค", ["ภาษาไทย", "ไม่เว้นวรรค"]),
+        ("中文没有空格，只有逗号、句号。", ["中文没有空格，", "只有逗号、", "句号。"]),
+        ("Words have spaces, clauses have commas. ไทย", []),
+        ("", []),
+    ],
+)
+def test_clauses_are_those_of_scripts_without_spaces_between_words(text: str, found: list[str]) -> None:
+    assert [text[start:end] for start, end in zip(*clauses(text), strict=True)] == found
