@@ -47,13 +47,13 @@ class Benches:
 
 @app.command()
 def main(
-    questions: Annotated[int, typer.Option(help="Maximum number of questions of a set, taken evenly.")] = 150,
+    questions: Annotated[int, typer.Option(help="Maximum number of questions of a set, a random sample.")] = 150,
     only: Annotated[str, typer.Option(help="Take only sets whose name contains this.")] = "",
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
     markdown: Annotated[Path | None, typer.Option(help="Also write the tables of docs/kin-scoring.md here.")] = None,
 ) -> None:
     """Choose weights on all families of sets but one, and measure them on that one."""
-    sets = [thinned(labelled, questions) for labelled in labelled_sets() if only in labelled.name]
+    sets = [sampled(labelled, questions) for labelled in labelled_sets() if only in labelled.name]
     if not sets:
         raise typer.BadParameter(f"There is no labelled set below {SHARED_DATA} whose name contains {only!r}.")
     with console.status("Fetching the rankings"):
@@ -70,9 +70,11 @@ def family(name: str) -> str:
     return name.split()[0]
 
 
-def thinned(labelled: Dataset, number: int) -> Dataset:
-    places = np.linspace(0, len(labelled.questions) - 1, min(number, len(labelled.questions))).round().astype(int)
-    return replace(labelled, questions=tuple(labelled.questions[place] for place in places))
+def sampled(labelled: Dataset, number: int) -> Dataset:
+    # Every tenth question would be the same one of each paragraph, which has five in some sets.
+    size = len(labelled.questions)
+    places = np.random.default_rng(0).choice(size, min(number, size), replace=False)
+    return replace(labelled, questions=tuple(labelled.questions[place] for place in sorted(places.tolist())))
 
 
 def left_out(benches: Benches) -> Table:
