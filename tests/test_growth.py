@@ -18,7 +18,18 @@ def test_the_time_of_patterns_and_functions_grows_no_faster_than_a_text():
     assert json.loads(done.stdout) == []
 
 
-def test_what_grows_faster_is_noticed():
-    assert not is_linear(lambda text: sum(1 for _ in text for _ in text), "a", 1 << 9, 0)
-    assert is_linear(lambda text: text.count("a"), "a", 1 << 13, 0.1)
+def test_what_grows_faster_is_noticed(monkeypatch):
+    spent = 0.0
+
+    def taking(power):
+        def run(text):
+            nonlocal spent
+            spent += len(text) ** power
+
+        return run
+
+    monkeypatch.setattr("tests.growth.time.process_time", lambda: spent)
+    assert not is_linear(taking(2), "a", 1 << 9, 0)
+    assert is_linear(taking(2), "a", 1 << 9, negligible=1 << 20)
+    assert is_linear(taking(1), "a", 1 << 9, 0)
     assert len(UNITS) > 30
