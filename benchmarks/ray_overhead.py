@@ -1,4 +1,4 @@
-"""Cost of coordination on Ray: `python benchmarks/ray_overhead.py`, some ten minutes.
+"""Cost of coordination on Ray: `python benchmarks/ray_overhead.py`, twenty minutes or more on two cores.
 
 1. The five chroma corpora, in files, are indexed in Postgres by `Index.add` and on Ray, in turns and on the same cores.
    Target: Ray takes at most 1.15 times as long after its start.
