@@ -131,7 +131,8 @@ class WaitingModel:
 
     def embed(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:  # noqa: ARG002
         time.sleep(self.seconds)
-        return np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
+        vectors: np.ndarray = np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
+        return vectors
 
     def embed_query(self, text: str) -> np.ndarray:
         return self.embed([text])[0]
@@ -153,7 +154,6 @@ class WaitingStore:
 
 def pipe(documents: int, actors: int, wait: float, batch: int) -> float:
     """Send documents through the stages; return their rate without the first and the last batch of each actor."""
-    import pyarrow as pa
     import ray
 
     from kinsplit.integrations.ray import Embed, Resources, Split
@@ -162,9 +162,9 @@ def pipe(documents: int, actors: int, wait: float, batch: int) -> float:
     model = WaitingModel(wait)
     pool = Resources(concurrency=actors, num_cpus=0).on(ray.cluster_resources(), model)
     # Like the list of files of a run, the list of documents comes from the driver.
-    tables = [pa.table({"number": range(start, start + batch)}) for start in range(0, documents, batch)]
+    numbers = [{"number": number} for number in range(documents)]
     reports = (
-        ray.data.from_arrow(tables)
+        ray.data.from_items(numbers, override_num_blocks=documents // batch)
         .map_batches(_texts, **pool.task)
         .map_batches(Split(), **pool.task)
         .map_batches(Embed, fn_constructor_args=[model], **pool.embedding)

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from pytest_socket import enable_socket
 from kinsplit import Index
 from kinsplit.embedding import create
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, SchemaMismatchError, StoreError
-from kinsplit.loaders import Limits, discover
+from kinsplit.loaders import Limits, SourceFile, discover
 from kinsplit.stores.maintenance import verify
 from tests.cli.conftest import make_course, run_command
 from tests.stores import conftest as stores
@@ -74,6 +74,10 @@ def content(address: str, collection: str) -> list[tuple[Any, Any, Any]]:
             (chunk, None if vectors.dense is None else vectors.dense.round(6).tolist(), vectors.sparse)
             for chunk, vectors in pairs
         ]
+
+
+def file_table(files: Iterable[SourceFile], addresses: Mapping[str, str] | None = None) -> pa.Table:
+    return pa.Table.from_pylist(to_files(files, addresses or {}), schema=on_ray.FILES)
 
 
 def indexed(address: str, collection: str, *arguments: object) -> dict[str, Any]:
@@ -208,7 +212,7 @@ def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path
     rows = discover(course).files
     Index(postgres, collection="parts", embedder="hash").close()
     stages = (on_ray.Load(Limits()), on_ray.Split(), on_ray.Embed("hash"), on_ray.Write(postgres, "parts", "hash"))
-    tables = [to_files(rows, {})]
+    tables = [file_table(rows)]
     for stage in stages:
         tables = [made for table in tables for made in stage(table)]
     (report,) = tables
@@ -240,12 +244,12 @@ def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(
     assert [(each.source_id, each.metadata, each.reader) for each in found.discovery.files] == [
         (each.source_id, each.metadata, each.reader) for each in discover(course).files
     ]
-    (loaded,) = on_ray.Load()(to_files(found.discovery.files, found.addresses))
+    (loaded,) = on_ray.Load()(file_table(found.discovery.files, found.addresses))
     texts = {document.id: document for document in from_documents(loaded) if document is not None}
     assert texts["course/cs/sorting.md"].metadata["absolute_path"] == "s3://bucket/course/cs/sorting.md"
     assert {id_: each.text for id_, each in texts.items()} == {
         document.id: document.text
-        for document in from_documents(next(on_ray.Load()(to_files(discover(course).files, {}))))
+        for document in from_documents(next(on_ray.Load()(file_table(discover(course).files))))
         if document is not None
     }
     errors = [each["message"] for each in loaded["error"].to_pylist() if each is not None]

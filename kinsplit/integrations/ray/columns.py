@@ -108,14 +108,14 @@ def check_documents(names: Iterable[str]) -> None:
         raise InvalidParameterError("source", rule, given, remedy)
 
 
-def to_files(sources: Iterable[SourceFile], addresses: Mapping[str, str]) -> pa.Table:
-    """Return files as a table with the columns `FILES`.
+def to_files(sources: Iterable[SourceFile], addresses: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return files as rows with the columns `FILES`.
 
     Args:
         sources: The files.
         addresses: Addresses of those that are not on this machine, by id.
     """
-    rows = [
+    return [
         {
             "path": addresses.get(source.source_id, str(source.path)),
             "id": source.source_id,
@@ -126,7 +126,6 @@ def to_files(sources: Iterable[SourceFile], addresses: Mapping[str, str]) -> pa.
         }
         for source in sources
     ]
-    return pa.Table.from_pylist(rows, schema=FILES)
 
 
 def from_files(table: pa.Table) -> list[SourceFile]:

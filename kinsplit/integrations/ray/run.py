@@ -28,7 +28,6 @@ from kinsplit.loaders import Discovery, Limits
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import KinWeights
 from kinsplit.stores.address import has_server
-from kinsplit.stores.logic import batches
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -283,8 +282,9 @@ def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:
 
     files = found.discovery.files
     size = max(1, min(_FILES, -(-len(files) // pool.tasks)))
-    tables = [to_files(part, found.addresses) for part in batches(files, size)]
-    return ray.data.from_arrow(tables).map_batches(Load(limits), **pool.task)
+    # Not `from_arrow`, which starts a task for each table, only to learn its size.
+    rows = to_files(files, found.addresses)
+    return ray.data.from_items(rows, override_num_blocks=-(-len(rows) // size)).map_batches(Load(limits), **pool.task)
 
 
 def _portable(given: object, resolved: Embedder) -> object:
