@@ -25,6 +25,8 @@ Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
 
 # Number of hits to look at for sentences that still fit, once a whole one doesn't.
 _TRIES = 5
+# Share of a budget from which on words are cut off from their sentence rather than left out.
+_LARGE_REST = 0.1
 # Number of further terms for which later sentences of a hit are taken instead of earlier ones.
 _MARGIN = 2
 _LINE = re.compile(r"\S[^\n]*")
@@ -138,9 +140,10 @@ def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[P
     """Take hits in the order of their worth until a budget is full, then the context around them.
 
     Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, then clauses of a
-    script without spaces between words, such as Thai; of the best hit also the first words or the beginning of the
-    first word. Later ones go first where they have two more of the question's terms. Context is taken in whole chunks,
-    nearest first. Text that is already taken costs nothing, and neighbours are merged into passages in document order.
+    script without spaces between words, such as Thai. Later ones go first where they have two more of the question's
+    terms. Where a tenth of the budget would be left, words follow that don't complete a sentence; of the best hit, even
+    the beginning of the first word. Context is taken in whole chunks, nearest first. Text that is already taken costs
+    nothing, and neighbours are merged into passages in document order.
 
     Args:
         budget: The budget.
@@ -186,6 +189,7 @@ class _Purchase:
         """Buy hits, and the context around them."""
         kept = int(self._left * self._budget.context_share)
         self._left -= kept
+        room = self._left
         misses = 0
         for hit in hits:
             if self._budget.with_context:
@@ -195,6 +199,8 @@ class _Purchase:
             if not self._take(hit.chunk):
                 misses += 1
                 self._take_part(hit.chunk)
+                if self._left >= _LARGE_REST * room:
+                    self._take_words(hit.chunk)
                 if hit.chunk.id in self._taken:
                     self._hits.append(hit)
                 if misses == _TRIES:
@@ -237,8 +243,6 @@ class _Purchase:
         text, left = chunk.text, self._left - self._overhead(chunk)
         runs = (self._best_run(chunk, units(text), left) for units in (_sentences, _lines, clauses))
         found = next((run for run in runs if run is not None), None)
-        if found is None and not self._taken:
-            found = self._first_words(chunk, left)
         if found is not None:
             self._parts[chunk.id], cost = found
             self._buy(chunk, cost + self._overhead(chunk))
@@ -262,23 +266,28 @@ class _Purchase:
                 best, most = ((start, len(chunk.text) if last + 1 == len(bounds) else end), totals[number - 1]), matches
         return best
 
-    def _first_words(self, chunk: Chunk, left: int) -> tuple[Part, int]:
-        """Return the longest beginning of a chunk that fits and ends with a word, or else inside the first word.
+    def _take_words(self, chunk: Chunk) -> None:
+        """Buy the words that fit of those after the part of a chunk that is bought, or at its beginning.
 
         Raises:
-            InvalidParameterError: Not even one character fits.
+            InvalidParameterError: It is the best hit, and not even one character of it fits.
         """
-        text = chunk.text
-        ends = words(text).ends.tolist()
-        costs = list(accumulate(self._cost(chunk, *part) for part in pairwise([0, *ends])))
-        if costs[0] > left:  # The counts of a word's parts don't add up.
+        text, overhead = chunk.text, 0 if chunk.id in self._taken else self._overhead(chunk)
+        start, bought = self._parts.get(chunk.id, (0, 0))
+        ends = [end for end in words(text).ends.tolist() if end > bought]
+        costs = list(accumulate(self._cost(chunk, *part) for part in pairwise([bought, *ends])))
+        left = self._left - overhead
+        if not self._taken and costs[0] > left:  # The counts of a word's parts don't add up.
             ends = [end for _, end in graphemes(text, 0, ends[0])]
             costs = self._budget.count([text[:end] for end in ends])
-        fitting = [((0, end), cost) for end, cost in zip(ends, costs, strict=True) if cost <= left]
-        if not fitting:
-            rule = f"must be at least {min(costs)}, the number of tokens of the first character that was found"
-            raise InvalidParameterError("budget", rule, self._budget.tokens, "Raise it.")
-        return fitting[-1]
+            if min(costs) > left:
+                rule = f"must be at least {min(costs)}, the number of tokens of the first character that was found"
+                raise InvalidParameterError("budget", rule, self._budget.tokens, "Raise it.")
+        fitting = [(end, cost) for end, cost in zip(ends, costs, strict=True) if cost <= left]
+        if fitting:
+            end, cost = fitting[-1]
+            self._parts[chunk.id] = start, end
+            self._buy(chunk, cost + overhead)
 
     def _take_context(self, hit: Candidate) -> None:
         """Buy the kin of a hit, nearest first, up to the first that doesn't fit on either side."""

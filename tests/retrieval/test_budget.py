@@ -114,6 +114,30 @@ def test_a_later_hit_in_a_script_without_spaces_between_words_is_cut_at_a_clause
     assert all(passage.text == text[passage.start : passage.end] for passage in found)
 
 
+def test_a_later_hit_is_cut_at_a_word_only_where_a_tenth_of_the_budget_would_be_left() -> None:
+    long = f"Words {'and words ' * 100}without an end"
+    short = "".join(f"This is sentence number {number} of the text. " for number in range(9)).strip()
+    chunks = placed(create("structure", chunk_size=250), f"{short}\n\n{long}")
+    first, second = leaves(chunks)[:2]
+    size = int(TOKENIZER.count([first.text])[0])
+
+    def taken(tokens: int) -> list[str]:
+        hits = [Candidate(first, 2.0), Candidate(second, 1.0)]
+        return [passage.text for passage in spend(Budget(tokens, TOKENIZER), hits, context_of(chunks, Expansion(), ""))]
+
+    assert taken(size + size // 10) == [first.text]
+    (both,) = taken(size + size // 8)
+    words = both.removeprefix(first.text).strip()
+    assert second.text.startswith(words)
+    assert words.endswith((" and", " words"))
+    # The same within a chunk: a sentence more, or some of its words.
+    sentence = int(TOKENIZER.count([LEAVES[10].text])[0])
+    chunks = placed(create("sentence", chunk_size=60, chunk_overlap=0), TEXT)
+    first = leaves(chunks)[0]
+    found = spend(Budget(2 * sentence - 2, TOKENIZER), [Candidate(first, 1.0)], context_of(chunks, Expansion(), ""))
+    assert [passage.text for passage in found] == ["Sentence number 0 stands here.\n\nSentence number 1 stands"]
+
+
 def test_a_budget_below_one_character_is_an_error_and_no_empty_answer() -> None:
     def bytes_of(text: str) -> list[str]:
         return [f"{byte}" for byte in text.encode()]
