@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import typer
 from ray_faults import postgres
 from rich.console import Console
 from rich.table import Table
+from scaling import peak
 from texts import corpus
 
 from kinsplit import Index, embedding
@@ -57,7 +57,7 @@ def main(
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     if memory:
         pipe(memory, 1, 0.0, _BATCH)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+        print(f"{peak():.0f}")
         return
     if "1" in parts:
         with tempfile.TemporaryDirectory(prefix="kinsplit") as folder, postgres(folder) as store:
@@ -66,7 +66,7 @@ def main(
         scale([int(number) for number in actors.split(",")], batches)
     ray.shutdown()
     if "3" in parts:
-        table = Table("documents", "driver's peak, MiB", title="Memory of the driver")
+        table = Table("documents", "driver's peak, MB", title="Memory of the driver")
         for number in documents.split(","):
             done = subprocess.run(
                 [sys.executable, __file__, "--memory", number], capture_output=True, text=True, check=True
