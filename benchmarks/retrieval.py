@@ -48,6 +48,8 @@ KIN_RANKERS = {
 }
 #: What readers get from the default: the passages of `Index.search` and of an answer.
 FRONT_DOOR = {"front door": rankers.search(), "front door of ask": rankers.ask()}
+#: Rankers to compare late chunking with headings by.
+LATE_RANKERS = {"dense": rankers.create("dense"), "default": rankers.kin()}
 #: Rankers of the peers: cosine, and the hybrid retrieval of both frameworks.
 PEER_RANKERS = {"dense": rankers.create("dense"), "dense + BM25 (RRF)": rankers.create("hybrid")}
 PEERS = (
@@ -72,6 +74,7 @@ def main(
     weights: Annotated[
         list[str] | None, typer.Option(metavar="A=X,B=Y", help="Also try these weights; may be repeated.")
     ] = None,
+    late: Annotated[bool, typer.Option("--late", help="Also measure late chunking.")] = False,
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the tables of docs/kin-scoring.md here.")] = None,
@@ -91,6 +94,10 @@ def main(
         shares |= measure(
             labelled, {"kinsplit": strategy}, {**KIN_RANKERS, **FRONT_DOOR, **tried(weights or ())}, cache
         )
+        if late:
+            for context in ("headings", "late"):
+                named = {f"kinsplit, {context}": strategy}
+                shares |= measure(labelled, named, LATE_RANKERS, cache, embedding_context=context)
         console.print(set_table(labelled, shares))
         tables.append(as_markdown(labelled, shares))
         results[labelled.name] = {f"{p}, {r}": summary(found) for (p, r), found in shares.items()}
@@ -119,11 +126,14 @@ def measure(
     ways: Mapping[str, Ranker],
     cache: Path | bool,
     embedder: str = "bundled",
+    embedding_context: str = "headings",
 ) -> Shares:
     """Return the share found for each question, by strategy and ranker."""
     shares: Shares = {}
     for name, ranker in ways.items():
-        experiment = Experiment(labelled, strategies, embedder, ranker, _MEASURES, cache=cache)
+        experiment = Experiment(
+            labelled, strategies, embedder, ranker, _MEASURES, embedding_context=embedding_context, cache=cache
+        )
         with console.status("") as status:
 
             def told(step: Step, name: str = name) -> None:
@@ -183,7 +193,7 @@ def judge(name: str, shares: Shares) -> list[tuple[str, str, bool]]:
         at_least = f"{way} at least the ranking - {FRONT_DOOR_TOLERANCE}, at all of {', '.join(map(str, BUDGETS))}"
         measured = ", ".join(f"{points:+.1f}" for points in missing)
         outcomes.append((at_least, measured, bool((missing >= -FRONT_DOOR_TOLERANCE).all())))
-    others = {key: mean for key, mean in means.items() if key[0] != "kinsplit"}
+    others = {key: mean for key, mean in means.items() if not key[0].startswith("kinsplit")}
     if others:
         best = max(others, key=lambda key: others[key])
         measured = f"{own:.1f} against {others[best]:.1f} ({', '.join(best)})"
