@@ -26,7 +26,7 @@ Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
 # Number of hits to look at for sentences that still fit, once a whole one doesn't.
 _TRIES = 5
 # Share of a budget from which on words are cut off from their sentence rather than left out.
-_LARGE_REST = 0.1
+_LARGE_REST = 0.05
 # Number of further terms for which later sentences of a hit are taken instead of earlier ones.
 _MARGIN = 2
 _LINE = re.compile(r"\S[^\n]*")
@@ -141,7 +141,7 @@ def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[P
 
     Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, then clauses of a
     script without spaces between words, such as Thai. Later ones go first where they have two more of the question's
-    terms. Where a tenth of the budget would be left, words follow that don't complete a sentence; of the best hit, even
+    terms. Where a twentieth of the budget would be left, words follow that don't complete a sentence; of the best hit, even
     the beginning of the first word. Context is taken in whole chunks, nearest first. Text that is already taken costs
     nothing, and neighbours are merged into passages in document order.
 

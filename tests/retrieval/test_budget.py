@@ -114,7 +114,7 @@ def test_a_later_hit_in_a_script_without_spaces_between_words_is_cut_at_a_clause
     assert all(passage.text == text[passage.start : passage.end] for passage in found)
 
 
-def test_a_later_hit_is_cut_at_a_word_only_where_a_tenth_of_the_budget_would_be_left() -> None:
+def test_a_later_hit_is_cut_at_a_word_only_where_a_twentieth_of_the_budget_would_be_left() -> None:
     long = f"Words {'and words ' * 100}without an end"
     short = "".join(f"This is sentence number {number} of the text. " for number in range(9)).strip()
     chunks = placed(create("structure", chunk_size=250), f"{short}\n\n{long}")
@@ -125,8 +125,8 @@ def test_a_later_hit_is_cut_at_a_word_only_where_a_tenth_of_the_budget_would_be_
         hits = [Candidate(first, 2.0), Candidate(second, 1.0)]
         return [passage.text for passage in spend(Budget(tokens, TOKENIZER), hits, context_of(chunks, Expansion(), ""))]
 
-    assert taken(size + size // 10) == [first.text]
-    (both,) = taken(size + size // 8)
+    assert taken(size + size // 20) == [first.text]
+    (both,) = taken(size + size // 10)
     words = both.removeprefix(first.text).strip()
     assert second.text.startswith(words)
     assert words.endswith((" and", " words"))
