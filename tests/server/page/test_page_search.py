@@ -140,6 +140,18 @@ def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
     assert "ranking=terms" in page.url
 
 
+def test_a_share_of_the_budget_goes_to_the_context(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits+loop", expect_errors=True)
+    page.get_by_text("Options and filters").click()
+    page.get_by_label("Share of the budget for context").fill("0.5")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("context_share needs a budget. Give one, or leave it out.")).to_be_visible()
+    page.get_by_label("Budget in tokens").fill("40")
+    page.keyboard.press("Tab")
+    expect(page.locator(".passage").first).to_be_visible()
+    assert "budget=40&context_share=0.5" in page.url
+
+
 def test_an_answer_that_comes_too_late_is_dropped(visit: Visit) -> None:
     page = visit()
     held, failed = [], []

@@ -4,7 +4,7 @@ import { counted, el } from "../dom.js";
 import { choice, number, tick } from "./fields.js";
 import { Filters } from "./filters.js";
 
-const NAMES = ["top_k", "window", "ranking", "rerank", "diversity", "parents", "budget"];
+const NAMES = ["top_k", "window", "ranking", "rerank", "diversity", "parents", "budget", "context_share"];
 
 /** Return the indexed strategies as options of a select field. */
 export function indexed(catalogue) {
@@ -50,6 +50,9 @@ export class Options {
       choice("Rerank by", "rerank", catalogue.rerankers, params.get("rerank") ?? "none"),
       number("Diversity, from 0 to 1", "diversity", params.get("diversity"), { min: 0, max: 1, step: 0.1, placeholder: "0" }),
       number("Budget in tokens", "budget", params.get("budget"), { min: 1, max: 100000, placeholder: "none" }),
+      number("Share of the budget for context", "context_share", params.get("context_share"), {
+        min: 0, max: 0.9, step: 0.1, placeholder: "what hits leave",
+      }),
       tick("Whole parents instead of siblings", "parents", params.get("parents") === "true"),
     );
     const load = () => this.filters.load(this.form.elements.strategy.value, signal);
