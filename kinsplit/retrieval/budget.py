@@ -141,9 +141,9 @@ def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[P
 
     Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, then clauses of a
     script without spaces between words, such as Thai. Later ones go first where they have two more of the question's
-    terms. Where a twentieth of the budget would be left, words follow that don't complete a sentence; of the best hit, even
-    the beginning of the first word. Context is taken in whole chunks, nearest first. Text that is already taken costs
-    nothing, and neighbours are merged into passages in document order.
+    terms. Where a twentieth of the budget would be left, words follow that don't complete a sentence; of the best hit,
+    even the beginning of the first word. Context is taken in whole chunks, nearest first. Text that is already taken
+    costs nothing, and neighbours are merged into passages in document order.
 
     Args:
         budget: The budget.
