@@ -195,9 +195,8 @@ def pipe(documents: int, actors: int, wait: float, batch: int) -> float:
     model = WaitingModel(wait)
     pool = Resources(concurrency=actors, num_cpus=0).on(ray.cluster_resources(), model)
     # Like the list of files of a run, the list of documents comes from the driver.
-    numbers = [{"number": number} for number in range(documents)]
     reports = (
-        ray.data.from_items(numbers, override_num_blocks=documents // batch)
+        ray.data.from_items([{"number": n} for n in range(documents)], override_num_blocks=documents // batch)
         .map_batches(_texts, **pool.task)
         .map_batches(Split(), **pool.task)
         .map_batches(Embed, fn_constructor_args=[model], **pool.embedding)
