@@ -178,11 +178,18 @@ def _held(pid: int) -> dict[str, float]:
 
 
 @contextmanager
+def _served(engine: str, home: Path) -> Iterator[str]:
+    """Yield the address of an engine; a graph of a million chunks is built in memory."""
+    with running(ENGINES[engine], home) as address:
+        yield f"{address}&maintenance_work_mem=4GB" if ENGINES[engine] == "pgvector" else address
+
+
+@contextmanager
 def _opened(engine: str, folder: Path, embedder: Embedder) -> Iterator[tuple[Index, int | None]]:
     """Open the collection; yield it with the process id of its database's server."""
     home = folder / engine
     home.mkdir(exist_ok=True)
-    with running(ENGINES[engine], home) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
+    with _served(engine, home) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
         yield index, _server(home)
 
 
@@ -225,7 +232,7 @@ def _add_on_ray(folder: Path, embedder: Embedder) -> dict[str, Any]:
 
     home = folder / "ray"
     home.mkdir(exist_ok=True)
-    with connected("local"), running("pgvector", home) as address, Processes(_server(home)) as processes:
+    with connected("local"), _served("ray", home) as address, Processes(_server(home)) as processes:
         report = index(folder / "corpus", address, collection=_COLLECTION, embedder=embedder)
     if report.failed:
         raise report.failed[0].error
