@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, pairwise, takewhile
 from typing import Protocol
 
 from kinsplit.chunk import Chunk, heading_path
@@ -275,15 +275,16 @@ class _Purchase:
         text, overhead = chunk.text, 0 if chunk.id in self._taken else self._overhead(chunk)
         start, bought = self._parts.get(chunk.id, (0, 0))
         ends = [end for end in words(text).ends.tolist() if end > bought]
-        costs = list(accumulate(self._cost(chunk, *part) for part in pairwise([bought, *ends])))
+        totals = accumulate(self._cost(chunk, *part) for part in pairwise([bought, *ends]))
         left = self._left - overhead
-        if not self._taken and costs[0] > left:  # The counts of a word's parts don't add up.
+        fitting = list(takewhile(lambda pair: pair[1] <= left, zip(ends, totals, strict=True)))
+        if not fitting and not self._taken:  # The counts of a word's parts don't add up.
             ends = [end for _, end in graphemes(text, 0, ends[0])]
             costs = self._budget.count([text[:end] for end in ends])
             if min(costs) > left:
                 rule = f"must be at least {min(costs)}, the number of tokens of the first character that was found"
                 raise InvalidParameterError("budget", rule, self._budget.tokens, "Raise it.")
-        fitting = [(end, cost) for end, cost in zip(ends, costs, strict=True) if cost <= left]
+            fitting = [(end, cost) for end, cost in zip(ends, costs, strict=True) if cost <= left]
         if fitting:
             end, cost = fitting[-1]
             self._parts[chunk.id] = start, end
