@@ -129,7 +129,7 @@ def to_files(sources: Iterable[SourceFile], addresses: Mapping[str, str]) -> lis
 
 
 def from_files(table: pa.Table) -> list[SourceFile]:
-    """Return the files of a table; the inverse of `to_files`. Columns other than `path` and `id` may be missing."""
+    """Return the files of a table with the rows of `to_files`. Columns other than `path` and `id` may be missing."""
     return [
         SourceFile(
             Path(row["path"]),
