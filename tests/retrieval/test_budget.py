@@ -131,10 +131,9 @@ def test_a_later_hit_is_cut_at_a_word_only_where_a_twentieth_of_the_budget_would
     assert second.text.startswith(words)
     assert words.endswith((" and", " words"))
     # The same within a chunk: a sentence more, or some of its words.
-    sentence = int(TOKENIZER.count([LEAVES[10].text])[0])
     chunks = placed(create("sentence", chunk_size=60, chunk_overlap=0), TEXT)
     first = leaves(chunks)[0]
-    found = spend(Budget(2 * sentence - 2, TOKENIZER), [Candidate(first, 1.0)], context_of(chunks, Expansion(), ""))
+    found = spend(Budget(2 * SENTENCE - 2, TOKENIZER), [Candidate(first, 1.0)], context_of(chunks, Expansion(), ""))
     assert [passage.text for passage in found] == ["Sentence number 0 stands here.\n\nSentence number 1 stands"]
 
 
