@@ -53,6 +53,15 @@ class Watching:
     def sources(self) -> set[str]:
         return {document.source_id for report in self.reports for document in report.documents}
 
+    @property
+    def read(self) -> list[str]:
+        """Sources read since the first round."""
+        return [document.source_id for report in self.reports[1:] for document in report.documents]
+
+    @property
+    def gone(self) -> list[str]:
+        return [source_id for report in self.reports for source_id in report.gone]
+
     def end(self) -> None:
         self._stop.set()
         self._thread.join(_LONG)
@@ -90,14 +99,14 @@ def test_what_comes_changes_and_goes_is_followed(folder: Path, watching: Watchin
     (folder / "cs" / "loops.txt").write_text("A loop repeats for ever.")
     watching.until(lambda: watching.index.search("recursion base case", top_k=1)[0].source_id == "course/cs/new.md")
     watching.until(lambda: any("for ever" in p.text for p in watching.index.search("loop", top_k=9)))
-    read = [document.source_id for report in watching.reports[1:] for document in report.documents]
+    # The report of a round comes after what it stored can be found.
+    watching.until(lambda: len(watching.read) == 2)
+    assert sorted(watching.read) == ["course/cs/loops.txt", "course/cs/new.md"]
     (folder / "cs" / "new.md").unlink()
     (folder / "math" / "alice.jsonl").write_text('{"docid": "alice:ch01", "text": "Alice met nobody."}\n')
     watching.until(lambda: len(watching.index.store.sources(level=0)) == 3)
-
-    assert sorted(read) == ["course/cs/loops.txt", "course/cs/new.md"]
-    gone = [source_id for report in watching.reports for source_id in report.gone]
-    assert sorted(gone) == ["alice:ch02", "alice:ch03", "course/cs/new.md"]
+    watching.until(lambda: len(watching.gone) == 3)
+    assert sorted(watching.gone) == ["alice:ch02", "alice:ch03", "course/cs/new.md"]
 
 
 def test_a_file_is_read_when_it_has_been_written(folder: Path, watching: Watching) -> None:
