@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from psycopg import OperationalError, sql
@@ -32,16 +34,18 @@ _LINK, _ROW = 48, 512
 #: Kilobytes that any server has for building an index.
 _LEAST = 262_144
 _MEMORY = """
-SELECT greatest(allowed, least(needed, greatest(%s, buffers)))::bigint
-FROM (SELECT greatest({columns}) * %s / 1024 + 1024 AS needed FROM {chunks}) AS one,
-    (SELECT setting::bigint AS allowed FROM pg_settings WHERE name = 'maintenance_work_mem') AS two,
-    (SELECT setting::bigint * 8 AS buffers FROM pg_settings WHERE name = 'shared_buffers') AS three
+SELECT greatest({columns}), (SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'),
+    (SELECT setting::bigint * 8 FROM pg_settings WHERE name = 'shared_buffers') FROM {chunks}
 """
 _SETTING = "SELECT set_config(%s, %s, false)"
 
 
 class GraphWarning(KinsplitWarning):
     """An HNSW index does not fit into the memory in which it is built, which takes many times longer."""
+
+
+class IndexWarning(KinsplitWarning):
+    """Opening a collection builds its missing indexes, which takes minutes for a million chunks."""
 
 
 class Indexes(NamedTuple):
@@ -71,6 +75,10 @@ class Indexes(NamedTuple):
         Those that another first load postpones now are left to it.
         """
         if self._missing(connection) and self._lock(connection):
+            if not self._is_empty(connection):
+                cause = "its first load was interrupted, and its indexes are built now"
+                cost = "which takes minutes for a million chunks"
+                warnings.warn(f"{self.name}: {cause}, {cost}.", IndexWarning, stacklevel=2)
             self._create(connection)
 
     @contextmanager
@@ -105,15 +113,17 @@ class Indexes(NamedTuple):
                 raise
             # The server ended the session, which was idle during the load, and with it the lock.
             with closing(self.connect()) as another:
-                self.complete(another)
+                if self._lock(another):
+                    self._create(another)
 
     def _create(self, connection: Connection) -> None:
         """Create the indexes that are missing."""
-        memory = self.options.maintenance_work_mem or self._needed(connection)
+        needed, granted = self._memory(connection)
+        memory = self.options.maintenance_work_mem or f"{granted}kB"
         connection.execute(_SETTING, ["maintenance_work_mem", memory])
         if self.options.build_workers is not None:
             connection.execute(_SETTING, ["max_parallel_maintenance_workers", str(self.options.build_workers)])
-        connection.add_notice_handler(self._warn)
+        connection.add_notice_handler(partial(self._warn, needed))
         for statement in self._statements().values():
             try:
                 connection.execute(statement)
@@ -124,13 +134,17 @@ class Indexes(NamedTuple):
                 connection.execute(_SETTING, ["max_parallel_maintenance_workers", "0"])
                 connection.execute(statement)
 
-    def _needed(self, connection: Connection) -> str:
-        """Return the memory for building a graph, unless that is more than the server has for its buffers."""
+    def _memory(self, connection: Connection) -> tuple[int, int]:
+        """Return the kilobytes that building the largest graph takes, and those that it gets by default.
+
+        It gets no more than the server has for its buffers.
+        """
         size = self.dimension * (2 if self.made.halfvec else 4) + _LINK * self.made.hnsw_m + _ROW
         columns = sql.SQL(", ").join(sql.SQL("count({})").format(sql.Identifier(name)) for name in DENSE)
         text = sql.SQL(_MEMORY).format(columns=columns, chunks=self.tables.chunks)
-        (kilobytes,) = connection.execute(text, [_LEAST, size]).fetchone() or (_LEAST,)
-        return f"{kilobytes}kB"
+        rows, allowed, buffers = connection.execute(text).fetchone() or (0, 0, 0)
+        needed = rows * size // 1024 + 1024
+        return needed, max(allowed, min(needed, max(_LEAST, buffers)))
 
     def _statements(self) -> dict[str, sql.Composed]:
         """Return the statements that create the indexes, by the indexes' names; vectors may be too long for one."""
@@ -151,9 +165,9 @@ class Indexes(NamedTuple):
             )
         return statements
 
-    def _warn(self, notice: Diagnostic) -> None:
+    def _warn(self, needed: int, notice: Diagnostic) -> None:
         if "maintenance_work_mem" in (message := notice.message_primary or ""):
-            remedy = "Give the address more of it, such as ?maintenance_work_mem=8GB"
+            remedy = f"Give the address as much as it takes: ?maintenance_work_mem={math.ceil(needed / 1024)}MB"
             warnings.warn(f"{self.name}: {message}. {remedy}.", GraphWarning, stacklevel=2)
 
     def _missing(self, connection: Connection) -> bool:
