@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from texts import SHARED_DATA
 
 from kinsplit.evaluation.datasets import load
@@ -26,3 +28,13 @@ def labelled_sets(root: Path = SHARED_DATA) -> list[Dataset]:
         if folders:
             sets.append(load(folders, format="kinsplit", name=name))
     return sets
+
+
+def sampled(dataset: Dataset, number: int) -> Dataset:
+    """Return a set with a random sample of at most so many of its questions, in their order.
+
+    Every tenth question would be the same one of each paragraph, which has five in some sets.
+    """
+    size = len(dataset.questions)
+    places = np.random.default_rng(0).choice(size, min(number, size), replace=False)
+    return replace(dataset, questions=tuple(dataset.questions[place] for place in sorted(places.tolist())))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from labelled import labelled_sets
+from labelled import labelled_sets, sampled
 from quality_page import Measured, page
 from rich.console import Console
 from texts import SHARED_DATA
@@ -46,7 +45,7 @@ RANKERS = ("kin", "dense")
 BUDGETS = (250, 500, 1000, 2000)
 HEADLINE = "recall@1000t"
 MEASURES = (*(f"recall@{budget}t" for budget in BUDGETS), "text_precision@5")
-#: Maximum number of questions of a set. Larger sets are thinned evenly; the intervals show that this is enough.
+#: Maximum number of questions of a set; the intervals show that this is enough.
 QUESTIONS = 600
 
 app = typer.Typer(add_completion=False)
@@ -63,7 +62,7 @@ def main(
     ),
 ) -> None:
     """Compare strategies on labelled sets, by the labelled text found within a token budget."""
-    sets = [thinned(dataset) for dataset in labelled_sets() if only in dataset.name]
+    sets = [sampled(dataset, QUESTIONS) for dataset in labelled_sets() if only in dataset.name]
     if not sets:
         raise typer.BadParameter(f"There is no labelled set below {SHARED_DATA} whose name contains {only!r}.")
     strategies = list(available(SPECS))
@@ -73,12 +72,6 @@ def main(
         console.print(text, markup=False, highlight=False)
     else:
         output.write_text(text, encoding="utf-8")
-
-
-def thinned(dataset: Dataset) -> Dataset:
-    """Return a set with at most `QUESTIONS` questions, taken evenly from all of it."""
-    step = -(-len(dataset.questions) // QUESTIONS)
-    return replace(dataset, questions=dataset.questions[::step])
 
 
 def available(specs: Iterable[str]) -> Iterable[Named]:

@@ -28,7 +28,7 @@ default; p is that of the paired randomisation test, corrected for the number of
 All of them, including the peers' splitters, are ranked by kinsplit's kin scoring; the last column is what a plain
 vector store finds with the same chunks, by cosine alone. The model was trained on English; in other languages the
 ranking depends mostly on words. precision@5 is the share (%) of labelled text in the first five chunks, which is
-naturally higher for small chunks. Sets with more than {most} questions are thinned evenly.
+naturally higher for small chunks. Of sets with more than {most} questions, a random sample is asked.
 
 Rank measures such as nDCG are omitted: by the usual rule of relevance, most questions have no relevant chunk among
 large chunks, so every strategy would be judged on different questions.

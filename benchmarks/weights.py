@@ -5,18 +5,16 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from labelled import labelled_sets
+from labelled import labelled_sets, sampled
 from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
 
-from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.tuning.weights import CHOICES, WeightBench, choose
 from kinsplit.parsers import default_strategy
 from kinsplit.retrieval import NO_KIN, KinWeights
@@ -68,13 +66,6 @@ def main(
 
 def family(name: str) -> str:
     return name.split()[0]
-
-
-def sampled(labelled: Dataset, number: int) -> Dataset:
-    # Every tenth question would be the same one of each paragraph, which has five in some sets.
-    size = len(labelled.questions)
-    places = np.random.default_rng(0).choice(size, min(number, size), replace=False)
-    return replace(labelled, questions=tuple(labelled.questions[place] for place in sorted(places.tolist())))
 
 
 def left_out(benches: Benches) -> Table:
