@@ -244,6 +244,31 @@ def test_enough_is_found_through_a_narrow_filter_by_comparison_or_by_the_vector_
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+def test_chunks_of_frequent_terms_are_chosen_by_weight_and_scored_in_full(store, monkeypatch):
+    for name, number in (("_READ", 30), ("_LEAST", 4), ("_RESCORED", 2)):
+        monkeypatch.setattr(f"kinsplit.stores.engines.postgres.query.{name}", number)
+    texts = [
+        " ".join(["heap"] * (1 + number % 2) + ["loop"] * (number % 3) + ["filler"] * (number % 7) + [f"n{number}"])
+        for number in range(40)
+    ]
+    texts[33] += " pivot"
+    with open_store("memory:", "cs", SCHEMA) as exact:
+        for one in (store, exact):
+            save(one, "doc", make_chunks("doc", texts))
+        for question, number in (("heap", 3), ("heap loop", 3), ("heap loop pivot", 3), ("pivot", 1)):
+            asked = SPARSE.embed_query(question)
+            (hits,), (wanted,) = store.search([Query("bm25", asked, 3)]), exact.search([Query("bm25", asked, 40)])
+            scores = {hit.chunk.id: hit.score for hit in wanted}
+            found = [hit.score for hit in hits]
+            assert found == pytest.approx([scores[hit.chunk.id] for hit in hits])
+            assert found == sorted(found, reverse=True)
+            assert len(found) == number
+            assert found[0] == pytest.approx(wanted[0].score)
+        # Of a document, all chunks are ranked.
+        (hits,) = store.search([Query("bm25", SPARSE.embed_query("heap"), 40, 0, {"source_id": "doc"})])
+        assert len(hits) == 40
+
+
 def test_a_vector_of_length_zero_is_found_last(store):
     chunks = make_chunks("doc", TEXTS[:2])
     vectors = embed(chunks)

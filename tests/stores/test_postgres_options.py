@@ -159,7 +159,7 @@ def test_an_older_collection_with_a_foreign_key_is_written_and_emptied(postgres,
     open_store(postgres, "cs", SCHEMA).close()
     for statement in (
         "ALTER TABLE kinsplit.collections DROP COLUMN options",
-        "DROP TABLE kinsplit.sizes_1",
+        "DROP TABLE kinsplit.sizes_1, kinsplit.counts_1",
         "ALTER TABLE kinsplit.chunks_1 DROP facts",
         "ALTER TABLE kinsplit.chunks_1 ALTER key DROP DEFAULT",
         "DROP SEQUENCE kinsplit.chunks_1_key_seq",

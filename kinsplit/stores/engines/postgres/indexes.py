@@ -28,7 +28,8 @@ _GRAPH = """
 CREATE INDEX IF NOT EXISTS {index} ON {chunks} USING hnsw ({name} {ops}) WITH (m = {m}, ef_construction = {ef})
 """
 _FACTS = "CREATE INDEX IF NOT EXISTS {index} ON {chunks} USING gin (facts jsonb_path_ops)"
-_TERMS = "CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {terms} (field, term, chunk) INCLUDE (weight)"
+# The chunks in which a term weighs most come first.
+_TERMS = "CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {terms} (field, term, weight DESC, chunk)"
 #: Bytes that building a graph takes besides the vectors: for each of a row's links, and for the rest of a row.
 _LINK, _ROW = 48, 512
 #: Kilobytes that any server has for building an index.
@@ -150,7 +151,7 @@ class Indexes(NamedTuple):
         """Return the statements that create the indexes, by the indexes' names; vectors may be too long for one."""
         statements: dict[str, sql.Composed] = {}
         if self.tables.sizes is not None:  # Older collections have others, which are not postponed.
-            facts, terms = f"chunks_{self.number}_facts_idx", f"terms_{self.number}_idx"
+            facts, terms = f"chunks_{self.number}_facts_idx", f"terms_{self.number}_weights_idx"
             statements[facts] = sql.SQL(_FACTS).format(index=sql.Identifier(facts), chunks=self.tables.chunks)
             statements[terms] = sql.SQL(_TERMS).format(index=sql.Identifier(terms), terms=self.tables.terms)
         for name in DENSE if self.dimension <= _DIMENSIONS[type_of(self.made)] else ():

@@ -34,17 +34,24 @@ _MOVE = "UPDATE {} SET payload = %s, part = %s WHERE id = %s"
 # The array makes Postgres look the terms up by their index, whatever it knows of the tables.
 _DELETE = """
 WITH gone AS (DELETE FROM {chunks} WHERE {where} RETURNING key, level, has_terms),
-    terms AS (DELETE FROM {terms} WHERE chunk = ANY(ARRAY(SELECT key FROM gone))){fewer}
+    lost AS (DELETE FROM {terms} WHERE chunk = ANY(ARRAY(SELECT key FROM gone)) RETURNING field, term){fewer}
 SELECT count(*) FROM gone WHERE level = 0
 """
 _FEWER = """,
     fewer AS (UPDATE {sizes} AS size SET chunks = size.chunks - lost.chunks
         FROM (SELECT level, count(*) AS chunks FROM gone WHERE has_terms GROUP BY level) AS lost
-        WHERE size.level = lost.level)
+        WHERE size.level = lost.level),
+    rarer AS (UPDATE {counts} AS count SET chunks = count.chunks - less.chunks
+        FROM (SELECT field, term, count(*) AS chunks FROM lost GROUP BY field, term) AS less
+        WHERE count.field = less.field AND count.term = less.term)
 """
 _MORE = """
 INSERT INTO {sizes} AS size SELECT * FROM unnest(%s::int[], %s::bigint[])
 ON CONFLICT (level) DO UPDATE SET chunks = size.chunks + excluded.chunks
+"""
+_COUNT = """
+INSERT INTO {counts} AS count SELECT * FROM unnest(%s::smallint[], %s::bigint[], %s::bigint[])
+ON CONFLICT (field, term) DO UPDATE SET chunks = count.chunks + excluded.chunks
 """
 
 
@@ -87,6 +94,9 @@ def upsert(
     if tables.sizes is not None:
         sizes = Counter(payload["level"] for (_, payload), row in zip(points, rows, strict=True) if row[3])
         cursor.execute(sql.SQL(_MORE).format(sizes=tables.sizes), [list(sizes), list(sizes.values())])
+        counts = sorted(Counter((field, term) for _, field, term, _ in terms).items())
+        columns = [field for (field, _), _ in counts], [term for (_, term), _ in counts], [count for _, count in counts]
+        cursor.execute(sql.SQL(_COUNT).format(counts=tables.counts), columns)
 
 
 def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Sequence[tuple[str, Payload]]) -> None:
@@ -111,7 +121,7 @@ def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: S
 
 def delete(cursor: Cursor[Any] | Connection[Any], tables: Tables, where: Statement) -> int:
     """Delete points with their terms and return the number of leaves."""
-    fewer = sql.SQL("" if tables.sizes is None else _FEWER).format(sizes=tables.sizes)
+    fewer = sql.SQL("" if tables.sizes is None else _FEWER).format(sizes=tables.sizes, counts=tables.counts)
     text = sql.SQL(_DELETE).format(chunks=tables.chunks, terms=tables.terms, where=where.text, fewer=fewer)
     (leaves,) = cursor.execute(text, where.values).fetchone() or (0,)
     return int(leaves)

@@ -18,14 +18,21 @@ _WEIGHTS = """
 asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])
     AS a(number, field, term, asked)),
 size AS MATERIALIZED ({sizes}),
-counted AS MATERIALIZED (SELECT field, term, count(chunk)::float8 AS df
-    FROM (SELECT DISTINCT field, term FROM asked) AS a LEFT JOIN {terms} USING (field, term) GROUP BY field, term),
-rare AS MATERIALIZED (SELECT number, term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf
+counted AS MATERIALIZED (SELECT field, term, {df} AS df
+    FROM (SELECT DISTINCT field, term FROM asked) AS a LEFT JOIN {counts} USING (field, term){grouped}),
+rare AS MATERIALIZED (SELECT number, term, df, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf,
+        greatest({least}, {read} - sum(df) OVER (PARTITION BY number ORDER BY df, term) + df)::bigint AS most
     FROM asked JOIN counted USING (field, term) JOIN size USING (field))
 """
+#: The number of a term's chunks, and how to group for it: kept, or counted in an older collection.
+_KEPT, _COUNTED = ("coalesce(chunks, 0)::float8", ""), ("count(chunk)::float8", " GROUP BY field, term")
 _SIZE = "SELECT {field}::smallint AS field, {count} AS n FROM {table} WHERE level BETWEEN {first} AND {last}"
 #: Largest number of matching chunks whose vectors are all compared for a ranking by meaning alone.
 _MOST = 20_000
+#: Chunks that a ranking of all reads: so many by its terms together, the rarest first, and at least so many by each.
+_READ, _LEAST = 50_000, 10_000
+#: How many times as many as wanted are scored in full where a term has more chunks.
+_RESCORED = 10
 _CHOSEN = "{name} AS MATERIALIZED (SELECT key, level{distances} FROM {chunks} WHERE {where}{limit})"
 _NEAREST = """
 (SELECT {number} AS number, id, {payload}, distance
@@ -40,6 +47,22 @@ _TERMS = """
 (WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score
     FROM rare JOIN {terms} AS t USING (term) WHERE number = {number} AND field = {field}{among}
     GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)
+SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))
+"""
+# Without a filter, a term may have any number of chunks, so that only those are read in which it weighs most. The best
+# of them are then scored by all of their terms. On a million chunks of the scale benchmark this takes a fifth of the
+# time of reading all, and finds 96 % of the ten best.
+_TOP = """
+(WITH top AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score
+    FROM rare CROSS JOIN LATERAL (SELECT chunk, weight FROM {terms} AS t
+        WHERE field = {field} AND t.term = rare.term{among} ORDER BY weight DESC LIMIT most) AS t
+    WHERE number = {number} GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s),
+cut AS MATERIALIZED (SELECT EXISTS (SELECT FROM rare WHERE number = {number} AND df > most) AS is_cut),
+best AS MATERIALIZED (SELECT key, score FROM top WHERE NOT (SELECT is_cut FROM cut)
+    UNION ALL SELECT chunk, sum(weight * idf) FROM rare JOIN {terms} AS t USING (term)
+        WHERE (SELECT is_cut FROM cut) AND number = {number} AND field = {field}
+            AND chunk = ANY(ARRAY(SELECT key FROM top))
+        GROUP BY chunk ORDER BY score DESC, key LIMIT %s)
 SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))
 """
 # Usually there is one level of parents, and no chunk needs to be looked up.
@@ -202,7 +225,7 @@ def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
     """Return the tables up to `rare`: the terms of each query, by its number, with their IDF as weights.
 
     As in Qdrant, the IDF counts all chunks of the field, filtered or not. The queries of a search have most of their
-    terms in common, so each is counted once: counting takes longer than ranking within a document.
+    terms in common, so each is looked up once.
     """
     asked = [
         (number, field_of(query.level), *pair)
@@ -215,7 +238,17 @@ def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
         return []
     columns = [list(column) for column in zip(*asked, strict=True)] or [[], [], [], []]
     sizes = sql.SQL(" UNION ALL ").join(_size(tables, field) for field in fields)
-    return [Statement(sql.SQL(_WEIGHTS).format(sizes=sizes, terms=tables.terms), tuple(columns))]
+    df, grouped = map(sql.SQL, _COUNTED if tables.counts is None else _KEPT)
+    least = max(_LEAST, *(query.limit for query in queries))
+    text = sql.SQL(_WEIGHTS).format(
+        sizes=sizes,
+        df=df,
+        counts=tables.counts or tables.terms,
+        grouped=grouped,
+        read=sql.Literal(_READ),
+        least=sql.Literal(least),
+    )
+    return [Statement(text, tuple(columns))]
 
 
 def _size(tables: Tables, field: int) -> sql.Composed:
@@ -269,7 +302,8 @@ def _cosines(
 def _terms(tables: Tables, number: int, query: Query, chosen: _Chosen | None, payload: sql.Composable) -> Statement:
     """Return a BM25 ranking over the term table, with the weights of `_weights`."""
     among = _among(tables, query, chosen)
-    text = sql.SQL(_TERMS).format(
+    is_whole = not to_conditions(None, query.where) and tables.sizes is not None
+    text = sql.SQL(_TOP if is_whole else _TERMS).format(
         number=sql.Literal(number),
         payload=payload,
         chunks=tables.chunks,
@@ -277,7 +311,8 @@ def _terms(tables: Tables, number: int, query: Query, chosen: _Chosen | None, pa
         field=sql.Literal(field_of(query.level)),
         among=among.text,
     )
-    return Statement(text, (*among.values, query.limit))
+    limits = (query.limit * _RESCORED, query.limit) if is_whole else (query.limit,)
+    return Statement(text, (*among.values, *limits))
 
 
 def _among(tables: Tables, query: Query, chosen: _Chosen | None) -> Statement:

@@ -1,8 +1,8 @@
 """Tables of a Postgres collection, and connections to them.
 
 All tables are in the schema "kinsplit": `collections` holds the name and schema of each collection, `chunks_N` the
-chunks of collection N, `terms_N` the term weights of their sparse vectors, and `sizes_N` the number of chunks with
-terms by level.
+chunks of collection N, `terms_N` the term weights of their sparse vectors, `sizes_N` the number of chunks with terms
+by level, and `counts_N` that of the chunks with a term.
 """
 
 from __future__ import annotations
@@ -72,8 +72,12 @@ CREATE TABLE {terms} (
     weight real NOT NULL,
     field smallint NOT NULL);
 CREATE INDEX ON {terms} (chunk);
-CREATE TABLE {sizes} (level int PRIMARY KEY, chunks bigint NOT NULL)
+CREATE TABLE {sizes} (level int PRIMARY KEY, chunks bigint NOT NULL);
+CREATE TABLE {counts} (field smallint, term bigint, chunks bigint NOT NULL, PRIMARY KEY (field, term))
+    WITH (fillfactor = {filled})
 """
+#: Percentage of a page that is filled at first, since a row is best updated in its own page.
+_FILLED = 50
 _DENSE = "    {name} {type}({dimension})"
 # A comparison with a vector outside its row takes ten times as long, which Postgres doesn't expect when it plans.
 _INLINE = "ALTER TABLE {chunks} ALTER COLUMN {name} SET STORAGE PLAIN"
@@ -145,18 +149,19 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
 def tables_of(connection: Connection, number: int) -> Tables:
     """Return the tables of an existing collection by its number."""
     tables = _tables_of(number)
-    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f"kinsplit.sizes_{number}"]).fetchone()
-    return tables if found == (True,) else tables._replace(sizes=None)
+    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f"kinsplit.counts_{number}"]).fetchone()
+    return tables if found == (True,) else tables._replace(sizes=None, counts=None)
 
 
 def names_of(tables: Tables) -> list[sql.Identifier]:
     """Return the names of a collection's tables."""
-    return [name for name in (tables.chunks, tables.terms, tables.sizes) if name is not None]
+    return [name for name in (tables.chunks, tables.terms, tables.sizes, tables.counts) if name is not None]
 
 
 def _tables_of(number: int) -> Tables:
-    chunks, terms, sizes = (sql.Identifier("kinsplit", f"{kind}_{number}") for kind in ("chunks", "terms", "sizes"))
-    return Tables(chunks, terms, sizes)
+    kinds = ("chunks", "terms", "sizes", "counts")
+    chunks, terms, sizes, counts = (sql.Identifier("kinsplit", f"{kind}_{number}") for kind in kinds)
+    return Tables(chunks, terms, sizes, counts)
 
 
 def names_in(connection: Connection) -> list[str]:
@@ -210,6 +215,8 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
             chunks=tables.chunks,
             terms=tables.terms,
             sizes=tables.sizes,
+            counts=tables.counts,
+            filled=sql.Literal(_FILLED),
             apart=sql.Literal("{" + ",".join(APART) + "}"),
             sequence=sql.Identifier("kinsplit", f"chunks_{number}_key_seq"),
             dense=sql.SQL(",\n").join([*columns, *[sql.SQL(_PART)] * is_partitioned]),

@@ -28,13 +28,15 @@ class Tables(NamedTuple):
         chunks: Name of the table of chunks.
         terms: Name of the table of term weights.
         sizes: Name of the table of numbers of chunks by level; None in older collections, which have neither it nor the
-            column `facts`.
+            table of counts nor the column `facts`.
+        counts: Name of the table of numbers of chunks by term.
         partition_by: Key by which the chunks are partitioned, if they are; a filter by it names the partitions to read.
     """
 
     chunks: sql.Identifier
     terms: sql.Identifier
     sizes: sql.Identifier | None = None
+    counts: sql.Identifier | None = None
     partition_by: str | None = None
 
     def column(self, keys: Iterable[str | None]) -> sql.Identifier:
