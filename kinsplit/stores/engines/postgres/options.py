@@ -23,7 +23,7 @@ class PostgresOptions(StoreOptions):
     )
     hnsw_m: int = option(16, "new collection", "Links per row of the HNSW graph.", ge=2, le=100)
     hnsw_ef_construct: int = option(
-        128, "new collection", "Number of neighbours considered when a row is added to the HNSW graph.", ge=4, le=1000
+        256, "new collection", "Number of neighbours considered when a row is added to the HNSW graph.", ge=4, le=1000
     )
     partition_by: str | None = option(
         None,
