@@ -43,6 +43,28 @@ def test_a_new_collection_and_its_searches_get_the_options(postgres, connection)
     ]
 
 
+def test_a_search_goes_on_until_it_has_more_candidates_than_pgvector_takes_at_once(postgres, monkeypatch):
+    for module in ("query", "session"):
+        monkeypatch.setattr(f"kinsplit.stores.engines.postgres.{module}.MOST_CANDIDATES", 4)
+    rows = np.random.default_rng(0).standard_normal((1000, 128)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    chunks = make_chunks("doc", [f"text {number}" for number in range(len(rows))])
+    nearest = np.sort(rows[:20] @ rows.T)[:, -5:].min(axis=1)
+    found = {}
+    for candidates in (4, 300):
+        options = f"&hnsw_m=5&hnsw_ef_construct=10&hnsw_ef={candidates}"
+        with open_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=128)) as store:
+            store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+            connection = store._reader.connection
+            assert connection.execute("SHOW hnsw.ef_search").fetchone() == ("4",)
+            connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
+            rankings = store.search([Query("dense", row, 5) for row in rows[:20]])
+        scores = [[hit.score for hit in hits] for hits in rankings]
+        assert scores == [sorted(of_one, reverse=True) for of_one in scores]
+        found[candidates] = np.mean([np.array(own) > least - 1e-4 for own, least in zip(scores, nearest, strict=True)])
+    assert found[4] < 0.8 < found[300]
+
+
 def test_options_that_an_existing_collection_does_not_have_are_refused(postgres):
     open_store(f"{postgres}&hnsw_m=8", "cs", SCHEMA).close()
     for same in ("", "&hnsw_m=8", "&hnsw_ef=9&maintenance_work_mem=1GB"):
@@ -187,7 +209,10 @@ def test_an_older_collection_with_a_foreign_key_is_written_and_emptied(postgres,
         ("hnsw_mm=secret", "store option 'hnsw_mm': is not known"),
         ("hnsw_m=1", "store option 'hnsw_m': should be greater"),
         ("hnsw_m=8&hnsw_m=9", "twice"),
-        ("hnsw_m=70", "store option 'hnsw_ef_construct': must be at least twice hnsw_m, which is 70"),
+        (
+            "hnsw_m=70&hnsw_ef_construct=128",
+            "store option 'hnsw_ef_construct': must be at least twice hnsw_m, which is 70",
+        ),
         ("partitions=3", "needs partition_by"),
         ("maintenance_work_mem=1;SELECT", "maintenance_work_mem"),
     ],

@@ -9,6 +9,8 @@ from pydantic import model_validator
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.engines.options import StoreOptions, option
 
+#: Largest number of candidates that pgvector takes at once.
+MOST_CANDIDATES = 1000
 _MEMORY = r"^[1-9][0-9]*(kB|MB|GB|TB)$"
 
 
@@ -43,7 +45,14 @@ class PostgresOptions(StoreOptions):
     build_workers: int | None = option(
         None, "first load", "Number of further processes of the server that build an index.", ge=0, le=1024
     )
-    hnsw_ef: int = option(1000, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
+    hnsw_ef: int = option(
+        MOST_CANDIDATES,
+        "search",
+        "Number of candidates during a search of the HNSW graph. Above 1,000, the search is continued until it has so "
+        "many.",
+        ge=1,
+        le=100_000,
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from psycopg import sql
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.engines.postgres.options import PostgresOptions
+from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PostgresOptions
 from kinsplit.stores.engines.postgres.where import Statement, Tables, to_where
 from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
 from kinsplit.stores.protocol import Query
@@ -39,9 +39,11 @@ _NEAREST = """
     FROM (SELECT key, {distance} AS distance FROM {chosen} WHERE {distance} IS NOT NULL{level}{few}
         ORDER BY {distance} LIMIT %s) AS best JOIN {chunks} USING (key))
 """
+# An index scan for more rows than pgvector takes candidates continues with further ones. The sum makes Postgres read
+# them all, whose order it would take for the right one.
 _BY_INDEX = """
-(SELECT {number} AS number, id, {payload}, {dense} <=> {vector} AS distance FROM {chunks}
-    WHERE {where}{many} ORDER BY distance LIMIT %s)
+(SELECT * FROM (SELECT {number} AS number, id, {payload}, {dense} <=> {vector} AS distance FROM {chunks}
+    WHERE {where}{many} ORDER BY distance LIMIT %s) AS near ORDER BY distance + 0 LIMIT %s)
 """
 _TERMS = """
 (WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score
@@ -116,7 +118,7 @@ def picked(tables: Tables, keys: Sequence[str]) -> sql.Composed:
 
 
 def to_statement(
-    tables: Tables, made: PostgresOptions, queries: Sequence[Query], keys: Sequence[str] | None
+    tables: Tables, made: PostgresOptions, queries: Sequence[Query], keys: Sequence[str] | None, candidates: int
 ) -> Statement:
     """Return a statement for all queries, whose rows are query number, id, payload and distance.
 
@@ -125,12 +127,13 @@ def to_statement(
         made: Options that the collection was made with.
         queries: The queries.
         keys: Payload keys to return; None for the whole payload.
+        candidates: Number of candidates during a search of the HNSW graph.
     """
     payload = sql.Identifier("payload") if keys is None else tables.column(keys)
     given, vectors = _vectors(made, queries)
     chosen = _shared(queries)
     parts = [
-        _cosines(tables, number, query, vectors[number], chosen.get(number), payload)
+        _cosines(tables, number, query, vectors[number], chosen.get(number), payload, candidates)
         if number in vectors
         else _terms(tables, number, query, chosen.get(number), payload)
         for number, query in enumerate(queries)
@@ -270,7 +273,9 @@ def _cosines(
     vector: sql.Composable,
     chosen: _Chosen | None,
     payload: sql.Composable,
+    candidates: int,
 ) -> Statement:
+    read = max(query.limit, candidates) if candidates > MOST_CANDIDATES else query.limit
     where = to_where(tables, to_conditions(query.level, query.where))
     by_index = sql.SQL(_BY_INDEX).format(
         number=sql.Literal(number),
@@ -282,7 +287,7 @@ def _cosines(
         many=sql.SQL("") if chosen is None else chosen.within_limit(wanted=False),
     )
     if chosen is None:
-        return Statement(by_index, (*where.values, query.limit))
+        return Statement(by_index, (*where.values, read, query.limit))
     level = _level_of(query)
     nearest = sql.SQL(_NEAREST).format(
         number=sql.Literal(number),
@@ -296,7 +301,7 @@ def _cosines(
     if chosen.is_whole:
         return Statement(nearest, (query.limit,))
     text = sql.SQL("{} UNION ALL {}").format(nearest, by_index)
-    return Statement(text, (query.limit, *where.values, query.limit))
+    return Statement(text, (query.limit, *where.values, read, query.limit))
 
 
 def _terms(tables: Tables, number: int, query: Query, chosen: _Chosen | None, payload: sql.Composable) -> Statement:

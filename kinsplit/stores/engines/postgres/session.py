@@ -17,7 +17,7 @@ from psycopg.types.json import set_json_loads
 
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
 from kinsplit.stores.engines.postgres.json_text import load
-from kinsplit.stores.engines.postgres.options import unknown_options
+from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, unknown_options
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class Session:
         try:
             register_vector(connection)
             set_json_loads(load, connection)
-            connection.execute(_SETTINGS, [str(self._ef)])
+            connection.execute(_SETTINGS, [str(min(self._ef, MOST_CANDIDATES))])
         except BaseException:
             connection.close()
             raise

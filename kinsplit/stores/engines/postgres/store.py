@@ -76,6 +76,7 @@ class PostgresStore(EngineStore):
         self._name, self._number, self._tables = opened.name, opened.number, opened.tables
         self._indexes, self._made = opened.indexes, opened.indexes.made
         self._reader, self._writer = opened.reader, opened.writer
+        self._candidates = options.hnsw_ef
         self._closed = False
         self._writing = threading.RLock()
 
@@ -168,7 +169,7 @@ class PostgresStore(EngineStore):
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         rankings: list[list[Found]] = [[] for _ in queries]
-        text, values = to_statement(self._tables, self._made, queries, keys)
+        text, values = to_statement(self._tables, self._made, queries, keys, self._candidates)
         with self._usable():
             rows = self._reader.run(lambda connection: connection.execute(text, values).fetchall())
         for number, id_, payload, distance in rows:
