@@ -218,6 +218,24 @@ def test_terms_go_with_their_chunks(store, connection):
     assert terms() == 0
 
 
+def test_the_number_of_a_terms_chunks_is_kept(store, connection):
+    def kept():
+        rows = connection.execute("SELECT field, term, chunks FROM kinsplit.counts_1 WHERE chunks <> 0").fetchall()
+        counted = "SELECT field, term, count(*) FROM kinsplit.terms_1 GROUP BY field, term"
+        assert sorted(rows) == sorted(connection.execute(counted).fetchall())
+        return len(rows)
+
+    save(store, "one", [*make_chunks("one", TEXTS), *make_chunks("one", TEXTS[:2], level=1)])
+    save(store, "other", make_chunks("other", TEXTS[2:]))
+    most = kept()
+    save(store, "one", make_chunks("one", [TEXTS[0], "A heap is a tree.", *TEXTS[2:]]))
+    assert kept() < most
+    store.delete("other")
+    assert kept()
+    store.delete("one")
+    assert not kept()
+
+
 def test_filters_use_the_index(store, connection):
     save(store, "doc", make_chunks("doc", TEXTS, subject="cs"))
     connection.execute("SET enable_seqscan = off")
