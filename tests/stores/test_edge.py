@@ -158,12 +158,45 @@ def test_writes_wait_for_the_disk_now_and_then(store, monkeypatch):
     assert "flush" not in calls
     monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0)
     monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SHARE", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._OPTIMIZE_SHARE", 0)
     engine(store)._settle_at = 0
     for number in range(3):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
     assert calls.count("flush") == calls.count("optimize") == 3
     store.close()
     assert calls.count("flush") == 3
+
+
+def test_optimizing_takes_a_small_part_of_the_time(store, monkeypatch):
+    calls = record(store)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SHARE", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._OPTIMIZE_SHARE", 10**6)
+    engine(store)._settle_at = 0
+    for number in range(3):
+        save(store, "doc", make_chunks("doc", TEXTS[number:]))
+    assert (calls.count("optimize"), calls.count("flush")) == (1, 3)
+    # What was postponed is done at last.
+    store.close()
+    assert calls[-3:] == ["optimize", "flush", "close"]
+
+
+def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_SEGMENT_KB", 1)
+    chunks = make_chunks("doc", [f"owl {number} {'lark ' * (number % 7)}{number**2 % 91}" for number in range(600)])
+    vectors = embed(chunks)
+    for address in (f"edge:{tmp_path}", "memory:exact"):
+        with open_store(address, "large", SCHEMA) as store:
+            store.sync("doc", chunks, vectors)
+    queries = [
+        Query("dense", vectors[chunk.content].dense, 10, where=where)
+        for chunk in chunks[::60]
+        for where in (None, {"chunk_index": {"$lt": 300}})
+    ]
+    with open_store(f"edge:{tmp_path}", "large") as store, open_store("memory:exact", "large") as exact:
+        assert engine(store).shard.info().indexed_vectors_count >= len(chunks)
+        for found, wanted in zip(store.rank(queries), exact.rank(queries), strict=True):
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-5)
 
 
 def test_closing_waits_for_the_disk(store):
@@ -212,6 +245,7 @@ def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path, kil
 def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
     monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0)
     monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SHARE", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._OPTIMIZE_SHARE", 0)
     engine(store)._settle_at = 0
     chunks = make_chunks("doc", [f"text {number}" for number in range(1200)])
     vectors = embed(chunks)
@@ -230,13 +264,13 @@ def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
 
 def test_a_folder_gets_the_settings_of_the_version_that_opens_it(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "_INDEXING_KB", 200_000)
+        patch.setattr(folder, "_SEGMENT_KB", 200_000)
         with open_store(f"edge:{tmp_path}", "old", SCHEMA) as store:
             save(store, "doc", make_chunks("doc", TEXTS))
     with open_store(f"edge:{tmp_path}", "old") as store:
         assert store.sources() == {"doc": len(TEXTS)}
     settings = json.loads((tmp_path / "old" / "shard" / "edge_config.json").read_text())
-    assert settings["optimizers"]["indexing_threshold"] == 1_000_000
+    assert settings["optimizers"]["indexing_threshold"] == folder._SEGMENT_KB
 
 
 def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monkeypatch):

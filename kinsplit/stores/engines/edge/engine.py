@@ -80,8 +80,9 @@ _INDEX_BYTES = 8_000_000
 #: Seconds between flushes, as in Qdrant's server. The log survives a crash of the process; only a flush survives a
 #: power failure, and it can wait for the disk ten times as long as the writes take.
 _SETTLE_SECONDS = 5.0
-#: Multiple of a slow flush's duration that passes until the next, so that writes don't wait for the disk.
-_SETTLE_SHARE = 50
+#: Multiple of a slow flush's duration that passes until the next, so that writes don't wait for the disk, and of an
+#: optimization's, so that it takes a tenth of the time of a large load.
+_SETTLE_SHARE, _OPTIMIZE_SHARE = 50, 10
 
 
 class EdgeEngine:
@@ -108,6 +109,7 @@ class EdgeEngine:
         self._ledger: Ledger | None = None
         self._settled = True
         self._settle_at = time.monotonic() + _SETTLE_SECONDS
+        self._optimize_at = 0.0
         # Number of running calls; the engine is closed only when there are none.
         self._inside = 0
         self._left = threading.Condition()
@@ -243,15 +245,22 @@ class EdgeEngine:
                 self._settle(self.shard)
 
     def _settle(self, shard: EdgeShard) -> None:
+        self._settled = time.monotonic() >= self._optimize_at
+        if self._settled:
+            self._optimize(shard)
         begun = time.monotonic()
-        # Usually does nothing; removes deleted points once they are a fifth of all. Can wait until there is room.
-        if can_optimize(self.folder, self.folder / SHARD):
-            shard.optimize()
         # Also deletes replaced segments.
         shard.flush()
-        self._settled = True
         now = time.monotonic()
         self._settle_at = now + max(_SETTLE_SECONDS, _SETTLE_SHARE * (now - begun))
+
+    def _optimize(self, shard: EdgeShard) -> None:
+        """Move points into read-only segments and remove deleted ones, once there are enough, and room for it."""
+        begun = time.monotonic()
+        if can_optimize(self.folder, self.folder / SHARD):
+            shard.optimize()
+        now = time.monotonic()
+        self._optimize_at = now + _OPTIMIZE_SHARE * (now - begun)
 
     def close(self) -> None:
         """Write everything to disk and unlock the folder after waiting for other threads' calls."""
@@ -259,6 +268,7 @@ class EdgeEngine:
             with self._left:
                 self._closed = True
                 self._left.wait_for(lambda: not self._inside)
+            self._optimize_at = 0.0
             try:
                 self.settle()
             finally:

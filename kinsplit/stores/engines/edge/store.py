@@ -47,8 +47,8 @@ class EdgeStore(EngineStore):
 
     Acknowledged writes are recorded in a ledger, with which `kinsplit.stores.maintenance` compares the collection.
 
-    Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Beyond that, a write or `close`
-    also builds an index, which takes about a millisecond of processor time per chunk.
+    From 20 MB of dense vectors on, 13,000 of 384 dimensions, a write or `close` also moves points into read-only
+    segments, where vectors are compared by copies of a byte per dimension, and the best ones exactly.
 
     Args:
         place: Folder of the collections.
