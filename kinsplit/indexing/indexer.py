@@ -15,7 +15,7 @@ from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
 from kinsplit.indexing.embedding_context import EmbeddingContext, embed_leaves, warn_of_windows
-from kinsplit.indexing.levels import complete
+from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
@@ -45,13 +45,14 @@ class Job:
         document: The document.
         chunks: Chunks of the document, of all levels.
         missing: Chunks whose contents the store does not hold.
-        is_stored: Whether the document is stored as it is.
+        stored: Number of leaves of a document that is stored as it is, which may have been found without its chunks;
+            None if it has to be written.
     """
 
     document: Document
     chunks: list[Chunk]
     missing: list[Chunk]
-    is_stored: bool = False
+    stored: int | None = None
 
     def missing_leaves(self) -> list[Chunk]:
         """Return the leaves to embed."""
@@ -82,7 +83,7 @@ class _Batch:
         """Add a document."""
         self.jobs.append(job)
         self.missing += len(job.missing)
-        self.chunks += len(job.chunks)
+        self.chunks += len(job.chunks) or job.stored or 0
 
     @property
     def is_full(self) -> bool:
@@ -136,15 +137,33 @@ class Indexer:
 
     def _batches(self, documents: Iterable[Document]) -> Generator[_Batch, None, None]:
         batch = _Batch(is_first=True)
-        for compared in self._compared(chunk_documents(_checked(documents), self.strategy, self.embedding_context)):
-            if isinstance(compared, DocumentReport):
-                batch.failed.append(compared)
+        for job in self._jobs(documents):
+            if isinstance(job, DocumentReport):
+                batch.failed.append(job)
                 continue
-            batch.add(compared)
+            batch.add(job)
             if batch.is_full:
                 yield batch
                 batch = _Batch(is_first=batch.is_first and not batch.missing)
         yield batch
+
+    def _jobs(self, documents: Iterable[Document]) -> Iterator[Job | DocumentReport]:
+        """Split and compare documents, many at a time, unless they are stored as they are.
+
+        Yields:
+            The documents in order, and reports of those that can't be split.
+        """
+        for group in by_size(_checked(documents), _CHARACTERS):
+            origins = {document.id: origin_of(document, self.strategy) for document in group}
+            known = {id_: origin for id_, origin in origins.items() if origin is not None}
+            stored = self.store.stored(known) if known else {}
+            rest = [document for document in group if document.id not in stored]
+            compared = self._compared(chunk_documents(rest, self.strategy, self.embedding_context))
+            for document in group:
+                if document.id in stored:
+                    yield Job(document, [], [], stored[document.id])
+                else:
+                    yield next(compared)
 
     def _compared(
         self, split: Iterable[tuple[Document, list[Chunk] | LimitTooSmallError]]
@@ -157,7 +176,8 @@ class Indexer:
                 if isinstance(chunks, LimitTooSmallError):
                     yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
                 else:
-                    yield Job(document, chunks, found[document.id].missing, found[document.id].is_stored)
+                    number = leaves_of(chunks) if found[document.id].is_stored else None
+                    yield Job(document, chunks, found[document.id].missing, number)
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, as they are stored."""
@@ -184,9 +204,9 @@ class Indexer:
             job: The document.
             leaves: Vectors and numbers of windows of its missing leaves by content hash.
         """
-        number = sum(chunk.level == 0 for chunk in job.chunks)
-        if job.is_stored:
-            return DocumentReport(job.document.id, number, SyncReport(unchanged=number), 0, 0)
+        if job.stored is not None:
+            return DocumentReport(job.document.id, job.stored, SyncReport(unchanged=job.stored), 0, 0)
+        number = leaves_of(job.chunks)
         with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
             report = self._sync(job, leaves)
             record(added=report.added, updated=report.updated, deleted=report.deleted)
@@ -292,6 +312,11 @@ def chunk_documents(
         else:
             for document, chunks in zip(batch, split, strict=True):
                 yield document, complete(document, chunks, strategy, late=late)
+
+
+def leaves_of(chunks: Iterable[Chunk]) -> int:
+    """Return the number of leaves among chunks of all levels."""
+    return sum(chunk.level == 0 for chunk in chunks)
 
 
 def _groups(

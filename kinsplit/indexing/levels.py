@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from hashlib import blake2b
 from typing import Any
 
+import kinsplit
 from kinsplit.chunk import DOCUMENT, SEPARATOR, Chunk, Document, heading_path
 from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
 from kinsplit.parsers import Strategy
 from kinsplit.spans import Span, blank_before, merge_spans, shared
-from kinsplit.stores.payload import FILE_DIGEST, GAP
+from kinsplit.stores.json_values import to_json
+from kinsplit.stores.payload import FILE_DIGEST, GAP, STATE, state_of
 
 #: Largest parent, in characters, that is made from a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
@@ -58,7 +62,25 @@ def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, 
                 },
             )
         )
-    return [_whole(document, completed, strategy, gathered), *completed]
+    whole = _whole(document, completed, strategy, gathered)
+    if origin := origin_of(document, strategy):
+        state = state_of(origin, {chunk.id: chunk.content_hash for chunk in (whole, *completed)})
+        whole = replace(whole, metadata={**whole.metadata, STATE: state})
+    return [whole, *completed]
+
+
+def origin_of(document: Document, strategy: Strategy) -> str | None:
+    """Return a hash of all that a document's chunks are made from, besides the strategy's parameters.
+
+    Returns:
+        32 hexadecimal digits; None if the strategy could make other chunks in another run.
+    """
+    if not strategy.repeatable:
+        return None
+    made = {each.name: getattr(document, each.name) for each in fields(document)}
+    made |= {"metadata": to_json(document.metadata, "metadata"), "version": kinsplit.__version__}
+    # ASCII, since a text may have lone surrogates.
+    return blake2b(json.dumps(made, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gathered: bool) -> Chunk:

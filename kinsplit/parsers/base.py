@@ -123,6 +123,16 @@ class Strategy(BaseModel):
         """Number of levels of chunks in a collection: leaves and their parents, or more."""
         return 2
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether all strategies with the same fingerprint split alike, also in another run.
+
+        A part named by a string behaves the same in every run. An object or strategy of the user's own class may change
+        with its code, which no fingerprint reflects.
+        """
+        named = all(isinstance(getattr(self, name), str) for name in self.resources)
+        return named and type(self).__module__.startswith("kinsplit.")
+
     @abstractmethod
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         """Return the levels of cuts of each text; the one method that a strategy must implement."""

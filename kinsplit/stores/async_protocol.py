@@ -29,6 +29,10 @@ class AsyncChunkStore(Protocol):
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         ...
 
+    async def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are; see `ChunkStore.stored`."""
+        ...
+
     async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         ...

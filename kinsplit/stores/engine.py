@@ -90,6 +90,10 @@ class BlockingStore(ChunkStore):
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         return run(self._logic.missing(source_id, chunks))
 
+    def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are; see `ChunkStore.stored`."""
+        return run(self._logic.stored(origins))
+
     def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         return run(self._logic.compare(documents))

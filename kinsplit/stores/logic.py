@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
-from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
+from kinsplit.stores.payload import ENTRY_KEYS, STATE, Payload, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
 
@@ -49,16 +49,32 @@ class StoreLogic(ABC):
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         return missing_of(chunks, (await self.known(source_id)).values())
 
+    async def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are; see `ChunkStore.stored`."""
+        found = await self._by_source(origins, ("source_id", "level", "content_hash", STATE))
+        return {
+            source_id: sum(payload["level"] == 0 for payload in found[source_id].values())
+            for source_id, origin in origins.items()
+            if _is_state(origin, found[source_id])
+        }
+
     async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
-        for source_id in documents:
+        stored = await self._by_source(documents)
+        return {source_id: compare(chunks, stored[source_id]) for source_id, chunks in documents.items()}
+
+    async def _by_source(
+        self, source_ids: Collection[str], keys: Sequence[str] | None = None
+    ) -> dict[str, dict[str, Payload]]:
+        """Return the payloads of all chunks of some sources, or some of their keys, by source and by id."""
+        for source_id in source_ids:
             check_source(source_id)
-        stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in documents}
-        if documents:
-            found = await self._payloads(to_conditions(None, {"source_id": list(documents)}))
+        stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in source_ids}
+        if stored:
+            found = await self._payloads(to_conditions(None, {"source_id": list(stored)}), keys)
             for id_, payload in found.items():
                 stored[payload["source_id"]][id_] = payload
-        return {source_id: compare(chunks, stored[source_id]) for source_id, chunks in documents.items()}
+        return stored
 
     async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
@@ -185,3 +201,11 @@ def _is_of(source_id: str) -> list[Condition]:
 
 def _position(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.source_id, chunk.level, chunk.index
+
+
+def _is_state(origin: str, payloads: Mapping[str, Payload]) -> bool:
+    """Return whether a document's stored chunks are those that were made from an origin."""
+    known = next((payload[STATE] for payload in payloads.values() if payload.get(STATE)), None)
+    return known is not None and known == state_of(
+        origin, {id_: payload["content_hash"] for id_, payload in payloads.items()}
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from hashlib import blake2b
 from typing import Any
 
 from kinsplit.chunk import FIELDS, Chunk, select
@@ -39,7 +40,7 @@ RESERVED = frozenset(
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
 PLACED = frozenset(
     {
-        *("strategy", "page_start", "page_end", "time_start", "time_end", "gap", "file_digest", "_record"),
+        *("strategy", "page_start", "page_end", "time_start", "time_end", "gap", "file_digest", "_state", "_record"),
         DOCUMENT_CONTEXT,
     }
 )
@@ -47,6 +48,9 @@ PLACED = frozenset(
 #: Key of the SHA-256 of a document's file, in the chunk of the whole document alone: in every chunk, a changed sentence
 #: would change them all.
 FILE_DIGEST = "file_digest"
+
+#: Key of the hash of a document and its stored chunks, in the chunk of the whole document alone; see `state_of`.
+STATE = "_state"
 
 #: Key of the white space between a chunk and its previous sibling, which makes joined neighbours a slice of the source.
 GAP = "gap"
@@ -130,6 +134,17 @@ def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
         metadata={key: value for key, value in payload.items() if key not in RESERVED},
         **{attribute: payload[key] for key, attribute in _ATTRIBUTES.items()},
     )
+
+
+def state_of(origin: str, hashes: Mapping[str, str]) -> str:
+    """Return the hash of a document as it is stored, which tells that nothing has to be written for it.
+
+    Args:
+        origin: Hash of all that the document's chunks are made from.
+        hashes: Content hash of each of its chunks, of all levels, by id.
+    """
+    lines = [origin, *(f"{id_} {content_hash}" for id_, content_hash in sorted(hashes.items()))]
+    return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
 
 # Attributes of `Entry` by payload key.

@@ -262,6 +262,21 @@ class ChunkStore(Protocol):
         """
         ...
 
+    def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are, in one round trip, before they are split.
+
+        Args:
+            origins: Hash of all that each document's chunks are made from, by the document's id.
+
+        Returns:
+            The number of leaves of each document whose stored chunks have the ids and contents of those that were made
+            from the same origin, as `kinsplit.stores.payload.STATE` tells.
+
+        Raises:
+            InvalidParameterError: There are more than `kinsplit.stores.filters.MOST_VALUES` documents.
+        """
+        ...
+
     def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
         """Compare documents with the stored ones, in one round trip, to learn which of them to embed and to sync.
 

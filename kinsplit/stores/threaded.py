@@ -35,6 +35,10 @@ class ThreadedStore(AsyncChunkStore):
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
         return await to_thread(self._store.missing, source_id, chunks)
 
+    async def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are; see `ChunkStore.stored`."""
+        return await to_thread(self._store.stored, origins)
+
     async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         return await to_thread(self._store.compare, documents)

@@ -10,6 +10,8 @@ import pytest
 from kinsplit import Document, Index
 from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, MissingContentError
+from kinsplit.parsers.base import Levels
+from kinsplit.parsers.strategies.character import CharacterStrategy
 from kinsplit.stores.protocol import Comparison, SyncReport, Vectors
 from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, open_index
 
@@ -139,24 +141,68 @@ def test_documents_that_have_not_changed_are_looked_up_together_and_not_written(
     documents = [Document(str(number), f"{number}. {PARAGRAPHS[0]}", {"year": 2020}) for number in range(5)]
     with Index("memory:", embedder="hash") as index:
         index.add(documents)
-        compare, sync = index.store.compare, index.store.sync
+        stored, compare, sync = index.store.stored, index.store.compare, index.store.sync
         asked: list[int] = []
+        compared: list[str] = []
         written: list[str] = []
 
+        def watch_stored(origins: Mapping[str, str]) -> dict[str, int]:
+            asked.append(len(origins))
+            return stored(origins)
+
         def watch_compare(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
-            asked.append(len(documents))
+            compared.extend(documents)
             return compare(documents)
 
         def watch_sync(source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
             written.append(source_id)
             return sync(source_id, chunks, vectors)
 
+        index.store.stored = watch_stored  # type: ignore[method-assign]
         index.store.compare = watch_compare  # type: ignore[method-assign]
         index.store.sync = watch_sync  # type: ignore[method-assign]
         documents[2] = Document("2", documents[2].text, {"year": 2021})
         changes = [report.changes for report in index.add(documents).documents]
-    assert (asked, written) == ([5], ["2"])
+    assert (asked, compared, written) == ([5], ["2"], ["2"])
     assert changes == [SyncReport(updated=1) if n == 2 else SyncReport(unchanged=1) for n in range(5)]
+
+
+@pytest.mark.parametrize("store", ["memory:", "edge"])
+def test_chunks_that_an_unchanged_document_has_lost_are_stored_again(store: str, tmp_path: Path) -> None:
+    document = Document("d", "\n\n".join(PARAGRAPHS * 3), {"weight": 0.1 + 0.2})
+    with Index(f"edge:{tmp_path}" if store == "edge" else store, embedder="hash") as index:
+        index.add(document)
+        held = {chunk.id: chunk for chunk in index.store.find({"source_id": "d"}, None)}
+        leaves = sum(chunk.level == 0 for chunk in held.values())
+        for lost in {chunk.level: chunk for chunk in held.values()}.values():
+            assert index.add(document).unchanged == leaves
+            index.store.remove([lost.id])
+            assert index.add(document).unchanged == leaves - (lost.level == 0)
+            assert {chunk.id: chunk for chunk in index.store.find({"source_id": "d"}, None)} == held
+
+
+def test_documents_are_split_again_unless_the_same_chunks_must_come_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    split: list[str] = []
+
+    class Mine(CharacterStrategy):
+        def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+            split.extend(document.id for document in documents)
+            return super()._cut_outlined(documents)
+
+    document = Document("d", PARAGRAPHS[0])
+    with Index("memory:", strategy=Mine(), embedder="hash") as index:
+        # Its code may have changed since.
+        for _ in range(2):
+            index.add(document)
+        assert split == ["d", "d"]
+        monkeypatch.setattr(Mine, "__module__", "kinsplit.parsers.strategies.character")
+        for _ in range(3):
+            index.add(document)
+        # The first of these runs didn't know yet of what the chunks were made.
+        assert split == ["d"] * 3
+        monkeypatch.setattr("kinsplit.__version__", "99.0")
+        index.add(document)
+        assert split == ["d"] * 4
 
 
 @pytest.mark.parametrize("strategy", ["sentence", "hierarchical"])

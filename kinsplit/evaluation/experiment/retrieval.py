@@ -105,6 +105,7 @@ class _ExistingChunks:
     name: str
     fingerprint: str
     chunks: Mapping[str, list[Chunk]]
+    repeatable = False
 
     def chunk_many(self, documents: Iterable[Document]) -> list[list[Chunk]]:
         return [self.chunks.get(document.id, []) for document in documents]

@@ -21,7 +21,7 @@ from kinsplit.evaluation.experiment.records import Record
 from kinsplit.evaluation.experiment.retrieval import Clock, Collection, Questions, index, split
 from kinsplit.evaluation.experiment.setup import Setup
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
-from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
+from kinsplit.evaluation.splitters import UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
@@ -156,13 +156,9 @@ class StrategyRun:
         code, which no key reflects, so runs with such objects are not cached.
         """
         setup, strategy = self.setup, self.strategy
-        named = all(isinstance(getattr(strategy, name), str) for name in strategy.resources if name != "splitter")
-        is_own = type(strategy).__module__.startswith("kinsplit.")
-        if not (named and is_own and setup.ranker_is_named and repeatable(embedder)):
+        if not (strategy.repeatable and setup.ranker_is_named and repeatable(embedder)):
             return None
         if self.label in setup.indexes:  # Its content may change.
-            return None
-        if isinstance(strategy, ForeignStrategy) and not strategy.repeatable:
             return None
         return hashed(
             code_version(),

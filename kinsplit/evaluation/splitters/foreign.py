@@ -72,6 +72,8 @@ class ForeignStrategy(Strategy):
     @property
     def repeatable(self) -> bool:
         """Whether all splitters with the same fingerprint split alike."""
+        if not isinstance(self.tokenizer, str):
+            return False
         # A spec identifies a splitter, unless it names an object in a module.
         return configuration(self.splitter).complete or (bool(self.spec) and not self.spec.startswith("python:"))
 

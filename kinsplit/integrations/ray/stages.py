@@ -18,7 +18,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import check_embedding_context, embed_leaves
-from kinsplit.indexing.indexer import Indexer, Job, chunk_documents
+from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of
 from kinsplit.indexing.origins import ABSOLUTE_PATH, check_rows
 from kinsplit.integrations.ray.columns import (
     DOCUMENTS,
@@ -166,7 +166,7 @@ class Compare:
             if id_ in refused:
                 errors[number] = refused[id_]
             same = own is not None and id_ not in refused and found[id_].is_stored
-            unchanged.append(sum(chunk.level == 0 for chunk in own or ()) if same else None)
+            unchanged.append(leaves_of(own or ()) if same else None)
             if own is None or same or id_ in refused:
                 missing.append(None)
                 chunks[number] = None

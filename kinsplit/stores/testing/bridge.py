@@ -69,6 +69,10 @@ class Bridge(ChunkStore):
         """See `ChunkStore.missing`."""
         return self._run(self._store.missing(source_id, chunks))
 
+    def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """See `ChunkStore.stored`."""
+        return self._run(self._store.stored(origins))
+
     def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
         """See `ChunkStore.compare`."""
         return self._run(self._store.compare(documents))

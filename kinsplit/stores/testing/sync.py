@@ -10,8 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
+from kinsplit.stores.payload import STATE, state_of
 from kinsplit.stores.protocol import ChunkStore, Comparison, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
 
@@ -58,6 +60,24 @@ class Syncing(Contract):
         others = {"a": make_chunks("a", TEXTS[:3], year=True, score=0.1), "b": held["b"][:2], "c\0": []}
         assert store.compare(others) == dict.fromkeys(others, Comparison([], is_stored=False))
         assert store.compare({}) == {}
+
+    def test_documents_that_are_stored_as_they_are_are_found(self, store: ChunkStore) -> None:
+        """A document is found by the hash of its origin and of all its chunks."""
+
+        def whole(name: str, origin: str) -> list[Chunk]:
+            leaves = make_chunks(name, TEXTS[:3], year=2020, score=0.1)
+            state = state_of(origin, {leaf.id: leaf.content_hash for leaf in leaves})
+            return [replace(leaves[0], metadata={**leaves[0].metadata, STATE: state}), *leaves[1:]]
+
+        for name in ("a", "b", "c\0", "changed", "lost"):
+            save(store, name, whole(name, f"origin of {name}"))
+        save(store, "unknown", make_chunks("unknown", TEXTS))
+        changed = [whole("changed", "")[1], make_chunks("changed", TEXTS)[3]]
+        store.put([replace(changed[0], content_hash=changed[1].content_hash)], embed(changed))
+        store.remove([whole("lost", "")[2].id])
+        origins = {name: f"origin of {name}" for name in ("a", "c\0", "changed", "lost", "unknown", "new")}
+        assert store.stored({**origins, "b": "another"}) == {"a": 3, "c\0": 3}
+        assert store.stored({}) == {}
 
     def test_text_that_moved_keeps_its_vectors(self, store: ChunkStore) -> None:
         """Inserting a chunk at the front embeds one text, and every text keeps its vectors."""

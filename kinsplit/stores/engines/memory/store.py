@@ -102,7 +102,7 @@ class MemoryStore(EngineStore):
         fulfils = matcher(conditions)
         candidates = ((id_, points[id_][0]) for id_ in _candidates(points, sources, conditions))
         found = {id_: payload for id_, payload in candidates if fulfils(id_, payload)}
-        return found if keys is None else {id_: {key: p[key] for key in keys} for id_, p in found.items()}
+        return found if keys is None else {id_: {key: p[key] for key in keys if key in p} for id_, p in found.items()}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         points = self._open().points
