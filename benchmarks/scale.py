@@ -43,6 +43,9 @@ def main(
     embedder: Annotated[
         str, typer.Option(help="Spec of the embedder, or words for one that takes next to no time.")
     ] = scale_steps.WORDS,
+    options: Annotated[
+        str, typer.Option(help="Options of the Postgres collections, as in an address.")
+    ] = "dense_index=ivfflat&maintenance_work_mem=4GB",
     questions: Annotated[int, typer.Option(min=2, help="Questions to ask.")] = 60,
     folder: Annotated[Path | None, typer.Option(help="Folder for the corpus and the engines; a temporary one.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Add the numbers to this file.")] = None,
@@ -59,7 +62,7 @@ def main(
             scale_corpus.write(Path(place) / "corpus", size * CHARACTERS)
             for name in names:
                 steps: dict[str, dict[str, Any]] = {}
-                for step, figures in measure(name, Path(place), embedder, questions):
+                for step, figures in measure(name, Path(place), embedder, questions, options):
                     steps[step] = figures
                     result["engines"].setdefault(name, {})[str(steps["first"]["chunks"])] = steps
                     print(f"{size:,} {name} {step}: {json.dumps(figures)}", file=sys.stderr, flush=True)
@@ -78,11 +81,14 @@ def read(path: Path | None, embedder: str) -> dict[str, Any]:
     return {"machine": machine(), "embedder": embedder, "engines": known}
 
 
-def measure(engine: str, place: Path, embedder: str, questions: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def measure(
+    engine: str, place: Path, embedder: str, questions: int, options: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Run the steps of one engine on a corpus, each in a process of its own, and yield the figures of each."""
 
     def run(step: str) -> dict[str, Any]:
-        command = [sys.executable, scale_steps.__file__, step, engine, str(place), embedder, str(questions)]
+        values = [step, engine, str(place), embedder, str(questions), options]
+        command = [sys.executable, scale_steps.__file__, *values]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         figures: dict[str, Any] = json.loads(output.splitlines()[-1])

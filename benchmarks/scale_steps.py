@@ -1,7 +1,7 @@
 """Steps of the scale benchmark, each in a process of its own: indexing, searching, and indexing again.
 
-`python benchmarks/scale_steps.py STEP ENGINE FOLDER EMBEDDER QUESTIONS` prints a line of JSON. The folder holds the
-corpus, the engine's files and the vectors of all leaves, which the exact neighbours of a question are computed from.
+`python benchmarks/scale_steps.py STEP ENGINE FOLDER EMBEDDER QUESTIONS OPTIONS` prints a line of JSON. The folder holds
+the corpus, the engine's files and the vectors of all leaves, which the exact neighbours of a question are computed from.
 """
 
 from __future__ import annotations
@@ -178,18 +178,18 @@ def _held(pid: int) -> dict[str, float]:
 
 
 @contextmanager
-def _served(engine: str, home: Path) -> Iterator[str]:
-    """Yield the address of an engine; a graph of a million chunks is built in memory."""
+def _served(engine: str, home: Path, options: str) -> Iterator[str]:
+    """Yield the address of an engine; that of a server has options."""
     with running(ENGINES[engine], home) as address:
-        yield f"{address}&maintenance_work_mem=4GB" if ENGINES[engine] == "pgvector" else address
+        yield f"{address}&{options}" if ENGINES[engine] == "pgvector" and options else address
 
 
 @contextmanager
-def _opened(engine: str, folder: Path, embedder: Embedder) -> Iterator[tuple[Index, int | None]]:
+def _opened(engine: str, folder: Path, embedder: Embedder, options: str) -> Iterator[tuple[Index, int | None]]:
     """Open the collection; yield it with the process id of its database's server."""
     home = folder / engine
     home.mkdir(exist_ok=True)
-    with _served(engine, home) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
+    with _served(engine, home, options) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
         yield index, _server(home)
 
 
@@ -199,7 +199,7 @@ def _server(home: Path) -> int | None:
     return int(pid.read_text().split("\n")[0]) if pid.is_file() else None
 
 
-def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
+def add(engine: str, folder: Path, spec: str, options: str = "") -> dict[str, Any]:
     """Index the corpus, or index it again.
 
     Returns:
@@ -208,9 +208,10 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
     """
     recorded = RecordedEmbedder(_model(spec), folder / f"{engine}.vectors")
     if engine == "ray":
-        return _add_on_ray(folder, recorded)
+        return _add_on_ray(folder, recorded, options)
     stages = Stages()
-    with _opened(engine, folder, watched_model(recorded, stages)) as (index, server), Processes(server) as processes:
+    model = watched_model(recorded, stages)
+    with _opened(engine, folder, model, options) as (index, server), Processes(server) as processes:
         index.strategy.split("Warm. " * 100)
         with watched(index, stages):
             begun = time.perf_counter()
@@ -226,13 +227,13 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
     return {**counts, "stages": stages.table(), "close": took, **_figures(engine, folder, seconds + took, processes)}
 
 
-def _add_on_ray(folder: Path, embedder: Embedder) -> dict[str, Any]:
+def _add_on_ray(folder: Path, embedder: Embedder, options: str) -> dict[str, Any]:
     """Do the same on a local Ray cluster, without its start and without the stages."""
     from kinsplit.integrations.ray import connected, index
 
     home = folder / "ray"
     home.mkdir(exist_ok=True)
-    with connected("local"), _served("ray", home) as address, Processes(_server(home)) as processes:
+    with connected("local"), _served("ray", home, options) as address, Processes(_server(home)) as processes:
         report = index(folder / "corpus", address, collection=_COLLECTION, embedder=embedder)
     if report.failed:
         raise report.failed[0].error
@@ -249,7 +250,7 @@ def _figures(engine: str, folder: Path, seconds: float, processes: Processes) ->
     return {"seconds": seconds, "processor": processes.seconds, "memory": processes.peaks, "disk": size}
 
 
-def search(engine: str, folder: Path, spec: str, number: int) -> dict[str, Any]:
+def search(engine: str, folder: Path, spec: str, number: int, options: str = "") -> dict[str, Any]:
     """Ask questions, alone and with filters, and compare the nearest chunks with the exact ones.
 
     Returns:
@@ -259,7 +260,7 @@ def search(engine: str, folder: Path, spec: str, number: int) -> dict[str, Any]:
     asked = list(scale_corpus.questions(folder / "corpus", number))
     model = _model(spec)
     begun = time.perf_counter()
-    with _opened(engine, folder, model) as (index, server), Processes(server) as processes:
+    with _opened(engine, folder, model, options) as (index, server), Processes(server) as processes:
         reopen = (time.perf_counter() - begun) * 1e3
         times: dict[str, list[float]] = {}
         before = 0.0
@@ -294,10 +295,13 @@ def _exact(stored: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[n
     return best.min(axis=1)
 
 
-def main(step: str, engine: str, folder: str, spec: str, number: str) -> None:
+def main(step: str, engine: str, folder: str, spec: str, number: str, options: str = "") -> None:
     """Run a step and print its figures."""
-    place = Path(folder)
-    print(json.dumps(search(engine, place, spec, int(number)) if step == "search" else add(engine, place, spec)))
+    if step == "search":
+        figures = search(engine, Path(folder), spec, int(number), options)
+    else:
+        figures = add(engine, Path(folder), spec, options)
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -65,11 +65,64 @@ def test_a_search_goes_on_until_it_has_more_candidates_than_pgvector_takes_at_on
     assert found[4] < 0.8 < found[300]
 
 
+def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_many_more(
+    postgres, connection, monkeypatch
+):
+    for constant, value in (("_FEWEST", 100), ("_OF_LIST", 10)):
+        monkeypatch.setattr(f"kinsplit.stores.engines.postgres.indexes.{constant}", value)
+    rng = np.random.default_rng(0)
+
+    def write(store, name, number):
+        chunks = make_chunks(name, [f"text {each}" for each in range(number)])
+        rows = rng.standard_normal((number, 32)).astype(np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        store.sync(
+            name,
+            chunks,
+            {c.content: Vectors(row, SPARSE.embed_query(c.text)) for c, row in zip(chunks, rows, strict=True)},
+        )
+        return rows
+
+    def lists():
+        found = connection.execute("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%ivfflat%'").fetchall()
+        return sorted(text.split("USING ")[1] for (text,) in found)
+
+    address, schema = f"{postgres}&dense_index=ivfflat", replace(SCHEMA, dimension=32)
+    with open_store(address, "cs", schema) as store:
+        write(store, "few", 50)
+        assert lists() == []
+        store.delete("few")
+        with store.first_load():
+            rows = write(store, "doc", 600)
+            assert lists() == []
+        assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='60')"]
+        write(store, "more", 1000)
+    assert graphs(connection) == []
+    nearest = np.sort(rows[:20] @ rows.T)[:, -5:].min(axis=1)
+    found = {}
+    for probes, number in (("", "7"), ("&ivfflat_probes=1", "1"), ("&ivfflat_probes=60", "60")):
+        with open_store(f"{postgres}{probes}", "cs", schema) as store:
+            connection_ = store._reader.connection
+            assert connection_.execute("SHOW ivfflat.probes").fetchone() == (number,)
+            connection_.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
+            rankings = store.search([Query("dense", row, 5, 0, {"source_id": "doc"}) for row in rows[:20]])
+            scores = [[hit.score for hit in hits] for hits in rankings]
+            found[number] = np.mean([np.array(own) > least - 1e-4 for own, least in zip(scores, nearest, strict=True)])
+    assert found["60"] == 1.0
+    with open_store(postgres, "cs") as store:
+        write(store, "many", 1000)
+    assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='60')"]
+    with pytest.warns(IndexWarning, match="/cs: it has grown, and its indexes are built now"):
+        open_store(postgres, "cs").close()
+    assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='260')"]
+    open_store(postgres, "cs").close()
+
+
 def test_options_that_an_existing_collection_does_not_have_are_refused(postgres):
     open_store(f"{postgres}&hnsw_m=8", "cs", SCHEMA).close()
     for same in ("", "&hnsw_m=8", "&hnsw_ef=9&maintenance_work_mem=1GB"):
         open_store(f"{postgres}{same}", "cs", SCHEMA).close()
-    for other in ("halfvec=true", "hnsw_m=16", "partition_by=subject"):
+    for other in ("halfvec=true", "dense_index=ivfflat", "hnsw_m=16", "partition_by=subject"):
         with pytest.raises(InvalidParameterError, match=f"{other.partition('=')[0]}.*which exists"):
             open_store(f"{postgres}&{other}", "cs", SCHEMA)
 

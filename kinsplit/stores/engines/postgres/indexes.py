@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import type_of
 from kinsplit.stores.engines.postgres.session import Connection, postgres_errors
 from kinsplit.stores.engines.postgres.where import Tables
-from kinsplit.stores.schema import DENSE
+from kinsplit.stores.schema import DENSE, LAYERS
 
 #: Key of the advisory lock of a first load, used with a collection's number. It ends with the session.
 _LOADING = 0x6B696E6C
@@ -26,6 +26,23 @@ _DIMENSIONS = {"vector": 2000, "halfvec": 4000}
 
 _GRAPH = """
 CREATE INDEX IF NOT EXISTS {index} ON {chunks} USING hnsw ({name} {ops}) WITH (m = {m}, ef_construction = {ef})
+"""
+_LISTS = """
+DROP INDEX IF EXISTS {schema}.{index};
+CREATE INDEX {index} ON {chunks} USING ivfflat ({name} {ops}) WITH (lists = {lists})
+"""
+#: Smallest number of vectors that get lists; fewer are all compared.
+_FEWEST = 10_000
+#: Vectors of a list, and the number of lists from which there are more, as pgvector advises.
+_OF_LIST, _MOST_LISTS = 1000, 1000
+#: Growth of a collection after which its lists are made anew.
+_GROWTH = 4
+#: Vectors per list, and in all, from which pgvector finds the centres of the lists.
+_SAMPLES, _LEAST_SAMPLES = 50, 10_000
+_COUNT = "SELECT coalesce(sum(chunks), 0)::bigint FROM {sizes} WHERE level BETWEEN %s AND %s"
+_EXISTING = """
+SELECT relname, substring(array_to_string(reloptions, ',') FROM 'lists=([0-9]+)')::int FROM pg_class
+    WHERE relnamespace = 'kinsplit'::regnamespace AND relname = ANY(%s)
 """
 _FACTS = "CREATE INDEX IF NOT EXISTS {index} ON {chunks} USING gin (facts jsonb_path_ops)"
 # The chunks in which a term weighs most come first.
@@ -75,11 +92,14 @@ class Indexes(NamedTuple):
 
         Those that another first load postpones now are left to it.
         """
-        if self._missing(connection) and self._lock(connection):
+        if (lacking := self._lacking(connection)) and self._lock(connection):
             if not self._is_empty(connection):
-                cause = "its first load was interrupted, and its indexes are built now"
+                names = self._existing(connection)
+                cause = "it has grown" if lacking.keys() <= names.keys() else "its first load was interrupted"
                 cost = "which takes minutes for a million chunks"
-                warnings.warn(f"{self.name}: {cause}, {cost}.", IndexWarning, stacklevel=2)
+                warnings.warn(
+                    f"{self.name}: {cause}, and its indexes are built now, {cost}.", IndexWarning, stacklevel=2
+                )
             self._create(connection)
 
     @contextmanager
@@ -95,7 +115,7 @@ class Indexes(NamedTuple):
             with postgres_errors(self.name):
                 is_first = self._is_empty(connection) and self._lock(connection)
                 if is_first:
-                    names = [sql.Identifier("kinsplit", name) for name in self._statements()]
+                    names = [sql.Identifier("kinsplit", name) for name in (*self._others(), *self._dense().values())]
                     connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(sql.SQL(", ").join(names)))
             try:
                 yield
@@ -125,7 +145,7 @@ class Indexes(NamedTuple):
         if self.options.build_workers is not None:
             connection.execute(_SETTING, ["max_parallel_maintenance_workers", str(self.options.build_workers)])
         connection.add_notice_handler(partial(self._warn, needed))
-        for statement in self._statements().values():
+        for statement in self._lacking(connection).values():
             try:
                 connection.execute(statement)
             except (DiskFull, OutOfMemory):
@@ -136,46 +156,85 @@ class Indexes(NamedTuple):
                 connection.execute(statement)
 
     def _memory(self, connection: Connection) -> tuple[int, int]:
-        """Return the kilobytes that building the largest graph takes, and those that it gets by default.
+        """Return the kilobytes that building the largest index of vectors takes, and those that it gets by default.
 
-        It gets no more than the server has for its buffers.
+        A graph gets no more than the server has for its buffers; lists can't be built with less than they take.
         """
-        size = self.dimension * (2 if self.made.halfvec else 4) + _LINK * self.made.hnsw_m + _ROW
+        size = self.dimension * (2 if self.made.halfvec else 4)
+        graph = size + _LINK * self.made.hnsw_m + _ROW
         columns = sql.SQL(", ").join(sql.SQL("count({})").format(sql.Identifier(name)) for name in DENSE)
         text = sql.SQL(_MEMORY).format(columns=columns, chunks=self.tables.chunks)
         rows, allowed, buffers = connection.execute(text).fetchone() or (0, 0, 0)
-        needed = rows * size // 1024 + 1024
-        return needed, max(allowed, min(needed, max(_LEAST, buffers)))
+        if self.made.dense_index == "hnsw":
+            needed = rows * graph // 1024 + 1024
+            return needed, max(allowed, min(needed, max(_LEAST, buffers)))
+        # Of pgvector's k-means: the sampled vectors, their distances from each centre, and those between centres.
+        lists = self._lists(rows)
+        samples = max(lists * _SAMPLES, _LEAST_SAMPLES)
+        needed = ((samples + 3 * lists) * size + 4 * lists * (samples + lists)) * 5 // 4096 + 1024
+        return needed, max(allowed, needed)
 
-    def _statements(self) -> dict[str, sql.Composed]:
-        """Return the statements that create the indexes, by the indexes' names; vectors may be too long for one."""
-        statements: dict[str, sql.Composed] = {}
-        if self.tables.sizes is not None:  # Older collections have others, which are not postponed.
-            facts, terms = f"chunks_{self.number}_facts_idx", f"terms_{self.number}_weights_idx"
-            statements[facts] = sql.SQL(_FACTS).format(index=sql.Identifier(facts), chunks=self.tables.chunks)
-            statements[terms] = sql.SQL(_TERMS).format(index=sql.Identifier(terms), terms=self.tables.terms)
-        for name in DENSE if self.dimension <= _DIMENSIONS[type_of(self.made)] else ():
-            index = f"chunks_{self.number}_{name}_idx"
-            statements[index] = sql.SQL(_GRAPH).format(
-                index=sql.Identifier(index),
-                chunks=self.tables.chunks,
-                name=sql.Identifier(name),
-                ops=sql.Identifier(f"{type_of(self.made)}_cosine_ops"),
-                m=sql.Literal(self.made.hnsw_m),
-                ef=sql.Literal(self.made.hnsw_ef_construct),
-            )
-        return statements
+    def _dense(self) -> dict[str, str]:
+        """Return the names of the vectors' indexes, by the vectors' names; vectors may be too long for one."""
+        names = DENSE if self.dimension <= _DIMENSIONS[type_of(self.made)] else ()
+        return {name: f"chunks_{self.number}_{name}_idx" for name in names}
+
+    def _others(self) -> dict[str, sql.Composed]:
+        """Return the statements that create the indexes of filters and terms, by the indexes' names."""
+        if self.tables.sizes is None:  # Older collections have others, which are not postponed.
+            return {}
+        facts, terms = f"chunks_{self.number}_facts_idx", f"terms_{self.number}_weights_idx"
+        return {
+            facts: sql.SQL(_FACTS).format(index=sql.Identifier(facts), chunks=self.tables.chunks),
+            terms: sql.SQL(_TERMS).format(index=sql.Identifier(terms), terms=self.tables.terms),
+        }
+
+    def _lacking(self, connection: Connection) -> dict[str, sql.Composed]:
+        """Return the statements that create the indexes that are missing or have too few lists, by their names."""
+        existing = self._existing(connection)
+        found = {name: statement for name, statement in self._others().items() if name not in existing}
+        for name, index in self._dense().items():
+            if self.made.dense_index == "hnsw":
+                if index not in existing:
+                    options = {"m": self.made.hnsw_m, "ef": self.made.hnsw_ef_construct}
+                    found[index] = self._statement(_GRAPH, name, index, options)
+            elif (rows := self._count(connection, name)) >= _FEWEST:
+                lists = self._lists(rows)
+                if lists >= _GROWTH * (existing.get(index) or 0):
+                    found[index] = self._statement(_LISTS, name, index, {"lists": lists})
+        return found
+
+    def _statement(self, text: str, name: str, index: str, options: Mapping[str, int]) -> sql.Composed:
+        return sql.SQL(text).format(
+            schema=sql.Identifier("kinsplit"),
+            index=sql.Identifier(index),
+            chunks=self.tables.chunks,
+            name=sql.Identifier(name),
+            ops=sql.Identifier(f"{type_of(self.made)}_cosine_ops"),
+            **{option: sql.Literal(value) for option, value in options.items()},
+        )
+
+    def _lists(self, rows: int) -> int:
+        """Return the number of lists of so many vectors, in each partition."""
+        rows //= self.made.partitions if self.made.partition_by else 1
+        return max(1, rows // _OF_LIST if rows <= _OF_LIST * _MOST_LISTS else math.isqrt(rows))
+
+    def _count(self, connection: Connection, name: str) -> int:
+        """Return the number of vectors of a name."""
+        levels = next(layer.levels for layer in LAYERS if layer.dense == name)
+        text = sql.SQL(_COUNT).format(sizes=self.tables.sizes)
+        (count,) = connection.execute(text, [levels[0], levels[-1]]).fetchone() or (0,)
+        return int(count)
+
+    def _existing(self, connection: Connection) -> dict[str, int | None]:
+        """Return the number of lists of each index that exists; None for other indexes."""
+        names = [*self._others(), *self._dense().values()]
+        return dict(connection.execute(_EXISTING, [names]).fetchall())
 
     def _warn(self, needed: int, notice: Diagnostic) -> None:
         if "maintenance_work_mem" in (message := notice.message_primary or ""):
             remedy = f"Give the address as much as it takes: ?maintenance_work_mem={math.ceil(needed / 1024)}MB"
             warnings.warn(f"{self.name}: {message}. {remedy}.", GraphWarning, stacklevel=2)
-
-    def _missing(self, connection: Connection) -> bool:
-        names = [f"kinsplit.{name}" for name in self._statements()]
-        found = "SELECT count(to_regclass(name)) < %s FROM unnest(%s::text[]) AS name"
-        (missing,) = connection.execute(found, [len(names), names]).fetchone() or (False,)
-        return bool(missing)
 
     def _is_empty(self, connection: Connection) -> bool:
         text = sql.SQL("SELECT NOT EXISTS (SELECT FROM {})").format(self.tables.chunks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -22,6 +22,12 @@ class PostgresOptions(StoreOptions):
         "new collection",
         "Whether dense vectors are stored with 16 bits per number: half the space, and an index for up to 4,000 "
         "dimensions instead of 2,000.",
+    )
+    dense_index: Literal["hnsw", "ivfflat"] = option(
+        "hnsw",
+        "new collection",
+        "Index of the dense vectors: a graph, which grows with every write, or lists of similar vectors, which are "
+        "built in a twentieth of the time from the chunks that there are.",
     )
     hnsw_m: int = option(16, "new collection", "Links per row of the HNSW graph.", ge=2, le=100)
     hnsw_ef_construct: int = option(
@@ -52,6 +58,9 @@ class PostgresOptions(StoreOptions):
         "many.",
         ge=1,
         le=100_000,
+    )
+    ivfflat_probes: int | None = option(
+        None, "search", "Number of lists to read with dense_index=ivfflat. By default a tenth of them.", ge=1, le=32_768
     )
 
     @model_validator(mode="after")

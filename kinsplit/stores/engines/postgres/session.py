@@ -17,7 +17,7 @@ from psycopg.types.json import set_json_loads
 
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
 from kinsplit.stores.engines.postgres.json_text import load
-from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, unknown_options
+from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PostgresOptions, unknown_options
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
@@ -35,8 +35,14 @@ _SETTINGS = """
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', %s, false),
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
     set_config('hnsw.scan_mem_multiplier', '64', false), set_config('plan_cache_mode', 'force_custom_plan', false),
-    set_config('jit', 'off', false),
+    set_config('jit', 'off', false), set_config('ivfflat.iterative_scan', 'relaxed_order', false),
+    set_config('ivfflat.probes', coalesce(%s, ({lists}) / 10 + 1, 1)::text, false),
     set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, 65536) || 'kB', false)
+"""
+# The indexes of a collection with lists have about the same number of them.
+_LISTS = """
+SELECT max(substring(option FROM '^lists=(.*)')::int) FROM pg_class, unnest(reloptions) AS option
+    WHERE relnamespace = to_regnamespace('kinsplit') AND relname LIKE %s
 """
 _VERSIONS = "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'"
 _ACCESS = "Check user and password, which may also be in PGUSER, PGPASSWORD and libpq's password file"
@@ -47,11 +53,12 @@ class Session:
 
     Args:
         dsn: Connection string of a database with the extension "vector".
-        ef: Number of candidates during a search of an HNSW index.
+        options: Options of its searches.
+        number: Number of the collection that it searches.
     """
 
-    def __init__(self, dsn: str, ef: int) -> None:
-        self._dsn, self._ef = dsn, ef
+    def __init__(self, dsn: str, options: PostgresOptions, number: int) -> None:
+        self._dsn, self._options, self._number = dsn, options, number
         self._lock = threading.Lock()
         self.connection = self._connect()
 
@@ -83,7 +90,9 @@ class Session:
         try:
             register_vector(connection)
             set_json_loads(load, connection)
-            connection.execute(_SETTINGS, [str(min(self._ef, MOST_CANDIDATES))])
+            candidates, probes = min(self._options.hnsw_ef, MOST_CANDIDATES), self._options.ivfflat_probes
+            names = f"chunks\\_{self._number}\\_dense%"
+            connection.execute(_SETTINGS.replace("{lists}", _LISTS), [str(candidates), probes, names])
         except BaseException:
             connection.close()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
@@ -44,7 +44,7 @@ _VECTORS = (
 
 
 class PostgresStore(EngineStore):
-    """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions, or 4,000 of 16 bits.
+    """A collection in a Postgres database, with an index for up to 2,000 dimensions, or 4,000 of 16 bits.
 
     A sync is one transaction. An advisory lock makes the writers of a collection, in all processes, take turns; readers
     never wait for them. Sessions that the server ended are reopened; an interrupted sync raises an error and changes
@@ -75,7 +75,7 @@ class PostgresStore(EngineStore):
         self._name, self._number, self._tables = opened.name, opened.number, opened.tables
         self._indexes, self._made = opened.indexes, opened.indexes.made
         self._reader, self._writer = opened.reader, opened.writer
-        self._candidates = options.hnsw_ef
+        self._candidates = options.hnsw_ef if self._made.dense_index == "hnsw" else 1
         self._closed = False
         self._writing = threading.RLock()
 
@@ -99,9 +99,13 @@ class PostgresStore(EngineStore):
         rows = self._read(query, chosen.values, where=chosen.text)
         return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
 
-    def first_load(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def first_load(self) -> Iterator[None]:
         """Postpone most indexes while an empty collection is filled; see `ChunkStore.first_load`."""
-        return self._indexes.postponed()
+        with self._indexes.postponed():
+            yield
+        # A new session takes its settings from the new indexes.
+        self._reader.close()
 
     def close(self) -> None:
         """Close the connections. A second call does nothing."""

@@ -140,8 +140,8 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
             tables = tables_of(connection, number)._replace(partition_by=made.partition_by)
             indexes = Indexes(name, number, tables, known.dimension, made, options, partial(connect, dsn))
             indexes.complete(connection)
-        reader = stack.enter_context(closing(Session(dsn, options.hnsw_ef)))
-        writer = Session(dsn, options.hnsw_ef)
+        reader = stack.enter_context(closing(Session(dsn, options, number)))
+        writer = Session(dsn, options, number)
         stack.pop_all()
     return Opened(name, number, known, indexes.tables, indexes, reader, writer)
 
