@@ -1,7 +1,7 @@
 """Steps of the scale benchmark, each in a process of its own: indexing, searching, and indexing again.
 
 `python benchmarks/scale_steps.py STEP ENGINE FOLDER EMBEDDER QUESTIONS OPTIONS` prints a line of JSON. The folder holds
-the corpus, the engine's files and the vectors of all leaves, which the exact neighbours of a question are computed from.
+the corpus, the engine's files and the vectors of all leaves, of which a question's exact neighbours are computed.
 """
 
 from __future__ import annotations
