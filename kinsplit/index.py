@@ -134,7 +134,7 @@ class Index:
             self.store = opener(store, collection, self._schema(strategy))
         try:
             stored = Bm25Embedder.of(self.store.schema.sparse)
-            # A collection keeps its kinds of terms, which older versions of kinsplit made without acronyms.
+            # A collection keeps its kinds of terms, of which older versions of kinsplit had fewer.
             self.bm25 = asked if asked and asked.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)

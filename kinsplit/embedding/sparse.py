@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Self
+
+import regex
 
 from kinsplit.embedding.acronyms import acronyms
 from kinsplit.embedding.protocol import SparseVector, check_texts, replace_surrogates
@@ -29,14 +32,40 @@ def with_parts(text: str) -> str:
     return f"{text}\n{' '.join(parts)}" if parts else text
 
 
+# Runs of scripts written without spaces between words: those whose characters are syllables or words, with the marks
+# that all of them share, and alphabets.
+_RUN = regex.compile(
+    r"(?P<syllables>[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\uff70\u3099\u309a\uff9e\uff9f]++)|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]++"
+)
+# Digits around a term tell it from words, and keep stemmers off it; its letters, some of which no tokenizer takes for
+# parts of a word, are written as numbers.
+_GRAM = "7{}7"
+
+
+def with_grams(text: str) -> str:
+    """Return a text whose runs of scripts without spaces between words are replaced by overlapping terms.
+
+    Chinese and Japanese have a term for each character and each two, as in Lucene's CJK analyzer; Thai, Lao, Khmer and
+    Burmese have one for each three.
+    """
+    return text if text.isascii() else _RUN.sub(_grams, text)
+
+
+def _grams(run: regex.Match[str]) -> str:
+    letters = unicodedata.normalize("NFKC", run[0])
+    sizes = (1, 2) if run["syllables"] else (3,)
+    found = [letters[i : i + size] for size in sizes for i in range(len(letters) - size + 1)] or [letters]
+    return f" {' '.join(_GRAM.format(gram.encode('utf-16-be').hex()) for gram in found)} "
+
+
 #: Language without stop words and stemmer.
 ANY = "any"
 #: Languages written without spaces, whose words come from a segmenter.
 _UNSPACED = ("chinese", "japanese")
 
-#: Mark in fingerprints of embedders that count the parts of names (see `with_parts`), and of those that also count
-#: acronyms.
-_PARTS, _ACRONYMS = "parts", "parts+acronyms"
+#: Marks in fingerprints of embedders that count the parts of names (see `with_parts`), of those that also count
+#: acronyms, and of those that also count the terms of `with_grams`.
+_PARTS, _ACRONYMS, _GRAMS = "parts", "parts+acronyms", "parts+acronyms+grams"
 # Digits around an acronym tell its terms from words, and keep stemmers off them.
 _WRITTEN, _INITIALS = "8{}8", "9{}9"
 # Weight of an acronym's letters as a word: "OOP" is the stem of "Oops", too.
@@ -51,7 +80,9 @@ class Bm25Embedder:
     """BM25 with stop words and a stemmer, in Qdrant Edge's implementation.
 
     Names in camel case count as a whole and by their parts. A run without whitespace or punctuation is one term,
-    whatever its length, such as a file of hexadecimal digits; Chinese and Japanese are segmented if chosen.
+    whatever its length, such as a file of hexadecimal digits. In scripts without spaces between words, overlapping
+    groups of characters are terms (see `with_grams`); Chinese and Japanese are segmented into words if chosen, and so
+    are all of these scripts without a language.
 
     Acronyms meet their long forms: "OOP" in a question finds "object-oriented programming" in a text, and the other way
     round (see `kinsplit.embedding.acronyms`). Terms of their own serve this, so the weights of words stay as they are.
@@ -62,13 +93,19 @@ class Bm25Embedder:
         average_length: Expected length of a document in terms, without stop words. Qdrant's default of 256 serves
             as long as all documents are about equally long; another value scales every score by the same factor.
         with_acronyms: Whether acronyms meet their long forms. Collections of older versions don't have the terms.
+        with_grams: Whether scripts without spaces between words have terms. Collections of older versions don't.
 
     Raises:
         InvalidParameterError: An unknown language, or a length that is not positive.
     """
 
     def __init__(
-        self, language: str | None = "english", average_length: float = 256.0, *, with_acronyms: bool = True
+        self,
+        language: str | None = "english",
+        average_length: float = 256.0,
+        *,
+        with_acronyms: bool = True,
+        with_grams: bool = True,
     ) -> None:
         with needs("search"):
             import qdrant_edge as qe
@@ -84,8 +121,8 @@ class Bm25Embedder:
             raise InvalidParameterError("average_length", "must be positive", average_length, remedy)
         self.language = language
         self.average_length = float(average_length)
-        self.with_acronyms = with_acronyms
         segmented = language is None or language in _UNSPACED
+        self.with_acronyms, self.with_grams = with_acronyms, with_grams and with_acronyms and not segmented
         self._model = qe.Bm25(
             qe.Bm25Config(
                 avg_len=self.average_length,
@@ -108,15 +145,15 @@ class Bm25Embedder:
         language, _, rest = settings.partition(":")
         length, _, parts = rest.partition(":")
         with suppress(ValueError):
-            if kind == "bm25" and parts in (_PARTS, _ACRONYMS):
-                return cls(language, float(length), with_acronyms=parts == _ACRONYMS)
+            if kind == "bm25" and parts in (_PARTS, _ACRONYMS, _GRAMS):
+                return cls(language, float(length), with_acronyms=parts != _PARTS, with_grams=parts == _GRAMS)
         remedy = "Ask the collection for dense vectors only, or open it with the version of kinsplit that made it."
         raise InvalidParameterError("sparse", "must be BM25 of a known language", fingerprint, remedy)
 
     @property
     def fingerprint(self) -> str:
         """Language, average length and kinds of terms, which determine every vector."""
-        parts = _ACRONYMS if self.with_acronyms else _PARTS
+        parts = _GRAMS if self.with_grams else _ACRONYMS if self.with_acronyms else _PARTS
         return f"bm25:{self.language or ANY}:{self.average_length:g}:{parts}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
@@ -126,7 +163,7 @@ class Bm25Embedder:
     def embed_query(self, text: str) -> SparseVector:
         """Return weight 1 for each term of a query, and less for an acronym as a word."""
         text = replace_surrogates(text)
-        words = _weights(self._model.embed_query(with_parts(text)))
+        words = _weights(self._model.embed_query(self._spaced(text)))
         if not self.with_acronyms:
             return _sparse(words)
         found = acronyms(text, self._is_stop_word)
@@ -138,14 +175,17 @@ class Bm25Embedder:
 
     def words(self, text: str) -> frozenset[int]:
         """Return the terms of a text's words, without those of acronyms."""
-        return frozenset(self._model.embed_query(with_parts(replace_surrogates(text))).indices)
+        return frozenset(self._model.embed_query(self._spaced(replace_surrogates(text))).indices)
+
+    def _spaced(self, text: str) -> str:
+        return with_grams(with_parts(text)) if self.with_grams else with_parts(text)
 
     def _ends_phrase(self, word: str) -> bool:
         # Without a list of stop words, only names are phrases.
         return self.language is None or not self._model.embed_query(word).indices
 
     def _embed(self, text: str) -> SparseVector:
-        words = _weights(self._model.embed_document(with_parts(text)))
+        words = _weights(self._model.embed_document(self._spaced(text)))
         if not self.with_acronyms:
             return _sparse(words)
         found = acronyms(text, self._is_stop_word)

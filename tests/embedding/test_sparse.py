@@ -90,6 +90,35 @@ def test_capitals_and_other_scripts_have_no_acronyms(text):
     assert set(embedder.embed([text])[0].indices) == embedder.words(text)
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "shared"),
+    [
+        ("跑步的好处", "早上跑步有益健康。", 3),  # 跑, 步 and 跑步.
+        ("ﾊﾞｽの時刻", "市営バスは便利です。", 3),
+        ("สภาพอากาศ", "วันนี้สภาพอากาศดีมาก", 7),
+        ("ရာသီဥတု", "ဒီနေ့ရာသီဥတုသာယာသည်", 5),
+        ("python 列表", "在Python中,列表很有用", 4),
+        ("公园", "图书馆", 0),
+    ],
+)
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_scripts_without_spaces_between_words_have_terms_in_every_language(language, question, text, shared):
+    embedder = Bm25Embedder(language)
+    (document,) = embedder.embed([text])
+    assert len(set(embedder.embed_query(question).indices) & set(document.indices)) == shared
+    assert embedder.words(text) == set(document.indices)
+
+
+def test_terms_of_groups_of_characters_are_never_those_of_words():
+    embedder = Bm25Embedder()
+    (document,) = embedder.embed(["公园 ไทย"])
+    spelt = " ".join(["7516c7", "7516c56ed7", "70e440e170e220e7", "516c", "公园", "ไทย"])
+    assert len(document.indices) == 4
+    plain = Bm25Embedder(with_grams=False)
+    assert not set(document.indices) & set(plain.embed(["公园 ไทย 516c56ed"])[0].indices)
+    assert plain.words(spelt) - plain.words("公园 ไทย 516c")  # Only who writes a term's own number finds it.
+
+
 def test_text_without_terms_gives_an_empty_vector():
     embedder = Bm25Embedder()
     assert embedder.embed(["", " \n", "the of and", "!?"]) == [SparseVector((), ())] * 4
@@ -119,7 +148,8 @@ def test_the_average_length_must_be_positive(length):
 
 def test_the_fingerprint_tells_models_apart():
     models = [Bm25Embedder(), Bm25Embedder("german"), Bm25Embedder(None), Bm25Embedder(average_length=128)]
-    assert len({model.fingerprint for model in models}) == 4
+    models += [Bm25Embedder(with_grams=False), Bm25Embedder(with_acronyms=False)]
+    assert len({model.fingerprint for model in models}) == 6
 
 
 def test_a_sparse_vector_needs_as_many_values_as_indices():
@@ -128,12 +158,20 @@ def test_a_sparse_vector_needs_as_many_values_as_indices():
 
 
 @pytest.mark.parametrize(
-    "made", [Bm25Embedder("german"), Bm25Embedder(None, 20.5), Bm25Embedder("any"), Bm25Embedder(with_acronyms=False)]
+    "made",
+    [
+        Bm25Embedder("german"),
+        Bm25Embedder(None, 20.5),
+        Bm25Embedder("any"),
+        Bm25Embedder(with_grams=False),
+        Bm25Embedder(with_acronyms=False),
+    ],
 )
 def test_a_fingerprint_says_all_of_an_embedder(made):
     again = Bm25Embedder.of(made.fingerprint)
     assert again.fingerprint == made.fingerprint
-    assert again.embed(["The running foxes, die Häuser"]) == made.embed(["The running foxes, die Häuser"])
+    text = "The running foxes, die Häuser, 公园, object-oriented programming"
+    assert again.embed([text]) == made.embed([text])
 
 
 @pytest.mark.parametrize("fingerprint", ["", "bm25", "bm25:elvish:256", "bm25:german:long", "splade:german:256"])
@@ -145,7 +183,7 @@ def test_a_fingerprint_of_something_else_is_refused(fingerprint):
 @pytest.mark.parametrize("character", ["a", "7", "_", "\u0e01", "\u3042"])
 def test_a_million_characters_without_a_space_are_few_terms(character):
     (vector,) = Bm25Embedder().embed([character * 1_000_000])
-    assert len(vector.indices) <= 1
+    assert len(vector.indices) <= 2
 
 
 def test_a_file_of_hex_is_one_term():

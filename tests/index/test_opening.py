@@ -70,6 +70,15 @@ def test_a_collection_without_terms_of_acronyms_keeps_its_terms(tmp_path: Path) 
             assert "bm25" not in index.search("OOP")[0].scores
 
 
+def test_chinese_and_thai_are_found_by_their_words_in_every_collection(tmp_path: Path) -> None:
+    # Earlier bug: a clause without spaces was one term, which only the whole clause could find.
+    texts = {"zh": "公园里的樱花在四月开放。", "th": "ดอกซากุระบานในเดือนเมษายน", "en": "Owls hunt at night."}
+    with Index(f"edge:{tmp_path}", embedder="hash") as index:
+        index.add([Document(name, text) for name, text in texts.items()])
+        for question, name in (("樱花什么时候开？", "zh"), ("ซากุระบานเมื่อไหร่", "th"), ("When do owls hunt?", "en")):
+            assert [hit.source_id for hit in index.search(question, ranking="terms")] == [name]
+
+
 def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> None:
     with open_index(tmp_path, RecordingEmbedder()) as index:
         index.add(course)
