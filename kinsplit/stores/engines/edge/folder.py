@@ -32,9 +32,9 @@ _DAMAGED = "Its files are damaged: restore the folder from a backup, or delete i
 #: compared by copies of a byte per dimension, in a fifth of the time, and the best ones exactly; its terms take less
 #: memory and are opened sooner. That costs about 0.2 ms of processor time per point and blocks the process.
 _SEGMENT_KB = 20_000
-#: Kilobytes of vectors up to which read-only segments are merged, so that merging blocks for less than a minute, and
-#: the number of segments from which it begins.
-_MERGED_KB, _SEGMENTS = 200_000, 8
+#: Kilobytes of vectors up to which read-only segments are merged, so that merging blocks for seconds and not minutes,
+#: and the number of segments from which it begins.
+_MERGED_KB, _SEGMENTS = 80_000, 8
 
 
 def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]:
