@@ -36,7 +36,7 @@ SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hn
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
     set_config('hnsw.scan_mem_multiplier', '64', false), set_config('plan_cache_mode', 'force_custom_plan', false),
     set_config('jit', 'off', false), set_config('ivfflat.iterative_scan', 'relaxed_order', false),
-    set_config('ivfflat.probes', coalesce(%s, ({lists}) / 10 + 1, 1)::text, false),
+    set_config('ivfflat.probes', coalesce(%s, ({lists}) / 8 + 1, 1)::text, false),
     set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, 65536) || 'kB', false)
 """
 # The indexes of a collection with lists have about the same number of them.
