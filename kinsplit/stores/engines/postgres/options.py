@@ -27,7 +27,7 @@ class PostgresOptions(StoreOptions):
         "hnsw",
         "new collection",
         "Index of the dense vectors: a graph, which grows with every write, or lists of similar vectors, which are "
-        "built in a twentieth of the time from the chunks that there are.",
+        "built in a fraction of the time from the chunks that there are.",
     )
     hnsw_m: int = option(16, "new collection", "Links per row of the HNSW graph.", ge=2, le=100)
     hnsw_ef_construct: int = option(
