@@ -78,7 +78,8 @@ def origin_of(document: Document, strategy: Strategy) -> str | None:
     if not strategy.repeatable:
         return None
     made = {each.name: getattr(document, each.name) for each in fields(document)}
-    made |= {"metadata": to_json(document.metadata, "metadata"), "version": kinsplit.__version__}
+    made |= {"metadata": to_json(document.metadata, "metadata"), "strategy": strategy.name}
+    made["version"] = kinsplit.__version__
     # ASCII, since a text may have lone surrogates.
     return blake2b(json.dumps(made, sort_keys=True).encode(), digest_size=16).hexdigest()
 

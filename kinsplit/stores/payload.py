@@ -63,7 +63,7 @@ RECORD = "_record"
 UNSEEN = ("absolute_path", "sibling_files")
 
 # Keys that frameworks show in other fields or not at all.
-_NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD})
+_NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD, STATE})
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:

@@ -117,7 +117,7 @@ def test_a_quotation_of_a_table_or_code_keeps_its_lines(text: str, expected: str
 def test_sentences_of_scripts_without_spaces_are_quoted_as_well() -> None:
     texts = ["堆是一种树结构。循环会重复它的主体吗？", "A loop repeats its body here."]
     found = quotes("堆是什么？", [source(n, text) for n, text in enumerate(texts, 1)], create("hash"), Bm25Embedder())
-    assert {part.text for part in found} == {"堆是一种树结构。", texts[1]}
+    assert [part.text for part in found] == ["堆是一种树结构。"]
 
 
 def test_the_benchmark_looks_every_sentence_up(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

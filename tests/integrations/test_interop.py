@@ -161,7 +161,10 @@ def test_kinsplit_reads_none_of_it_and_writes_it_again_with_a_changed_payload(tm
             report = index.add(Document("lecture", LECTURE, {"subject": subject}))
             assert report.embedded == (len(index.store.find({})) if subject == "cs" else 0)
             assert index.add(Document("lecture", LECTURE, {"subject": subject})).updated == 0
-            assert all(chunk.metadata.keys() <= {"subject", "strategy", "gap"} for chunk in index.store.find({}, None))
+            assert all(
+                chunk.metadata.keys() <= {"subject", "strategy", "gap", "_state"}
+                for chunk in index.store.find({}, None)
+            )
             with pytest.raises(InvalidParameterError, match="metadata"):
                 index.add(Document("other", "Text.", {"metadata": "mine"}))
     client = QdrantClient(path=str(tmp_path))

@@ -60,7 +60,11 @@ class PostgresOptions(StoreOptions):
         le=100_000,
     )
     ivfflat_probes: int | None = option(
-        None, "search", "Number of lists to read with dense_index=ivfflat. By default an eighth of them.", ge=1, le=32_768
+        None,
+        "search",
+        "Number of lists to read with dense_index=ivfflat. By default an eighth of them.",
+        ge=1,
+        le=32_768,
     )
 
     @model_validator(mode="after")
