@@ -116,6 +116,11 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
         open_store(postgres, "cs").close()
     assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='100')"]
     open_store(postgres, "cs").close()
+    with open_store(address, "bit by bit", schema) as store:
+        write(store, "doc", 200)
+    with pytest.warns(IndexWarning, match="/bit by bit: it has grown"):
+        open_store(postgres, "bit by bit").close()
+    assert lists()[1:] == ["ivfflat (dense vector_cosine_ops) WITH (lists='28')"]
 
 
 def test_options_that_an_existing_collection_does_not_have_are_refused(postgres):

@@ -96,8 +96,9 @@ class Indexes(NamedTuple):
         """
         if (lacking := self._lacking(connection)) and self._lock(connection):
             if not self._is_empty(connection):
-                names = self._existing(connection)
-                cause = "it has grown" if lacking.keys() <= names.keys() else "its first load was interrupted"
+                # A first load leaves out all indexes, and a small collection only those of its lists.
+                grown = self.made.dense_index == "ivfflat" and not lacking.keys() & self._others().keys()
+                cause = "it has grown" if grown else "its first load was interrupted"
                 cost = "which takes minutes for a million chunks"
                 warnings.warn(
                     f"{self.name}: {cause}, and its indexes are built now, {cost}.", IndexWarning, stacklevel=2
