@@ -116,10 +116,10 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
         open_store(postgres, "cs").close()
     assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='100')"]
     open_store(postgres, "cs").close()
-    with open_store(address, "bit by bit", schema) as store:
+    with open_store(address, "growing", schema) as store:
         write(store, "doc", 200)
-    with pytest.warns(IndexWarning, match="/bit by bit: it has grown"):
-        open_store(postgres, "bit by bit").close()
+    with pytest.warns(IndexWarning, match="/growing: it has grown"):
+        open_store(postgres, "growing").close()
     assert lists()[1:] == ["ivfflat (dense vector_cosine_ops) WITH (lists='28')"]
 
 
