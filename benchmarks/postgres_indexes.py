@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from pgvector import Vector
 from pgvector.psycopg import register_vector
 from rich.console import Console
 from rich.table import Table
+from scale_steps import NEIGHBOURS, TOLERANCE, exact
 from store_engines import running
 from stores import p50
 
@@ -35,12 +36,10 @@ from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES
 
 #: Characters per chunk, and documents split together.
 _CHARACTERS, _TOGETHER = 500, 50
-#: Vectors to find, and those of them that recall compares.
-_FOUND, _NEAREST = 100, 10
+#: Vectors to find.
+_FOUND = 100
 #: Candidates of a graph, and shares of the lists that are read.
 _CANDIDATES, _SHARES = (400, 1000, 2000, 4000, 8000), (0.05, 0.1, 0.125, 0.2)
-#: What two equal similarities may differ by in 32 bits.
-_TOLERANCE = 1e-4
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 100)
@@ -60,7 +59,7 @@ def main(
         scale_corpus.write(corpus, size * _CHARACTERS)
         asked = np.stack([model.embed_query(each.text) for each in scale_corpus.questions(corpus, questions)])
         vectors = np.concatenate(list(_vectors(corpus, model)))
-        nearest = _nearest(vectors, asked)
+        nearest = exact(vectors, asked)
         with psycopg.connect(address.removeprefix("pgvector:"), autocommit=True) as connection:
             _fill(connection, vectors)
             connection.execute(f"SET maintenance_work_mem = '{memory}'")
@@ -73,11 +72,6 @@ def _vectors(corpus: Path, model: Embedder) -> Iterator[NDArray[np.float32]]:
     while batch := list(islice(documents, _TOGETHER)):
         leaves = (chunk for chunks in strategy.chunk_many(batch) for chunk in chunks if chunk.level == 0)
         yield model.embed([embedded_text(chunk) for chunk in leaves])
-
-
-def _nearest(vectors: NDArray[np.float32], asked: NDArray[np.float32]) -> list[float]:
-    """Return the similarity of each question's tenth nearest vector."""
-    return [float(-np.partition(-(vectors @ question), _NEAREST - 1)[_NEAREST - 1]) for question in asked]
 
 
 def _fill(connection: psycopg.Connection[Any], vectors: NDArray[np.float32]) -> None:
@@ -96,7 +90,7 @@ def _compared(
     connection: psycopg.Connection[Any],
     vectors: NDArray[np.float32],
     asked: NDArray[np.float32],
-    nearest: Sequence[float],
+    nearest: NDArray[np.float32],
 ) -> Table:
     shown = Table("index", "build, s", "setting", "recall@10", "p50, ms", title=f"{len(vectors):,} vectors")
     root = int(len(vectors) ** 0.5)
@@ -118,8 +112,8 @@ def _compared(
             text = "SELECT id FROM vectors ORDER BY vector <=> %s LIMIT %s"
             rows = connection.execute(text, [Vector(question), number]).fetchall()
             times.append((time.perf_counter() - begun) * 1e3)
-            similar = np.sort(vectors[[id_ for (id_,) in rows]] @ question)[::-1][:_NEAREST]
-            found.append(np.mean(similar >= least - _TOLERANCE))
+            similar = np.sort(vectors[[id_ for (id_,) in rows]] @ question)[::-1][:NEIGHBOURS]
+            found.append(np.mean(similar >= least - TOLERANCE))
         return f"{np.mean(found):.3f}", f"{p50(times):.1f}"
 
     took = build(f"ivfflat (vector vector_cosine_ops) WITH (lists = {lists})")

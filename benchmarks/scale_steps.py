@@ -34,7 +34,7 @@ _COLLECTION = "scale"
 #: Spec of `WordVectors`, and the number of its vectors.
 WORDS, _ROWS = "words", 8192
 #: Neighbours that recall compares, and what two equal similarities may differ by in 32 bits.
-_NEIGHBOURS, _TOLERANCE = 10, 1e-4
+NEIGHBOURS, TOLERANCE = 10, 1e-4
 #: Seconds between two looks at the processes' memory.
 _PAUSE = 1.0
 #: Vectors multiplied at once.
@@ -278,20 +278,20 @@ def search(engine: str, folder: Path, spec: str, number: int, options: str = "")
             before = before or processes.used()
         used = (processes.used() - before) * 1e3 / sum(map(len, times.values()))
         vectors = np.stack([model.embed_query(question.text) for question in asked])
-        rankings = index.store.rank([Query("dense", vector, _NEIGHBOURS) for vector in vectors])
+        rankings = index.store.rank([Query("dense", vector, NEIGHBOURS) for vector in vectors])
     found = [[entry.score for entry in ranking] for ranking in rankings]
-    exact = _exact(np.memmap(folder / f"{engine}.vectors", np.float32).reshape(-1, model.dimension), vectors)
-    shares = [np.mean(np.sort(own)[::-1] >= least - _TOLERANCE) for own, least in zip(found, exact, strict=True)]
+    nearest = exact(np.memmap(folder / f"{engine}.vectors", np.float32).reshape(-1, model.dimension), vectors)
+    shares = [np.mean(np.sort(own)[::-1] >= least - TOLERANCE) for own, least in zip(found, nearest, strict=True)]
     recall = float(np.mean(shares))
     return {"reopen": reopen, "times": times, "processor": used, "recall": recall, "memory": processes.peaks}
 
 
-def _exact(stored: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+def exact(stored: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the similarity of each question's tenth nearest vector."""
-    best = np.full((len(asked), _NEIGHBOURS), -1.0, dtype=np.float32)
+    best = np.full((len(asked), NEIGHBOURS), -1.0, dtype=np.float32)
     for start in range(0, len(stored), _BLOCK):
         best = np.concatenate([best, asked @ stored[start : start + _BLOCK].T], axis=1)
-        best = -np.partition(-best, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
+        best = -np.partition(-best, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
     return best.min(axis=1)
 
 

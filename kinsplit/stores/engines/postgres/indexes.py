@@ -164,12 +164,11 @@ class Indexes(NamedTuple):
         A graph gets no more than the server has for its buffers; lists can't be built with less than they take.
         """
         size = self.dimension * (2 if self.made.halfvec else 4)
-        graph = size + _LINK * self.made.hnsw_m + _ROW
         columns = sql.SQL(", ").join(sql.SQL("count({})").format(sql.Identifier(name)) for name in DENSE)
         text = sql.SQL(_MEMORY).format(columns=columns, chunks=self.tables.chunks)
         rows, allowed, buffers = connection.execute(text).fetchone() or (0, 0, 0)
         if self.made.dense_index == "hnsw":
-            needed = rows * graph // 1024 + 1024
+            needed = rows * (size + _LINK * self.made.hnsw_m + _ROW) // 1024 + 1024
             return needed, max(allowed, min(needed, max(_LEAST, buffers)))
         # Of pgvector's k-means: the sampled vectors, their distances from each centre, and those between centres.
         lists = self._lists(rows)

@@ -40,7 +40,7 @@ SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hn
     set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, 65536) || 'kB', false)
 """
 # The indexes of a collection with lists have about the same number of them.
-_LISTS = """
+_LIST_COUNT = """
 SELECT max(substring(option FROM '^lists=(.*)')::int) FROM pg_class, unnest(reloptions) AS option
     WHERE relnamespace = to_regnamespace('kinsplit') AND relname LIKE %s
 """
@@ -92,7 +92,7 @@ class Session:
             set_json_loads(load, connection)
             candidates, probes = min(self._options.hnsw_ef, MOST_CANDIDATES), self._options.ivfflat_probes
             names = f"chunks\\_{self._number}\\_dense%"
-            connection.execute(_SETTINGS.replace("{lists}", _LISTS), [str(candidates), probes, names])
+            connection.execute(_SETTINGS.replace("{lists}", _LIST_COUNT), [str(candidates), probes, names])
         except BaseException:
             connection.close()
             raise
