@@ -55,6 +55,7 @@ def pack(
     most: int | None = None,
     overlap_units: int = 0,
     edges: Sequence[int] = (),
+    ends: Sequence[int] = (),
     fits: Fits | None = None,
 ) -> list[Run]:
     """Pack units greedily into runs up to a limit, with overlap.
@@ -66,6 +67,8 @@ def pack(
         most: Maximum number of units per run, or None.
         overlap_units: Overlap in units instead of length.
         edges: Ascending numbers of units before which a run must end; can't be combined with an overlap.
+        ends: Ascending numbers of units before which a section ends. A run ends with the last section that ends in its
+            second half, unless the rest of the units fits.
         fits: See `Fits`.
 
     Returns:
@@ -79,6 +82,10 @@ def pack(
         if most is not None:
             stop = min(stop, first + most)
         stop = _before_edge(stop, first, edges)
+        if ends and stop < total:
+            end = ends[max(0, bisect_right(ends, stop) - 1)]
+            if reached < end < stop and right[end - 1] - left[first] >= limit / 2:
+                stop = end
         if stop <= reached:
             # The overlap leaves no room for new units: start one unit later.
             first += 1

@@ -3,19 +3,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from kinsplit.chunk import Document, Heading
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
+from kinsplit.parsers.units.segment import Units
 from kinsplit.parsers.units.sentences import sentences
 
 
 class SentenceStrategy(Measured):
     """Whole sentences up to a maximum size, with overlap in whole sentences.
+
+    In a document from a file, a chunk that is at least half full ends before a heading rather than after it, unless
+    sentences are counted.
 
     A sentence above the maximum is cut between words, a word between graphemes. A quoted question such as
     `"Is it?" she asked.` is one sentence, but two if `max_sentences` or `overlap_sentences` count sentences, as in
@@ -59,6 +65,10 @@ class SentenceStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return self._cut_outlined([Document("", text) for text in texts])
+
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        texts = [document.text for document in documents]
         counted = bool(self.max_sentences or self.overlap_sentences)
         units = (sentences(text, self.language, join_speech=not counted) for text in texts)
         rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
@@ -71,8 +81,19 @@ class SentenceStrategy(Measured):
                 self.chunk_overlap,
                 most=self.max_sentences,
                 overlap_units=self.overlap_sentences,
+                ends=() if counted else _section_starts(documents[i].headings, refined[i].units),
                 fits=fits,
             )
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
         return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
+
+
+def _section_starts(headings: Sequence[Heading], units: Units) -> list[int]:
+    """Return the number of the first unit of each heading that the text contains."""
+    firsts = np.searchsorted(units.starts, [heading.start for heading in headings]).tolist()
+    return [
+        first
+        for first, heading in zip(firsts, headings, strict=True)
+        if first < len(units.starts) and units.starts[first] < heading.end
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kinsplit.chunk import Chunk, Document
+from kinsplit.chunk import Chunk, Document, Heading
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.units.sentences import sentences
@@ -43,6 +43,51 @@ def test_the_budget_is_counted_in_its_unit(unit: str, size: int, expected: list[
     chunks = chunked(TEXT, unit=unit, chunk_size=size, chunk_overlap=0)
     assert [chunk.text for chunk in chunks][:4] == expected
     assert all((chunk.token_count is not None) == (unit == "token") for chunk in chunks)
+
+
+def headed(text: str, *titles: str) -> Document:
+    return Document("d", text, headings=tuple(Heading(at := text.index(t), at + len(t), 1, t) for t in titles))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"chunk_size": 6}, ["Uno\n\nOne two three.", "Dos\n\nFour five.", "Tres\n\nSix seven eight.\n\nNine ten."]),
+        # The chunk is full where a section ends.
+        ({"chunk_size": 7}, ["Uno\n\nOne two three.\n\nDos\n\nFour five.", "Tres\n\nSix seven eight.\n\nNine ten."]),
+        (
+            {"chunk_size": 5, "chunk_overlap": 1},
+            ["Uno\n\nOne two three.", "Dos\n\nFour five.", "Tres\n\nSix seven eight."],
+        ),
+        # The rest fits, whatever begins in it.
+        ({"chunk_size": 12}, ["Uno\n\nOne two three.\n\nDos\n\nFour five.", "Tres\n\nSix seven eight.\n\nNine ten."]),
+        ({"chunk_size": 20}, ["Uno\n\nOne two three.\n\nDos\n\nFour five.\n\nTres\n\nSix seven eight.\n\nNine ten."]),
+        (
+            {"chunk_size": 20, "max_sentences": 3},
+            ["Uno\n\nOne two three.\n\nDos", "Four five.\n\nTres\n\nSix seven eight.", "Nine ten."],
+        ),
+    ],
+)
+def test_a_chunk_ends_before_a_heading_if_it_is_half_full(parameters: dict[str, Any], expected: list[str]) -> None:
+    document = headed(
+        "Uno\n\nOne two three.\n\nDos\n\nFour five.\n\nTres\n\nSix seven eight.\n\nNine ten.", "Uno", "Dos", "Tres"
+    )
+    strategy = create("sentence", unit="word", **{"chunk_overlap": 0, **parameters})
+    chunks = strategy.chunk(document)
+    check_chunks(strategy, document, chunks)
+    assert [chunk.text for chunk in chunks][: len(expected)] == expected
+
+
+def test_a_short_section_is_not_a_chunk_of_its_own() -> None:
+    document = headed("Uno\n\nOne.\n\nDos\n\nFour five six seven eight nine.\n\nTen.", "Uno", "Dos")
+    chunks = create("sentence", unit="word", chunk_size=9, chunk_overlap=0).chunk(document)
+    assert [chunk.text for chunk in chunks] == ["Uno\n\nOne.\n\nDos\n\nFour five six seven eight nine.", "Ten."]
+
+
+def test_a_heading_that_the_text_does_not_contain_ends_no_chunk() -> None:
+    document = Document("d", TEXT, headings=(Heading(5, 5, 1, "Title"), Heading(16, 16, 1, "Another")))
+    strategy = create("sentence", unit="word", chunk_size=6, chunk_overlap=0)
+    assert [c.text for c in strategy.chunk(document)] == [c.text for c in strategy.chunk(Document("d", TEXT))]
 
 
 @pytest.mark.parametrize("unit", ["character", "word", "token"])
