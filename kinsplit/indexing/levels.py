@@ -14,7 +14,7 @@ from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document
 from kinsplit.parsers import Strategy
 from kinsplit.spans import Span, blank_before, merge_spans, shared
 from kinsplit.stores.json_values import to_json
-from kinsplit.stores.payload import FILE_DIGEST, GAP, STATE, state_of
+from kinsplit.stores.payload import FILE_DIGEST, GAP, STATE, contents_of, state_of
 
 #: Largest parent, in characters, that is made from a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
@@ -64,8 +64,8 @@ def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, 
         )
     whole = _whole(document, completed, strategy, gathered)
     if origin := origin_of(document, strategy):
-        state = state_of(origin, {chunk.id: chunk.content_hash for chunk in (whole, *completed)})
-        whole = replace(whole, metadata={**whole.metadata, STATE: state})
+        contents = contents_of({chunk.id: chunk.content_hash for chunk in (whole, *completed)})
+        whole = replace(whole, metadata={**whole.metadata, STATE: state_of(origin, contents)})
     return [whole, *completed]
 
 

@@ -35,13 +35,13 @@ class Origin(NamedTuple):
     path: Path | None
 
 
-def with_paths(loaded: Loaded) -> Iterator[Document]:
-    """Yield the documents of a file with its path in their metadata."""
-    for document in loaded.documents:
-        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.source.resolved)})
+def with_path(documents: Iterable[Document], path: Path) -> Iterator[Document]:
+    """Yield the documents of a file with its resolved path in their metadata."""
+    for document in documents:
+        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(path)})
 
 
-def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
+def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> set[str]:
     """Check that no file would replace another one that still exists. A missing one was moved or deleted.
 
     Args:
@@ -49,14 +49,20 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
         fingerprint: Fingerprint of the strategy.
         files: Files to index.
 
+    Returns:
+        The ids of the files that are indexed already.
+
     Raises:
         LoadError: The id belongs to another indexed file.
     """
     paths = {source.source_id: source.path for source in files}
+    indexed: set[str] = set()
     for source_id, _, other in origins(store, fingerprint, paths):
+        indexed.add(source_id)
         # A file deleted in the meantime replaces nothing; reading it reports the error.
         if other is not None and _same(other, paths[source_id]) is False:
             raise would_replace(paths[source_id], other, source_id)
+    return indexed
 
 
 def would_replace(place: object, other: object, source_id: str) -> LoadError:
@@ -75,18 +81,20 @@ def would_replace(place: object, other: object, source_id: str) -> LoadError:
     )
 
 
-def find_duplicates(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
+def find_duplicates(
+    store: ChunkStore, fingerprint: str, files: Iterable[SourceFile], indexed: Container[str]
+) -> dict[str, str]:
     """Return the ids of files that are already indexed under another id, each with that id.
 
     Args:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
         files: Files to index.
+        indexed: Ids of those that are indexed under their own ids.
     """
     paths = {source.source_id: source.path for source in files if source.error is None}
-    known = {origin.source_id for origin in origins(store, fingerprint, paths)}
     names: dict[str, list[str]] = {}
-    for source_id in paths.keys() - known:
+    for source_id in (each for each in paths if each not in indexed):
         names.setdefault(_name(source_id), []).append(source_id)
     found: dict[str, str] = {}
     # Only documents with the same file name can be of the same file.

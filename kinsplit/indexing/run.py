@@ -18,7 +18,7 @@ from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.usage import usage_of
 from kinsplit.errors import KinsplitWarning
 from kinsplit.indexing.indexer import Indexer, check_documents
-from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_paths
+from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_path
 from kinsplit.indexing.overlap import Inbox
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
@@ -67,11 +67,11 @@ def add(
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]
     found = discover(paths, subjects=subjects, readers=readers) if paths else Discovery()
-    check_same(store, fingerprint, found.files)
+    indexed = check_same(store, fingerprint, found.files)
     changed = [source for source in found.files if known is None or not known(source)]
     inbox = Inbox()
     reading = _Reading(store, fingerprint, found, changed, limits, on_file, inbox)
-    reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, changed))
+    reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, changed, indexed))
 
     stored: list[DocumentReport] = []
     with (
@@ -134,7 +134,8 @@ class _Reading:
     warnings: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Document]:
-        files = {source.resolved for source in self.found.files}
+        paths = {source.source_id: source.resolved for source in self.found.files}
+        files = set(paths.values())
         for file in load_files(self.changed, self.limits):
             loaded = check_rows(self.store, self.fingerprint, file, files)
             if self.on_file is not None:
@@ -144,7 +145,7 @@ class _Reading:
             else:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
             self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
-            yield from with_paths(loaded)
+            yield from with_path(loaded.documents, paths[loaded.source.source_id])
 
 
 def warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:

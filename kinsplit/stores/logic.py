@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
-from kinsplit.stores.payload import ENTRY_KEYS, STATE, Payload, from_payload, state_of, to_entry
+from kinsplit.stores.payload import ENTRY_KEYS, STATE, Payload, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
 
@@ -206,6 +206,5 @@ def _position(chunk: Chunk) -> tuple[str, int, int]:
 def _is_state(origin: str, payloads: Mapping[str, Payload]) -> bool:
     """Return whether a document's stored chunks are those that were made from an origin."""
     known = next((payload[STATE] for payload in payloads.values() if payload.get(STATE)), None)
-    return known is not None and known == state_of(
-        origin, {id_: payload["content_hash"] for id_, payload in payloads.items()}
-    )
+    hashes = {id_: payload["content_hash"] for id_, payload in payloads.items()}
+    return known is not None and known == state_of(origin, contents_of(hashes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from hashlib import blake2b
 from typing import Any
@@ -136,14 +136,26 @@ def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     )
 
 
-def state_of(origin: str, hashes: Mapping[str, str]) -> str:
+def contents_of(hashes: Mapping[str, str]) -> str:
+    """Return the hash of a document's chunks, of all levels.
+
+    Args:
+        hashes: Content hash of each chunk by id.
+    """
+    return _hash(f"{id_} {content_hash}" for id_, content_hash in sorted(hashes.items()))
+
+
+def state_of(origin: str, contents: str) -> str:
     """Return the hash of a document as it is stored, which tells that nothing has to be written for it.
 
     Args:
         origin: Hash of all that the document's chunks are made from.
-        hashes: Content hash of each of its chunks, of all levels, by id.
+        contents: Hash of its chunks; see `contents_of`.
     """
-    lines = [origin, *(f"{id_} {content_hash}" for id_, content_hash in sorted(hashes.items()))]
+    return _hash((origin, contents))
+
+
+def _hash(lines: Iterable[str]) -> str:
     return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
 
 

@@ -6,15 +6,34 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError
-from kinsplit.stores.payload import Payload, to_payload
+from kinsplit.stores.payload import STATE, Payload, contents_of, to_payload
 from kinsplit.stores.protocol import Comparison, SyncReport, Vectors, check_ids, check_level
 from kinsplit.stores.schema import layer_of
+
+
+class Inventory(NamedTuple):
+    """The points of a document after a sync, by which they can later be found unchanged without being read.
+
+    Attributes:
+        source_id: Id of the document.
+        holder: Id of the point whose payload has the document's `STATE`.
+        contents: Hash of the points' ids and contents; see `contents_of`.
+        leaves: Number of leaves.
+        points: Number of points of all levels.
+    """
+
+    source_id: str
+    holder: str
+    contents: str
+    leaves: int
+    points: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +43,13 @@ class Plan:
     Attributes:
         upserts: Ids and payloads of points that are new or have new content; they need vectors. Content that moves is
             written to its new point before its old point is overwritten, so that it survives an interruption, unless
-            contents swap points in a ring.
+            contents swap points in a ring. The point with a document's `STATE` comes last, so that the state is not
+            stored without the contents that it stands for.
         payloads: Ids and payloads of points with unchanged content.
         deletes: Ids of the points to delete.
         donors: Ids, by content, of stored points whose vectors points in `upserts` take over.
         report: Numbers of the changes.
+        inventory: The source's points after a sync; None for other writes, and for a source without a `STATE`.
     """
 
     upserts: tuple[tuple[str, Payload], ...] = ()
@@ -36,6 +57,7 @@ class Plan:
     deletes: tuple[str, ...] = ()
     donors: Mapping[Content, str] = field(default_factory=dict)
     report: SyncReport = field(default_factory=SyncReport)
+    inventory: Inventory | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -112,7 +134,8 @@ def plan_sync(
     check_ids(wanted)
     plan = plan_put(chunks, stored, vectors, dimension)
     deletes = tuple(id_ for id_ in stored if id_ not in wanted)
-    return replace(plan, deletes=deletes, report=replace(plan.report, deleted=_leaves(deletes, stored)))
+    report = replace(plan.report, deleted=_leaves(deletes, stored))
+    return replace(plan, deletes=deletes, report=report, inventory=_inventory(source_id, chunks))
 
 
 def plan_put(
@@ -132,7 +155,7 @@ def plan_put(
     wanted = {chunk.id: to_payload(chunk) for chunk in chunks}
     _check_chunks(chunks, wanted)
     upserts, payloads = [], []
-    for id_, payload in wanted.items():
+    for id_, payload in sorted(wanted.items(), key=lambda point: STATE in point[1]):
         if id_ not in stored or content_of(payload) != content_of(stored[id_]):
             upserts.append((id_, payload))
         elif not _equal(payload, stored[id_]):
@@ -145,6 +168,14 @@ def plan_put(
     updated = _leaves((id_ for id_, _ in (*upserts, *payloads)), wanted) - added
     report = SyncReport(added, updated, _leaves(wanted, wanted) - added - updated)
     return Plan(_givers_last(upserts, stored), tuple(payloads), (), donors, report)
+
+
+def _inventory(source_id: str, chunks: Sequence[Chunk]) -> Inventory | None:
+    holder = next((chunk.id for chunk in chunks if chunk.metadata.get(STATE)), None)
+    if holder is None:
+        return None
+    contents = contents_of({chunk.id: chunk.content_hash for chunk in chunks})
+    return Inventory(source_id, holder, contents, sum(chunk.level == 0 for chunk in chunks), len(chunks))
 
 
 def plan_removal(ids: Iterable[str]) -> Plan:

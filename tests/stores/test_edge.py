@@ -181,6 +181,20 @@ def test_optimizing_takes_a_small_part_of_the_time(store, monkeypatch):
     assert calls[-3:] == ["optimize", "flush", "close"]
 
 
+def test_many_new_points_wait_for_no_optimization(store, monkeypatch):
+    # Earlier bug: where the disk was slow, a load left nearly all of its points to be moved when the store was closed.
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._MOST_NEW", 2 * len(TEXTS))
+    engine(store)._settle_at = engine(store)._optimize_at = float("inf")
+    calls = record(store)
+    for number in range(5):
+        save(store, f"doc{number}", make_chunks(f"doc{number}", TEXTS))
+        engine(store)._settle_at = engine(store)._optimize_at = float("inf")
+    assert [call for call in calls if call in ("update", "optimize", "flush")] == [
+        *["update", "update", "optimize", "flush"] * 2,
+        "update",
+    ]
+
+
 def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "_SEGMENT_KB", 1)
     chunks = make_chunks("doc", [f"owl {number} {'lark ' * (number % 7)}{number**2 % 91}" for number in range(600)])

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
-from kinsplit.indexing.origins import ABSOLUTE_PATH, with_paths, would_replace
+from kinsplit.indexing.origins import ABSOLUTE_PATH, with_path, would_replace
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover
 from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
@@ -271,7 +271,7 @@ def fetched(
         def restore(loaded: Loaded) -> Loaded:
             address = addresses.get(loaded.source.source_id)
             if address is None:
-                return replace(loaded, documents=tuple(with_paths(loaded)))
+                return replace(loaded, documents=tuple(with_path(loaded.documents, loaded.source.resolved)))
             if copy := copies.pop(loaded.source.source_id, None):
                 copy.unlink(missing_ok=True)
             error = None if loaded.error is None else LoadError(address, loaded.error.reason)

@@ -271,9 +271,9 @@ def _check(opened: Index, found: Found) -> list[str]:
     """Check that no file would replace another one, and return warnings of files that are indexed under two ids."""
     store, fingerprint = opened.store, opened.strategy.fingerprint
     here = [source for source in found.discovery.files if source.source_id not in found.addresses]
-    check_same(store, fingerprint, here)
+    indexed = check_same(store, fingerprint, here)
     check_addresses(store, fingerprint, found.addresses)
-    return warn_of_duplicates(find_duplicates(store, fingerprint, here))
+    return warn_of_duplicates(find_duplicates(store, fingerprint, here, indexed))
 
 
 def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:

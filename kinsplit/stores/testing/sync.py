@@ -13,7 +13,7 @@ import pytest
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
-from kinsplit.stores.payload import STATE, state_of
+from kinsplit.stores.payload import STATE, contents_of, state_of
 from kinsplit.stores.protocol import ChunkStore, Comparison, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
 
@@ -66,7 +66,7 @@ class Syncing(Contract):
 
         def whole(name: str, origin: str) -> list[Chunk]:
             leaves = make_chunks(name, TEXTS[:3], year=2020, score=0.1)
-            state = state_of(origin, {leaf.id: leaf.content_hash for leaf in leaves})
+            state = state_of(origin, contents_of({leaf.id: leaf.content_hash for leaf in leaves}))
             return [replace(leaves[0], metadata={**leaves[0].metadata, STATE: state}), *leaves[1:]]
 
         for name in ("a", "b", "c\0", "changed", "lost"):

@@ -3,6 +3,8 @@
 Before a write, the ids of its points are recorded as pending; afterwards, marks of the written points replace them.
 If the process is killed in between, they stay pending: both the old and the new state are valid then, and the state
 that the engine has when it is reopened counts as acknowledged.
+
+A document that a sync has made whole also has an inventory, until the next write to one of its points begins.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 
 from kinsplit.errors import StoreError
 from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Inventory, Plan
 from kinsplit.stores.protocol import Vectors
 
 _TABLES = """
@@ -29,6 +32,9 @@ CREATE TABLE IF NOT EXISTS points (
     id BLOB PRIMARY KEY, source_id TEXT NOT NULL, level INTEGER NOT NULL, number INTEGER NOT NULL,
     payload BLOB NOT NULL, vectors REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (
+    source_id TEXT PRIMARY KEY, holder BLOB NOT NULL, contents BLOB NOT NULL, leaves INTEGER NOT NULL,
+    points INTEGER NOT NULL) WITHOUT ROWID;
 """
 #: Flag of a ledger as old as its collection: any point that it does not know should not exist.
 _WHOLE = 1
@@ -88,28 +94,37 @@ class Ledger:
             ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
         return bool(version == _WHOLE)
 
-    def begin(self, ids: Iterable[str]) -> None:
-        """Record that points are about to be written or deleted."""
+    def begin(self, plan: Plan) -> None:
+        """Record that points are about to be written or deleted, and forget the inventories of their documents."""
+        written = {payload["source_id"] for _, payload in (*plan.upserts, *plan.payloads)}
+        of_deleted = "DELETE FROM documents WHERE source_id = (SELECT source_id FROM points WHERE id = ?)"
         with self._transaction() as connection:
-            connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(UUID(id_).bytes,) for id_ in ids])
+            connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", _keys(plan.ids))
+            connection.executemany("DELETE FROM documents WHERE source_id = ?", [(source_id,) for source_id in written])
+            connection.executemany(of_deleted, _keys(plan.deletes))
 
     def pending(self) -> list[str]:
         """Return the ids of points whose write was started and not completed."""
         with self._errors():
             return [str(UUID(bytes=id_)) for (id_,) in self._connection.execute("SELECT id FROM pending")]
 
-    def end(self, written: Mapping[str, Mark], deleted: Iterable[str]) -> None:
+    def end(self, written: Mapping[str, Mark], deleted: Iterable[str], inventory: Inventory | None = None) -> None:
         """Record written and deleted points, and clear the pending ones.
 
         Args:
             written: Marks by id.
             deleted: Ids of deleted points.
+            inventory: Inventory of a document that is whole now.
         """
         rows = [(UUID(id_).bytes, *mark) for id_, mark in written.items()]
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany("DELETE FROM points WHERE id = ?", [(UUID(id_).bytes,) for id_ in deleted])
+            connection.executemany("DELETE FROM points WHERE id = ?", _keys(deleted))
             connection.execute("DELETE FROM pending")
+            if inventory is not None:
+                source_id, holder, contents, *numbers = inventory
+                row = (source_id, UUID(holder).bytes, bytes.fromhex(contents), *numbers)
+                connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row)
 
     def marks(self, ids: Iterable[str]) -> dict[str, Mark]:
         """Return the marks of points by id, without points that have none."""
@@ -117,6 +132,16 @@ class Ledger:
         with self._errors():
             found = ((id_, self._connection.execute(select, [UUID(id_).bytes]).fetchone()) for id_ in ids)
             return {id_: Mark(*row) for id_, row in found if row}
+
+    def inventories(self, source_ids: Iterable[str]) -> list[Inventory]:
+        """Return the inventories of those of some documents that have one."""
+        select = "SELECT * FROM documents WHERE source_id = ?"
+        with self._errors():
+            rows = [self._connection.execute(select, [source_id]).fetchone() for source_id in source_ids]
+            return [
+                Inventory(source_id, str(UUID(bytes=holder)), contents.hex(), leaves, points)
+                for source_id, holder, contents, leaves, points in filter(None, rows)
+            ]
 
     def sources(self) -> dict[str, dict[str, Mark]]:
         """Return all marks by source and by id."""
@@ -172,6 +197,11 @@ def count_recorded(path: Path) -> tuple[int, int] | None:
     except sqlite3.Error:
         return None
     return (documents, leaves) if version == _WHOLE else None
+
+
+def _keys(ids: Iterable[str]) -> list[tuple[bytes]]:
+    """Return the keys of points as rows."""
+    return [(UUID(id_).bytes,) for id_ in ids]
 
 
 def encode_payload(payload: Payload) -> bytes:

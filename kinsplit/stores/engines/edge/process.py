@@ -91,6 +91,10 @@ class DetachedStore(EngineStore):
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         return self._call(EngineStore.sources, level, where)
 
+    def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are; see `ChunkStore.stored`."""
+        return self._call(EngineStore.stored, origins)
+
     def damage(self) -> list[Damage]:
         """Return the differences between stored and acknowledged chunks; see `ChunkStore.damage`."""
         return self._call(EngineStore.damage)
