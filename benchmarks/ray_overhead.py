@@ -4,7 +4,8 @@
    Target: Ray takes at most 1.15 times as long after the start of its actors, that is for a chunk after the first ones.
 2. An embedder and a store that only wait, with a growing number of actors, from each actor's second batch to its last
    but one. Target: 0.9 of the ideal rate with 64.
-3. Peak memory of the driver for datasets of 1,000 to 100,000 documents. Target: the same.
+3. Peak memory of the driver that indexes 1,000 to 100,000 documents in Postgres, from Parquet files and from a folder.
+   Target: the same. This takes half an hour more.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _WAIT, _BATCH = 5.0, 50
 _START = 600
 # Seconds within which reports come from one batch.
 _TOGETHER = 0.1
+# Documents of part 3 in each of its Parquet files and folders.
+_PART = 1000
 
 
 @app.command()
@@ -53,7 +56,9 @@ def main(
     batches: Annotated[int, typer.Option(min=3, help="Batches for each actor of part 2.")] = 12,
     documents: Annotated[str, typer.Option(help="Numbers of documents of part 3.")] = "1000,10000,100000",
     parts: Annotated[str, typer.Option(help="Parts to run.")] = "1,2,3",
-    memory: Annotated[int, typer.Option(hidden=True, help="Print the driver's peak for so many documents.")] = 0,
+    memory: Annotated[
+        tuple[str, str] | None, typer.Option(hidden=True, help="Source and store to print it for.")
+    ] = None,
 ) -> None:
     """Measure the coordination on Ray."""
     import ray
@@ -61,8 +66,7 @@ def main(
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     if memory:
-        pipe(memory, 1, 0.0, _BATCH)
-        print(f"{peak():.0f}")
+        drive(*memory)
         return
     if "1" in parts:
         with tempfile.TemporaryDirectory(prefix="kinsplit") as folder, postgres(folder) as store:
@@ -71,13 +75,48 @@ def main(
         scale([int(number) for number in actors.split(",")], batches)
     ray.shutdown()
     if "3" in parts:
-        table = Table("documents", "driver's peak, MB", title="Memory of the driver")
+        table = Table("documents", "from Parquet, MB", "from a folder, MB", title="Peak memory of the driver")
         for number in documents.split(","):
-            done = subprocess.run(
-                [sys.executable, __file__, "--memory", number], capture_output=True, text=True, check=True
-            )
-            table.add_row(f"{int(number):,}", done.stdout.split()[-1])
+            with tempfile.TemporaryDirectory(prefix="kinsplit") as folder, postgres(folder) as store:
+                peaks = [peak_of(source, store) for source in written(Path(folder), int(number))]
+            table.add_row(f"{int(number):,}", *peaks)
         console.print(table)
+
+
+def written(folder: Path, documents: int) -> tuple[Path, Path]:
+    """Write short documents into Parquet files and into a folder of files, and return both."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    tables, files = folder / "parquet", folder / "files"
+    tables.mkdir()
+    for start in range(0, documents, _PART):
+        part = files / f"{start}"
+        part.mkdir(parents=True)
+        texts = {f"document {n}": _text(n) for n in range(start, min(start + _PART, documents))}
+        parquet.write_table(pa.table({"id": list(texts), "text": list(texts.values())}), tables / f"{start}.parquet")
+        for name, text in texts.items():
+            (part / f"{name}.md").write_text(text, encoding="utf-8")
+    return tables, files
+
+
+def peak_of(source: Path, store: str) -> str:
+    """Return the peak memory in megabytes of a new process that indexes a source."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--memory", str(source), store], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()[-1]
+
+
+def drive(source: str, store: str) -> None:
+    """Index a source in a collection of its own, and print the peak memory of this process in megabytes."""
+    import ray
+
+    from kinsplit.integrations.ray import index
+
+    name = Path(source).name
+    index(ray.data.read_parquet(source) if name == "parquet" else source, store, collection=name, embedder="hash")
+    print(f"{peak():.0f}")
 
 
 def compare(folder: Path, store: str, embedder: str, rounds: int, limit: int | None) -> None:
@@ -217,7 +256,11 @@ def _texts(table: Any) -> Any:
     import pyarrow as pa
 
     ids = [f"document {number}" for number in table["number"].to_pylist()]
-    return pa.table({"id": ids, "text": [f"This is {id_}, which says little." for id_ in ids]})
+    return pa.table({"id": ids, "text": [_text(number) for number in table["number"].to_pylist()]})
+
+
+def _text(number: int) -> str:
+    return f"This is document {number}, which says little."
 
 
 if __name__ == "__main__":

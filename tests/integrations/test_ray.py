@@ -28,7 +28,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
 from kinsplit.integrations.ray import file_systems, run  # noqa: E402
-from kinsplit.integrations.ray.columns import from_documents, to_files  # noqa: E402
+from kinsplit.integrations.ray.columns import Rows, from_documents  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
 # Ray's processes talk over the loopback, and Ray Data warns of its own old options.
@@ -77,7 +77,7 @@ def content(address: str, collection: str) -> list[tuple[Any, Any, Any]]:
 
 
 def file_table(files: Iterable[SourceFile], addresses: Mapping[str, str] | None = None) -> pa.Table:
-    return pa.Table.from_pylist(to_files(files, addresses or {}), schema=on_ray.FILES)
+    return pa.Table.from_pylist(list(Rows(list(files), addresses or {})), schema=on_ray.FILES)
 
 
 def indexed(address: str, collection: str, *arguments: object) -> dict[str, Any]:
@@ -194,6 +194,14 @@ def test_bad_input_is_refused_before_anything_is_created(
     Index(postgres, collection="small", embedder="hash:8").close()
     with pytest.raises(SchemaMismatchError):
         on_ray.index(course, postgres, collection="small", embedder="hash")
+
+
+@pytest.mark.parametrize(
+    ("files", "tasks", "blocks"),
+    [(1, 8, 1), (100, 8, 8), (1_000, 8, 32), (16_000, 8, 500), (1_000_000, 8, 500), (1_000_000, 4_000, 4_000)],
+)
+def test_the_number_of_blocks_of_files_is_bounded(files: int, tasks: int, blocks: int) -> None:
+    assert run.blocks_of(files, tasks) == blocks
 
 
 def test_an_error_of_a_task_comes_without_its_traceback() -> None:

@@ -108,28 +108,34 @@ def check_documents(names: Iterable[str]) -> None:
         raise InvalidParameterError("source", rule, given, remedy)
 
 
-def to_files(sources: Iterable[SourceFile], addresses: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return files as rows with the columns `FILES`.
+class Rows(Sequence[dict[str, Any]]):
+    """Files as rows with the columns `FILES`, each made when it is asked for.
 
     Args:
         sources: The files.
         addresses: Addresses of those that are not on this machine, by id.
     """
-    return [
-        {
-            "path": addresses.get(source.source_id, str(source.path)),
+
+    def __init__(self, sources: Sequence[SourceFile], addresses: Mapping[str, str]) -> None:
+        self._sources, self._addresses = sources, addresses
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __getitem__(self, at: Any) -> Any:
+        source = self._sources[at]
+        return {
+            "path": self._addresses.get(source.source_id, str(source.path)),
             "id": source.source_id,
             "metadata": json.dumps(dict(source.metadata), ensure_ascii=False),
             "given": source.given,
             "reader": source.reader,
             "error": to_error(source.error),
         }
-        for source in sources
-    ]
 
 
 def from_files(table: pa.Table) -> list[SourceFile]:
-    """Return the files of a table with the rows of `to_files`. Columns other than `path` and `id` may be missing."""
+    """Return the files of a table with the rows of `Rows`. Columns other than `path` and `id` may be missing."""
     return [
         SourceFile(
             Path(row["path"]),

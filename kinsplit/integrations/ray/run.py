@@ -19,7 +19,7 @@ from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import check_same, find_duplicates, find_gone
 from kinsplit.indexing.run import warn_of_duplicates
-from kinsplit.integrations.ray.columns import check_documents, to_files
+from kinsplit.integrations.ray.columns import Rows, check_documents
 from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
 from kinsplit.integrations.ray.report import RayReport, Stored, Totals
 from kinsplit.integrations.ray.resources import Pool, Resources
@@ -33,8 +33,10 @@ from kinsplit.support.extras import needs
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-# Files read by one task at most, so that a lost task costs little.
+# Files read by one task, so that a lost task costs little, unless there were too many tasks.
 _FILES = 32
+# Blocks of files, unless the cluster has more processors: this process keeps statistics of each one until the end.
+_BLOCKS = 500
 # Calls of a client's functions that wait for it.
 _CALLS = 1000
 # Bytes of a block, in which batches travel between the stages.
@@ -280,11 +282,20 @@ def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:
     """Return the documents of files, which tasks read."""
     import ray
 
-    files = found.discovery.files
-    size = max(1, min(_FILES, -(-len(files) // pool.tasks)))
+    rows = Rows(found.discovery.files, found.addresses)
     # Not `from_arrow`, which starts a task for each table, only to learn its size.
-    rows = to_files(files, found.addresses)
-    return ray.data.from_items(rows, override_num_blocks=-(-len(rows) // size)).map_batches(Load(limits), **pool.task)
+    items = ray.data.from_items(rows, override_num_blocks=blocks_of(len(rows), pool.tasks))
+    return items.map_batches(Load(limits), **pool.task)
+
+
+def blocks_of(files: int, tasks: int) -> int:
+    """Return the number of blocks into which files are divided.
+
+    Args:
+        files: Number of files.
+        tasks: Number of tasks that can be kept busy.
+    """
+    return min(files, max(tasks, min(-(-files // _FILES), _BLOCKS)))
 
 
 def _portable(given: object, resolved: Embedder) -> object:
