@@ -80,6 +80,23 @@ def test_late_interaction_asks_for_a_weight_that_is_not_negative() -> None:
         LateInteractionReranker(None, earlier=-1)  # type: ignore[arg-type]
 
 
+def test_lines_drawn_with_characters_are_not_read() -> None:
+    class Reader:
+        def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
+            self.texts = [" ".join(text.split()) for text in texts]
+            return []
+
+    texts = [
+        "#####\n## Aliasing\n#####",
+        "Risks ........ 12",
+        "Name: ______",
+        "a = b ** 2  # --x, https://e.org/...",
+        "-----",
+    ]
+    rerank(reader := Reader(), "", texts, Reading[str](str, lambda text: None, lambda text, score: text))
+    assert reader.texts == ["## Aliasing", "Risks 12", "Name:", "a = b ** 2 # --x, https://e.org/...", ""]
+
+
 def test_what_a_reranker_leaves_out_stays_behind_in_its_order() -> None:
     assert apply([Ranked(2, 1.0)]) == [("c", 1.0), ("a", 0.9), ("b", 0.8)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from kinsplit.retrieval.scoring import standard
 from kinsplit.support.telemetry import span
 
 T = TypeVar("T")
+
+# Lines drawn with characters, such as `#####` in a program, leaders of dots and blanks to fill in.
+_RULE = re.compile(r"([-=#*~_+/.·•…─━═])\1{3,}")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: Reading[
     If the reranker has an attribute `earlier`, an item's new score is the reranker's score plus `earlier` times the
     current score, both standardised; unless any item has no current score or was left out.
 
+    Lines drawn with characters are left out of the texts. A model takes each of their characters for a word.
+
     A reranker that fails doesn't make the search fail: the items stay in their order, and one warning gives the reason.
     An invalid result counts as a failure: an index out of range or repeated, or a score that is not a finite number.
 
@@ -54,9 +60,10 @@ def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: Reading[
     """
     if not items:
         return []
+    texts = [_RULE.sub(" ", reading.text(item)) for item in items]
     try:
         with span("kinsplit.search.rerank", {"texts": len(items)}):
-            ranking = _checked(reranker.rerank(query, [reading.text(item) for item in items]), len(items))
+            ranking = _checked(reranker.rerank(query, texts), len(items))
     except Exception as error:  # Models, servers and drivers raise errors of any kind.
         message = f"The reranker failed, so its stage is left out: {type(error).__name__}: {error}"
         warnings.warn(message, RerankWarning, stacklevel=2)

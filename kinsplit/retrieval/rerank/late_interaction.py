@@ -28,9 +28,9 @@ class LateInteractionReranker:
         InvalidParameterError: A negative weight.
     """
 
-    def __init__(self, embedder: TokenEmbedder, earlier: float = 2.0) -> None:
+    def __init__(self, embedder: TokenEmbedder, earlier: float = 1.0) -> None:
         if not earlier >= 0:
-            raise InvalidParameterError("earlier", "must be at least 0", earlier, "The default is 2.")
+            raise InvalidParameterError("earlier", "must be at least 0", earlier, "The default is 1.")
         self.embedder, self.earlier = embedder, earlier
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
