@@ -23,6 +23,8 @@ from targets import Outcome
 #: Maximum exponent of growth, maximum ratio of the p95 of searches at the largest size to that at the smallest one,
 #: minimum recall, and maximum share of the first run's time in an unchanged one.
 EXPONENT, SLOWER, RECALL, AGAIN = 1.05, 5.0, 0.98, 0.05
+#: Least number of chunks whose figures are compared; below, what every process costs counts for too much.
+LEAST = 50_000
 #: Average number of characters per chunk of the default strategy.
 CHARACTERS = 500
 #: Share of the files that change before the last run.
@@ -107,7 +109,9 @@ def report(result: Mapping[str, Any]) -> str:
     parts = [f"{result['machine']['system']}, {result['machine']['cores']} cores; embedder `{result['embedder']}`."]
     for engine, by_size in result["engines"].items():
         if figures := complete(by_size):
-            parts += [f"### {engine}", table(by_size), "", _wanted(outcomes(figures))]
+            parts += [f"### {engine}", table(by_size), ""]
+        if large := {size: steps for size, steps in figures.items() if size >= LEAST}:
+            parts += [_wanted(outcomes(large))]
     return "\n\n".join(parts).replace("\n\n\n\n", "\n\n") + "\n"
 
 

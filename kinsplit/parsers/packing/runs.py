@@ -67,8 +67,8 @@ def pack(
         most: Maximum number of units per run, or None.
         overlap_units: Overlap in units instead of length.
         edges: Ascending numbers of units before which a run must end; can't be combined with an overlap.
-        ends: Ascending numbers of units before which a section ends. A run ends with the last section that ends in its
-            second half, unless the rest of the units fits.
+        ends: Ascending numbers of units before which a section ends. A run that is at least a quarter full ends with
+            the last section that ends in it, unless the rest of the units fits.
         fits: See `Fits`.
 
     Returns:
@@ -84,7 +84,7 @@ def pack(
         stop = _before_edge(stop, first, edges)
         if ends and stop < total:
             end = ends[max(0, bisect_right(ends, stop) - 1)]
-            if reached < end < stop and right[end - 1] - left[first] >= limit / 2:
+            if reached < end < stop and right[end - 1] - left[first] >= limit / 4:
                 stop = end
         if stop <= reached:
             # The overlap leaves no room for new units: start one unit later.

@@ -20,8 +20,8 @@ from kinsplit.parsers.units.sentences import sentences
 class SentenceStrategy(Measured):
     """Whole sentences up to a maximum size, with overlap in whole sentences.
 
-    In a document from a file, a chunk that is at least half full ends before a heading rather than after it, unless
-    sentences are counted.
+    In a document from a file, a chunk that is at least a quarter full ends before a heading rather than after it,
+    unless sentences are counted.
 
     A sentence above the maximum is cut between words, a word between graphemes. A quoted question such as
     `"Is it?" she asked.` is one sentence, but two if `max_sentences` or `overlap_sentences` count sentences, as in

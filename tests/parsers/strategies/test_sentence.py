@@ -68,7 +68,7 @@ def headed(text: str, *titles: str) -> Document:
         ),
     ],
 )
-def test_a_chunk_ends_before_a_heading_if_it_is_half_full(parameters: dict[str, Any], expected: list[str]) -> None:
+def test_a_chunk_ends_before_a_heading_if_it_is_a_quarter_full(parameters: dict[str, Any], expected: list[str]) -> None:
     document = headed(
         "Uno\n\nOne two three.\n\nDos\n\nFour five.\n\nTres\n\nSix seven eight.\n\nNine ten.", "Uno", "Dos", "Tres"
     )
