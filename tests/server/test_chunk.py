@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from kinsplit import Document, language_models
 from kinsplit.errors import InvalidParameterError
 from kinsplit.language_models.fake import HashModel
-from kinsplit.parsers import create, names, strategy_class
+from kinsplit.parsers import Strategy, create, names, strategy_class
+from kinsplit.parsers.base import Levels
 from kinsplit.server.processes.previews import Previewer, preview
 from tests.server.conftest import Connect, error_of
 
@@ -161,9 +163,15 @@ async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
 
 
 def test_a_text_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind, asked = strategy_class("sentence"), []
-    cut = kind._cut
-    monkeypatch.setattr(kind, "_cut", lambda self, texts: asked.append(texts) or cut(self, texts))
+    kind = strategy_class("sentence")
+    asked: list[list[str]] = []
+    cut = kind._cut_outlined
+
+    def recorded(self: Strategy, documents: Sequence[Document]) -> list[Levels]:
+        asked.append([document.text for document in documents])
+        return cut(self, documents)
+
+    monkeypatch.setattr(kind, "_cut_outlined", recorded)
     assert json.loads(preview(create("sentence"), TEXT))["chunks"]
     assert asked == [[TEXT]]
 

@@ -495,9 +495,9 @@ def test_a_splitter_that_can_not_be_told_apart_is_asked_again(tmp_path: Path) ->
 
 def test_what_a_language_model_did_not_answer_is_asked_again(tmp_path: Path) -> None:
     class Unanswered(SentenceStrategy):
-        def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
             warnings.warn(FallbackWarning("Nobody is there.", 1, 1), stacklevel=1)
-            return super()._cut(texts)
+            return super()._cut_outlined(documents)
 
     for _ in range(2):
         with pytest.warns(FallbackWarning):
