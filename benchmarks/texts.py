@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document as LlamaIndexDocument
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED_DATA = Path(os.environ.get("KINSPLIT_SHARED_DATA", ROOT.parent / "shared" / "data"))
+SHARED_DATA = Path(os.environ.get("KINSPLIT_TEST_DATA", ROOT.parent / "shared" / "data"))
 
 #: Number of characters of each chroma corpus, and of its stand-in.
 SIZES = {"chatlogs": 40_000, "finance": 737_905, "pubmed": 500_000, "state_of_the_union": 48_051, "wikitexts": 118_372}

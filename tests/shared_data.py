@@ -13,15 +13,15 @@ from kinsplit.chunk import Document
 
 _DEFAULT = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 
-#: Folder of the shared data, which need not exist; KINSPLIT_SHARED_DATA can name another one.
-ROOT = Path(os.environ.get("KINSPLIT_SHARED_DATA") or _DEFAULT).resolve()
+#: Folder of the shared data, which need not exist; KINSPLIT_TEST_DATA can name another one.
+ROOT = Path(os.environ.get("KINSPLIT_TEST_DATA") or _DEFAULT).resolve()
 
 
 def shared_path(name: str) -> Path:
     """Return a file or folder of the shared data; skip the test if it isn't there."""
     path = ROOT / name
     if not path.exists():
-        pytest.skip(f"shared data absent: {name} (set KINSPLIT_SHARED_DATA to its folder)")
+        pytest.skip(f"shared data absent: {name} (set KINSPLIT_TEST_DATA to its folder)")
     return path
 
 

@@ -90,7 +90,6 @@ def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment for a subprocess that imports this kinsplit."""
     root = str(Path(__file__).parents[2])
-    # The service would warn of the last one, which only the tests use.
-    left_out = {"COLUMNS", "FORCE_COLOR", "KINSPLIT_SHARED_DATA"}
+    left_out = {"COLUMNS", "FORCE_COLOR"}
     kept = {key: value for key, value in os.environ.items() if key not in left_out}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))), **more}

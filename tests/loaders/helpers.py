@@ -53,7 +53,7 @@ def notebook(*cells: dict, **metadata: object) -> str:
 
 def shared(*parts: str) -> Path:
     """Return a path in the shared data, or skip the test and say what is absent."""
-    root = Path(os.environ.get("KINSPLIT_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    root = Path(os.environ.get("KINSPLIT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
     path = root.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"shared data absent: {path}")
