@@ -116,7 +116,10 @@ def drive(source: str, store: str) -> None:
 
     name = Path(source).name
     index(ray.data.read_parquet(source) if name == "parquet" else source, store, collection=name, embedder="hash")
-    print(f"{peak():.0f}")
+    most = peak()
+    # Ray may print what it has to say until it ends.
+    ray.shutdown()
+    print(f"\n{most:.0f}", flush=True)
 
 
 def compare(folder: Path, store: str, embedder: str, rounds: int, limit: int | None) -> None:
