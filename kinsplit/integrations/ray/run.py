@@ -33,7 +33,7 @@ from kinsplit.support.extras import needs
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-# Files read by one task, so that a lost task costs little, unless there were too many tasks.
+# Files read by one task, so that a lost task costs little, unless that made too many tasks.
 _FILES = 32
 # Blocks of files, unless the cluster has more processors: this process keeps statistics of each one until the end.
 _BLOCKS = 500
