@@ -46,7 +46,8 @@ class Plan:
             contents swap points in a ring. The point with a document's `STATE` comes last, so that the state is not
             stored without the contents that it stands for.
         payloads: Ids and payloads of points with unchanged content.
-        deletes: Ids of the points to delete.
+        deletes: Ids of the points to delete, each with that of its document.
+        moves: Ids of written points that belong to another document so far, each with that one's.
         donors: Ids, by content, of stored points whose vectors points in `upserts` take over.
         report: Numbers of the changes.
         inventory: The source's points after a sync; None for other writes, and for a source without a `STATE`.
@@ -54,7 +55,8 @@ class Plan:
 
     upserts: tuple[tuple[str, Payload], ...] = ()
     payloads: tuple[tuple[str, Payload], ...] = ()
-    deletes: tuple[str, ...] = ()
+    deletes: Mapping[str, str] = field(default_factory=dict)
+    moves: Mapping[str, str] = field(default_factory=dict)
     donors: Mapping[Content, str] = field(default_factory=dict)
     report: SyncReport = field(default_factory=SyncReport)
     inventory: Inventory | None = None
@@ -63,6 +65,11 @@ class Plan:
     def ids(self) -> list[str]:
         """Ids of all points that are written or deleted."""
         return [*(id_ for id_, _ in (*self.upserts, *self.payloads)), *self.deletes]
+
+    @property
+    def departures(self) -> dict[str, str]:
+        """Ids of the points that leave their documents, each with that of the document."""
+        return {**self.deletes, **self.moves}
 
     @property
     def writes(self) -> bool:
@@ -133,7 +140,7 @@ def plan_sync(
     wanted = {chunk.id for chunk in chunks}
     check_ids(wanted)
     plan = plan_put(chunks, stored, vectors, dimension)
-    deletes = tuple(id_ for id_ in stored if id_ not in wanted)
+    deletes = {id_: source_id for id_ in stored if id_ not in wanted}
     report = replace(plan.report, deleted=_leaves(deletes, stored))
     return replace(plan, deletes=deletes, report=report, inventory=_inventory(source_id, chunks))
 
@@ -167,7 +174,12 @@ def plan_put(
     added = _leaves((id_ for id_ in wanted if id_ not in stored), wanted)
     updated = _leaves((id_ for id_, _ in (*upserts, *payloads)), wanted) - added
     report = SyncReport(added, updated, _leaves(wanted, wanted) - added - updated)
-    return Plan(_givers_last(upserts, stored), tuple(payloads), (), donors, report)
+    moves = {
+        id_: stored[id_]["source_id"]
+        for id_, payload in wanted.items()
+        if id_ in stored and stored[id_]["source_id"] != payload["source_id"]
+    }
+    return Plan(_givers_last(upserts, stored), tuple(payloads), moves=moves, donors=donors, report=report)
 
 
 def _inventory(source_id: str, chunks: Sequence[Chunk]) -> Inventory | None:
@@ -178,9 +190,9 @@ def _inventory(source_id: str, chunks: Sequence[Chunk]) -> Inventory | None:
     return Inventory(source_id, holder, contents, sum(chunk.level == 0 for chunk in chunks), len(chunks))
 
 
-def plan_removal(ids: Iterable[str]) -> Plan:
-    """Plan the deletion of stored points."""
-    return Plan(deletes=tuple(ids))
+def plan_removal(stored: Mapping[str, Payload]) -> Plan:
+    """Plan the deletion of stored points, given by their payloads by id."""
+    return Plan(deletes={id_: payload["source_id"] for id_, payload in stored.items()})
 
 
 def _leaves(ids: Iterable[str], payloads: Mapping[str, Payload]) -> int:

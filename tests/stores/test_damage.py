@@ -4,13 +4,17 @@ import os
 import re
 import shutil
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
+from kinsplit.identity import content_hash
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.maintenance import verify
@@ -182,6 +186,48 @@ def test_everything_that_writes_keeps_the_ledger(store):
     store.delete("doc2")
     assert store.damage() == []
     assert not any(kind in ("lost", "payload", "vectors", "unknown") for *_, kind in kinds(store))
+
+
+def test_a_chunk_that_is_given_to_another_document_is_known_as_its_chunk(store):
+    chunk = store.find({"source_id": "doc1"})[3]
+    for source_id, text in (("doc9", chunk.text), ("doc8", "Another text.")):
+        moved = replace(chunk, source_id=source_id, text=text, content_hash=content_hash(text))
+        store.put([moved], embed([moved]))
+        assert store.damage() == []
+    store.remove([chunk.id])
+    assert store.damage() == []
+
+
+#: Tables of a ledger that is ordered by the points' ids.
+BY_ID = """
+ALTER TABLE points RENAME TO others;
+CREATE TABLE points (
+    id BLOB PRIMARY KEY, source_id TEXT NOT NULL, level INTEGER NOT NULL, number INTEGER NOT NULL,
+    payload BLOB NOT NULL, vectors REAL NOT NULL) WITHOUT ROWID;
+INSERT INTO points SELECT * FROM others;
+DROP TABLE others;
+DROP TABLE pending;
+CREATE TABLE pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+def test_an_older_ledger_is_taken_over_with_its_pending_writes(store, tmp_path):
+    lost, changed, deleted = store.find({"source_id": "doc1"})[:3]
+    store.close()
+    new = make_chunks("new", TEXTS[:1])[0]
+    with closing(sqlite3.connect(tmp_path / "cs" / "ledger.sqlite3")) as ledger:
+        ledger.executescript(BY_ID)
+        pending = [(UUID(one.id).bytes,) for one in (changed, deleted, new)]
+        ledger.executemany("INSERT INTO pending VALUES (?)", pending)
+        ledger.commit()
+    with EdgeStore(str(tmp_path), "cs") as old:
+        around(old, lambda shard, update: shard.update(update.set_payload([changed.id], {"subject": "math"})))
+        around(old, lambda shard, update: shard.update(update.delete_points([deleted.id])))
+        assert old.damage() == []
+        around(old, lambda shard, update: shard.update(update.delete_points([lost.id])))
+        assert [(one.source_id, one.index, one.kind) for one in old.damage()] == [("doc1", lost.index, "lost")]
+    with EdgeStore(str(tmp_path), "cs") as again:
+        assert [(one.source_id, one.index, one.kind) for one in again.damage()] == [("doc1", lost.index, "lost")]
 
 
 @pytest.mark.parametrize("stop", ["begin", "end"])

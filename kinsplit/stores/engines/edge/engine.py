@@ -156,7 +156,7 @@ class EdgeEngine:
             finally:
                 self.places.forget(plan.ids)
                 self._indexes.written()
-            ledger.end(marks, plan.deletes, plan.inventory)
+            ledger.end(marks, plan.departures.items(), plan.inventory)
             self._add_indexes(shard)
             self._new += len(plan.upserts)
             if self._new >= _MOST_NEW:
@@ -197,9 +197,10 @@ class EdgeEngine:
             marks[id_] = _mark(payload, encoded, sketch(given))
             size += len(encoded) + 4 * self.schema.dimension + 8 * len(given.sparse.indices if given.sparse else ())
         # These points keep their vectors; unknown ones are read.
-        ids = [id_ for id_, _ in plan.payloads]
-        known = {id_: mark.vectors for id_, mark in (self._open_ledger().marks(ids) if ids else {}).items()}
-        known |= {id_: sketch(found) for id_, found in self.vectors([i for i in ids if i not in known]).items()}
+        kept = [(id_, plan.moves.get(id_, payload["source_id"])) for id_, payload in plan.payloads]
+        known = {id_: mark.vectors for id_, mark in (self._open_ledger().marks(kept) if kept else {}).items()}
+        unknown = [id_ for id_, _ in kept if id_ not in known]
+        known |= {id_: sketch(found) for id_, found in self.vectors(unknown).items()}
         for id_, payload in plan.payloads:
             encoded = encode_payload(payload)
             marks[id_] = _mark(payload, encoded, known.get(id_, 0.0))
@@ -211,11 +212,13 @@ class EdgeEngine:
         if self._ledger is None:
             self._ledger = Ledger(self.folder / LEDGER_FILE)
         if pending := self._ledger.pending():
-            payloads, vectors = self.payloads(pending), self.vectors(pending)
+            ids = list(dict(pending))
+            payloads, vectors = self.payloads(ids), self.vectors(ids)
             written = {
                 id_: _mark(payload, encode_payload(payload), sketch(vectors[id_])) for id_, payload in payloads.items()
             }
-            self._ledger.end(written, [id_ for id_ in pending if id_ not in written])
+            # Those that were deleted, or given to another document. The others are written again.
+            self._ledger.end(written, pending)
         return self._ledger
 
     def payloads(self, ids: Sequence[str], keys: bool | list[str] = True) -> dict[str, Payload]:

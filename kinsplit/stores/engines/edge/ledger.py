@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from hashlib import blake2b
@@ -27,14 +27,29 @@ from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Inventory, Plan
 from kinsplit.stores.protocol import Vectors
 
+# Points are ordered by document, so that the rows of a document share pages, however many others there are.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS points (
-    id BLOB PRIMARY KEY, source_id TEXT NOT NULL, level INTEGER NOT NULL, number INTEGER NOT NULL,
-    payload BLOB NOT NULL, vectors REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
+    id BLOB NOT NULL, source_id TEXT NOT NULL, level INTEGER NOT NULL, number INTEGER NOT NULL,
+    payload BLOB NOT NULL, vectors REAL NOT NULL, PRIMARY KEY (source_id, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pending (
+    id BLOB NOT NULL, source_id TEXT NOT NULL, PRIMARY KEY (source_id, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
     source_id TEXT PRIMARY KEY, holder BLOB NOT NULL, contents BLOB NOT NULL, leaves INTEGER NOT NULL,
     points INTEGER NOT NULL) WITHOUT ROWID;
+"""
+# Around _TABLES, for an older ledger, ordered by id. The document of a pending point is unknown if the point is new.
+_SET_ASIDE = """
+BEGIN IMMEDIATE;
+ALTER TABLE points RENAME TO points_by_id;
+ALTER TABLE pending RENAME TO pending_by_id;
+"""
+_TAKE_OVER = """
+INSERT INTO points SELECT id, source_id, level, number, payload, vectors FROM points_by_id;
+INSERT INTO pending SELECT id, coalesce(source_id, '') FROM pending_by_id LEFT JOIN points_by_id USING (id);
+DROP TABLE points_by_id;
+DROP TABLE pending_by_id;
+COMMIT;
 """
 #: Flag of a ledger as old as its collection: any point that it does not know should not exist.
 _WHOLE = 1
@@ -83,7 +98,8 @@ class Ledger:
             # Survives a crash of the process, not a power failure, in which the engine may lose writes as well.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.executescript(_TABLES)
+            is_by_id = len(self._connection.execute("PRAGMA table_info(pending)").fetchall()) == 1
+            self._connection.executescript(_SET_ASIDE + _TABLES + _TAKE_OVER if is_by_id else _TABLES)
             if is_new:
                 self._connection.execute(f"PRAGMA user_version = {_WHOLE}")
 
@@ -96,42 +112,49 @@ class Ledger:
 
     def begin(self, plan: Plan) -> None:
         """Record that points are about to be written or deleted, and forget the inventories of their documents."""
-        written = {payload["source_id"] for _, payload in (*plan.upserts, *plan.payloads)}
-        of_deleted = "DELETE FROM documents WHERE source_id = (SELECT source_id FROM points WHERE id = ?)"
+        written = [(id_, payload["source_id"]) for id_, payload in (*plan.upserts, *plan.payloads)]
+        keys = _keys((*written, *plan.departures.items()))
+        sources = {(source_id,) for _, source_id in keys}
         with self._transaction() as connection:
-            connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", _keys(plan.ids))
-            connection.executemany("DELETE FROM documents WHERE source_id = ?", [(source_id,) for source_id in written])
-            connection.executemany(of_deleted, _keys(plan.deletes))
+            connection.executemany("INSERT OR IGNORE INTO pending VALUES (?, ?)", keys)
+            connection.executemany("DELETE FROM documents WHERE source_id = ?", sources)
 
-    def pending(self) -> list[str]:
-        """Return the ids of points whose write was started and not completed."""
+    def pending(self) -> list[tuple[str, str]]:
+        """Return the ids of points whose write was started and not completed, each with that of its document."""
         with self._errors():
-            return [str(UUID(bytes=id_)) for (id_,) in self._connection.execute("SELECT id FROM pending")]
+            rows = self._connection.execute("SELECT id, source_id FROM pending")
+            return [(str(UUID(bytes=id_)), source_id) for id_, source_id in rows]
 
-    def end(self, written: Mapping[str, Mark], deleted: Iterable[str], inventory: Inventory | None = None) -> None:
-        """Record written and deleted points, and clear the pending ones.
+    def end(
+        self, written: Mapping[str, Mark], left: Iterable[tuple[str, str]], inventory: Inventory | None = None
+    ) -> None:
+        """Record written points and those that left their documents, and clear the pending ones.
 
         Args:
             written: Marks by id.
-            deleted: Ids of deleted points.
+            left: Ids of points that were deleted or given to another document, each with that of the former document.
             inventory: Inventory of a document that is whole now.
         """
         rows = [(UUID(id_).bytes, *mark) for id_, mark in written.items()]
         with self._transaction() as connection:
+            connection.executemany("DELETE FROM points WHERE id = ? AND source_id = ?", _keys(left))
             connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany("DELETE FROM points WHERE id = ?", _keys(deleted))
             connection.execute("DELETE FROM pending")
             if inventory is not None:
                 source_id, holder, contents, *numbers = inventory
                 row = (source_id, UUID(holder).bytes, bytes.fromhex(contents), *numbers)
                 connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row)
 
-    def marks(self, ids: Iterable[str]) -> dict[str, Mark]:
-        """Return the marks of points by id, without points that have none."""
-        select = "SELECT source_id, level, number, payload, vectors FROM points WHERE id = ?"
+    def marks(self, points: Sequence[tuple[str, str]]) -> dict[str, Mark]:
+        """Return the marks of points by id, without points that have none.
+
+        Args:
+            points: Ids of the points, each with that of its document.
+        """
+        select = "SELECT source_id, level, number, payload, vectors FROM points WHERE id = ? AND source_id = ?"
         with self._errors():
-            found = ((id_, self._connection.execute(select, [UUID(id_).bytes]).fetchone()) for id_ in ids)
-            return {id_: Mark(*row) for id_, row in found if row}
+            rows = [self._connection.execute(select, key).fetchone() for key in _keys(points)]
+            return {id_: Mark(*row) for (id_, _), row in zip(points, rows, strict=True) if row}
 
     def inventories(self, source_ids: Iterable[str]) -> list[Inventory]:
         """Return the inventories of those of some documents that have one."""
@@ -199,9 +222,9 @@ def count_recorded(path: Path) -> tuple[int, int] | None:
     return (documents, leaves) if version == _WHOLE else None
 
 
-def _keys(ids: Iterable[str]) -> list[tuple[bytes]]:
-    """Return the keys of points as rows."""
-    return [(UUID(id_).bytes,) for id_ in ids]
+def _keys(points: Iterable[tuple[str, str]]) -> list[tuple[bytes, str]]:
+    """Return the keys of points, given by their ids and those of their documents."""
+    return [(UUID(id_).bytes, source_id) for id_, source_id in points]
 
 
 def encode_payload(payload: Payload) -> bytes:
