@@ -134,7 +134,14 @@ PUNKT_LANGUAGES = {
     "sv": "swedish",
     "tr": "turkish",
 }
+# The mark before the brackets of an image in Markdown, also of one that is a link.
+_IMAGE_MARK = re.compile(r"(?<![^\s(\[])!(?=\[)")
 _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
+
+
+def image_marks(text: str) -> set[int]:
+    """Return the offsets of the exclamation marks that begin images in Markdown, and end no sentence."""
+    return {match.start() for match in _IMAGE_MARK.finditer(text)} if "![" in text else set()
 
 
 @functools.cache
@@ -203,9 +210,9 @@ class Punkt:
 
     def _candidates(self, text: str) -> list[tuple[int, int]]:
         """Return the stops at which a sentence could end, each as offsets of its word and of the stop."""
-        dotted: set[int] = set()
+        inside = image_marks(text)
         if re.search(r"\.\s\.", text):
-            dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
+            inside |= {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
         find_space = text.rfind
         # Punkt splits words at ASCII white space only.
         others = [s for s in "\n\t\r\x0b\x0c" if s in text]
@@ -213,7 +220,7 @@ class Punkt:
         word = before = 0
         pending = False
         for stop in sorted([match.start() for mark in self._candidate for match in mark.finditer(text)]):
-            if stop in dotted:
+            if stop in inside:
                 continue
             space = find_space(" ", before, stop)
             for other in others:

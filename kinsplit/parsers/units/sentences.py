@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, punkt_of
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
 from kinsplit.parsers.units.segment import Units, as_units
 from kinsplit.support.extras import needs
 from kinsplit.text.graphemes import grapheme_floor, trimmed, with_line_feeds
@@ -88,7 +88,8 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
     if language in PUNKT_LANGUAGES:
         starts = [0, *punkt_of(language).starts(text, join_speech)]
     else:
-        starts = [0, *_sentencex_starts(text, language, certain)]
+        inside = {mark + 1 for mark in image_marks(text)}
+        starts = [0, *(start for start in _sentencex_starts(text, language, certain) if start not in inside)]
     if certain:
         starts = sorted({*starts, *certain})
     if not text.isascii():

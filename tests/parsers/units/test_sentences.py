@@ -182,6 +182,18 @@ def test_abbreviations_end_no_sentence_that_goes_on(language: str, expected: lis
     assert split(" ".join(expected), language) == expected
 
 
+@pytest.mark.parametrize("language", ["en", "de", "sw"])
+def test_the_mark_of_an_image_in_markdown_ends_no_sentence(language: str) -> None:
+    expected = [
+        "Rabbits dig ![a burrow](burrow.png) here.",
+        "[![Buy](logo.gif)](shop.html) Now!",
+        "(![Map](map.svg)) It shows all.",
+        "![Fox](fox.png)",
+    ]
+    assert split(" ".join(expected), language) == expected
+    assert split("Run![1] They ran.", "en") == ["Run!", "[1] They ran."]
+
+
 @pytest.mark.parametrize(
     ("language", "joined", "apart"),
     [
