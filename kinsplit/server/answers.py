@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from itertools import pairwise
 from typing import Any
 
 from kinsplit.answering import Event, Source, SourcesFound, event_to_dict, in_threads
@@ -15,7 +17,9 @@ from kinsplit.errors import KinsplitError
 from kinsplit.server.errors import RequestError, unavailable_error
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.models.base import TextRange
-from kinsplit.server.processes.viewer import Viewer, shown_source, times_of
+from kinsplit.server.processes.excerpts import Excerpt
+from kinsplit.server.processes.marks import Mark, wrapped
+from kinsplit.server.processes.viewer import Shown, Viewer, shown_source, times_of
 from kinsplit.server.responses import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
 
@@ -27,7 +31,9 @@ class EventDetails:
 
     `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source. A source's
     `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.base.View`; those of the last
-    event, by the sources' numbers, have the evidence marked.
+    event, by the sources' numbers, have the evidence marked. That event's `html` is the answer as safe HTML, either a
+    model's Markdown, or quotations as they look in their documents. A citation is in a mark of the class `best`, a
+    sentence that was not found in another mark, and `data-number` is the position in `citations` or `checks`.
 
     Args:
         sources: The sources that the answer may cite.
@@ -61,6 +67,7 @@ class EventDetails:
                     self._add_ranges(evidence)
             for notice in data["notices"]:
                 _hide(notice)
+            data["html"] = self._rendered(data)
             data["views"] = self._cited_views(data)
         return data
 
@@ -81,6 +88,32 @@ class EventDetails:
         for row, source, view in zip(rows, self._sources, views, strict=True):
             row["times"] = times_of(source)
             row["view"] = view and view.model_dump()
+
+    def _rendered(self, data: dict[str, Any]) -> str | None:
+        """Return an answer as HTML."""
+        if self._viewer is None:
+            return None
+        if data["verdict"] == "quoted":
+            return self._quotations(data, self._viewer)
+        places = [(*each["at"], True, number) for number, each in enumerate(data["citations"])]
+        places += [(*each["at"], False, n) for n, each in enumerate(data["checks"]) if each["status"] != "found"]
+        marks = tuple(Mark(*place) for place in places)
+        return self._viewer.render(Excerpt("markdown", data["text"], marks, is_beginning=False))
+
+    def _quotations(self, data: dict[str, Any], viewer: Viewer) -> str:
+        """Return quotations as HTML, each as it looks in its document and with its citation."""
+        sources = {source.number: source for source in self._sources}
+        cited, quoted = data["citations"], list[Shown]()
+        for before, each in pairwise([{"at": (0, 0)}, *cited]):
+            source, text = sources[each["number"]], data["text"][before["at"][1] : each["at"][0]].strip()
+            quoted.append(Shown(source.source_id, source.best.metadata, text.strip("“”"), start=each["start"]))
+        parts = []
+        for position, (shown, view) in enumerate(zip(quoted, viewer.view(quoted), strict=True)):
+            content = (view.html or f"<p>{html.escape(shown.text)}</p>").rstrip()
+            mark = wrapped(f"[{cited[position]['number']}]", Mark(0, 0, best=True, number=position))
+            before = f"{content.removesuffix('</p>')} " if content.endswith("</p>") else f"{content}<p>"
+            parts.append(f"<blockquote>{before}{mark}</p></blockquote>")
+        return "".join(parts)
 
     def _cited_views(self, data: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Return the views of the sources that an answer rests on, by their numbers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import unicodedata
 from collections.abc import Iterator
@@ -178,6 +179,11 @@ async def test_texts_come_with_what_they_look_like(client: httpx.AsyncClient) ->
     events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
     assert "<em>move</em>" in events[0]
     assert '"views": {"1": {"kind": "markdown", "html": "' in events[-1]
+    answer = json.loads(events[-1])
+    assert answer["verdict"] == "quoted"
+    assert answer["html"].count("<blockquote>") == len(answer["citations"])
+    assert "<em>move</em>" in answer["html"]
+    assert '<mark class="best" data-number="0">[1]</mark></p></blockquote>' in answer["html"]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ _FORMULAS = (
 _SIZES = {"stretchy", "fence", "form", "largeop", "lspace", "rspace", "minsize", "maxsize", "movablelimits", "accent"}
 _ATTRIBUTES = {
     "a": {"href"},
+    "mark": {"data-number"},
     "ol": {"start"},
     "math": {"display"},
     "mi": {"mathvariant"},

@@ -44,7 +44,7 @@ def markdown(text: str, marks: Sequence[Mark], *, context: str = "", is_beginnin
     """
     before = opening(text, context)
     source = f"{before}{text}".replace("\r\n", " \n").translate(_SAME_LENGTH)
-    lines = MarkedLines(source, [Mark(start + len(before), end + len(before), best) for start, end, best in marks])
+    lines = MarkedLines(source, [m._replace(start=m.start + len(before), end=m.end + len(before)) for m in marks])
     parser = _parser(is_beginning)
     tokens = parser.parse(source)
     _place(tokens, lines)

@@ -15,17 +15,19 @@ class Mark(NamedTuple):
         start: First code point.
         end: One past the last code point.
         best: Whether it stands out among the others.
+        number: Number by which the page knows it; None if it need not.
     """
 
     start: int
     end: int
     best: bool = False
+    number: int | None = None
 
 
 def within(marks: Sequence[Mark], start: int, end: int) -> list[Mark]:
     """Return the parts of marks between two offsets, relative to the first."""
     return [
-        Mark(max(mark.start, start) - start, min(mark.end, end) - start, mark.best)
+        mark._replace(start=max(mark.start, start) - start, end=min(mark.end, end) - start)
         for mark in marks
         if mark.start < end and mark.end > start
     ]
@@ -52,7 +54,9 @@ def wrapped(content: str, mark: Mark | None) -> str:
     """Return HTML inside an element of a mark; unchanged without one."""
     if mark is None:
         return content
-    return f'<mark class="best">{content}</mark>' if mark.best else f"<mark>{content}</mark>"
+    css = ' class="best"' if mark.best else ""
+    number = "" if mark.number is None else f' data-number="{mark.number}"'
+    return f"<mark{css}{number}>{content}</mark>"
 
 
 def strongest(marks: Sequence[Mark]) -> Mark | None:
@@ -105,13 +109,13 @@ class MarkedLines:
             if place >= 0:
                 offset = at + line.find(copied)
                 found += [
-                    Mark(mark.start + offset, mark.end + offset, mark.best)
+                    mark._replace(start=mark.start + offset, end=mark.end + offset)
                     for mark in within(self._marks, place, place + len(copied))
                 ]
                 self._cursor = place + len(copied)
             elif copied and (mark := strongest(self.touching(first, last))):
                 # Escaped characters differ from the source.
-                found.append(Mark(at, at + len(line), mark.best))
+                found.append(mark._replace(start=at, end=at + len(line)))
             at += len(line) + 1
         return found
 

@@ -96,6 +96,11 @@ class Viewer:
             for kind, html, each in zip(kinds, htmls, texts, strict=True)
         ]
 
+    def render(self, excerpt: Excerpt) -> str | None:
+        """Return a text as safe HTML, or None if it can't be rendered."""
+        (html,) = self.renderer.render([excerpt])
+        return html
+
     def has_pages(self, source_id: str, metadata: Mapping[str, Any]) -> bool:
         """Return whether a document's pages may be drawn."""
         return self._pictures and path_of(metadata) is not None and _type_of(source_id, metadata) == _PDF

@@ -63,6 +63,39 @@ def test_an_answer_comes_in_pieces_and_its_citations_lead_to_the_sources(
     expect(answer.locator(".verdict")).to_be_visible()  # The answer is kept.
 
 
+def test_the_markdown_of_an_answer_is_rendered_with_its_citations(
+    visit: Visit, serve: Serve, says: Callable[..., None]
+) -> None:
+    said = (
+        "A **while loop** asks first whether its condition holds [1].\n\n"
+        "| loop | asks |\n|---|---|\n| while | first [1] |\n\n"
+        "- Unicorns invented `loops` in 1812 [1][2].\n- <script>hacked = 1</script> ![Map](https://evil.example/map.png)\n"
+    )
+    says(lambda: iter([said]))
+    page = visit(f"#/ask?q={QUESTION}", address=serve(model="ollama:any"))
+    text = page.locator(".answer .text")
+    expect(text.locator("strong")).to_have_text("while loop")
+    expect(text.locator("td").last).to_have_text("first 1")
+    expect(text.locator("li .doubtful").first).to_contain_text("Unicorns invented ")
+    expect(text.locator("li").first).to_have_text("Unicorns invented loops in 1812 12.")
+    expect(text.locator(".cite")).to_have_text(["1", "1", "1", "2"])
+    expect(text.locator("li").last).to_contain_text("<script>hacked = 1</script> Map")
+    assert page.evaluate("window.hacked") is None
+    assert not text.locator("mark, script, img").count()
+
+
+def test_an_answer_whose_markup_hides_a_citation_is_shown_as_text(
+    visit: Visit, serve: Serve, says: Callable[..., None]
+) -> None:
+    # A cell too many is left out of a table.
+    says(lambda: iter(["| loop |\n|---|\n| A while loop asks first. | [1] |\n"]))
+    page = visit(f"#/ask?q={QUESTION}", address=serve(model="ollama:any"))
+    text = page.locator(".answer .text")
+    expect(page.locator(".verdict")).to_be_visible()
+    expect(text.locator(".cite")).to_have_text("1")
+    expect(text).to_contain_text("|---|")
+
+
 def test_an_answer_can_be_stopped(visit: Visit, serve: Serve, says: Callable[..., None]) -> None:
     ended = threading.Event()
 
@@ -96,7 +129,9 @@ def test_without_a_model_the_best_sentences_are_quoted(visit: Visit) -> None:
     answer = page.get_by_role("region", name="Answer")
     expect(answer.locator(".verdict")).to_have_text("Quoted from the passages, word for word.")
     expect(answer.locator(".notice")).to_contain_text("No model was asked.")
-    expect(answer.locator(".text")).to_contain_text("A while loop 🐍 asks first whether its condition holds.")
+    expect(answer.locator(".text")).to_contain_text("A while loop 🐍 asks first whether its condition holds. 1")
+    expect(answer.locator("blockquote .cite").first).to_have_text("1")
+    expect(answer.locator("blockquote mark")).to_have_count(0)
     expect(page.locator("#announcer")).to_contain_text("The answer is complete.")
     expect(page.locator("#source-1 mark").first).to_be_visible()
 

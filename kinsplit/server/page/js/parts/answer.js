@@ -4,6 +4,7 @@ import { el, reveal } from "../dom.js";
 import { address } from "../router.js";
 import { segments } from "../segments.js";
 import { pagesOf } from "./place.js";
+import { rendered } from "./rendered.js";
 
 const VERDICTS = {
   supported: ["good", "Every sentence was found in the passage it cites."],
@@ -58,21 +59,44 @@ export function evidenceOf({ citations, checks }) {
   return found;
 }
 
+/** Return the citations of an answer, those of one marker together. */
+function groupsOf(citations) {
+  return [...Map.groupBy(citations, ({ utf16_at: at }) => at.join("-")).values()];
+}
+
 /**
- * Return the finished answer: its text with markers, and with what was not found underlined.
- * @param {{text: string, citations: object[], checks: object[]}} answer
+ * Return the finished answer with markers, and with what was not found underlined: rendered, if a model wrote it.
+ * @param {{text: string, html: ?string, citations: object[], checks: object[]}} answer
  * @param {string} strategy
  */
-export function checkedText({ text, citations, checks }, strategy) {
-  const range = ([start, end], owner) => ({ start, end, owner });
-  const markers = new Map();
-  for (const citation of citations) {
-    const at = citation.utf16_at.join("-");
-    markers.set(at, [...(markers.get(at) ?? []), citation]);
+export function checked(answer, strategy) {
+  return (answer.html && checkedHtml(answer, strategy)) || checkedText(answer, strategy);
+}
+
+/** Return the rendered answer; null if a citation or a doubtful sentence is lost in it, such as in a formula. */
+function checkedHtml({ html, citations, checks }, strategy) {
+  const element = rendered(html);
+  const marks = Map.groupBy(element.querySelectorAll("mark"), (mark) => `${mark.classList.contains("best") ? "cited" : "doubtful"} ${mark.dataset.number}`);
+  for (const group of groupsOf(citations)) {
+    const [first, ...others] = marks.get(`cited ${citations.indexOf(group[0])}`) ?? [];
+    if (!first) return null;
+    first.replaceWith(marker(first.textContent, group, strategy));
+    for (const other of others) other.remove();
   }
+  for (const [number, { status }] of checks.entries()) {
+    if (!(status in STATUSES)) continue;
+    const own = marks.get(`doubtful ${number}`);
+    if (!own) return null;
+    for (const mark of own) mark.replaceWith(el("span", { class: "doubtful", title: STATUSES[status] }, [...mark.childNodes]));
+  }
+  return element;
+}
+
+function checkedText({ text, citations, checks }, strategy) {
+  const range = ([start, end], owner) => ({ start, end, owner });
   const ranges = [
     ...checks.filter(({ status }) => status in STATUSES).map((check) => range(check.utf16_at, { status: check.status })),
-    ...[...markers.values()].map((group) => range(group[0].utf16_at, { group })),
+    ...groupsOf(citations).map((group) => range(group[0].utf16_at, { group })),
   ];
   return segments(ranges, 0, text.length).map(({ start, end, owners }) => {
     const part = text.slice(start, end);

@@ -45,6 +45,7 @@ function copies(node) {
   if (heading) return [el("p", { class: `title level-${heading[1]}` }, children(node))];
   if (!ELEMENTS.has(name)) return children(node);
   const copy = el(name, { class: CLASSES.test(node.className) ? node.className : null }, children(node));
+  if (name === "mark" && /^\d{1,9}$/.test(node.dataset.number ?? "")) copy.dataset.number = node.dataset.number;
   if (name === "ol" && /^\d{1,9}$/.test(node.getAttribute("start") ?? "")) copy.setAttribute("start", node.getAttribute("start"));
   if (name === "a") link(copy, node.getAttribute("href") ?? "");
   return [name === "table" ? wide(copy, "Table") : copy];

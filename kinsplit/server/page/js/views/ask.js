@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { announce, el } from "../dom.js";
 import { Latest } from "../latest.js";
-import { checkedText, evidenceOf, marker, verdictOf } from "../parts/answer.js";
+import { checked, evidenceOf, marker, verdictOf } from "../parts/answer.js";
 import { Filters } from "../parts/filters.js";
 import { strategyChoice } from "../parts/options.js";
 import { hopByKey } from "../parts/passage.js";
@@ -124,7 +124,7 @@ export async function mount(root, params, { signal, state }) {
     const { line, words } = verdictOf(data.verdict);
     const notices = data.notices.map(({ message }) => el("p", { class: "notice" }, message));
     const by = data.model && el("p", { class: "quiet" }, `Written by ${data.model}. It may be wrong; check the sources.`);
-    const text = el("div", { class: "text", dir: "auto" }, checkedText(data, strategy));
+    const text = el("div", { class: "text", dir: "auto" }, checked(data, strategy));
     answer.replaceChildren(...notices, text, line, by || "");
     showSources(rows, strategy, evidenceOf(data), data.views);
     announce(`The answer is complete. ${words}`);
