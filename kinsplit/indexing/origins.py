@@ -43,9 +43,9 @@ def with_path(documents: Iterable[Document], path: Path) -> Iterator[Document]:
 
 
 def new_files(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
-    """Yield the files whose ids are not indexed yet, and check that no other would replace one that still exists.
+    """Yield the files that are not indexed yet, and check that none of the others would replace another file.
 
-    A missing one was moved or deleted.
+    One that no longer exists was moved or deleted.
 
     Args:
         store: Store of the documents so far.

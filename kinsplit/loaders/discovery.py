@@ -25,12 +25,12 @@ class Listing(NamedTuple):
     """The content of a folder.
 
     Attributes:
-        files: Files that can be loaded, without a `course.toml`.
+        files: Names of the files that can be loaded, without a `course.toml`.
         folders: Folders to search.
         skipped: Everything else.
     """
 
-    files: list[Path]
+    files: list[str]
     folders: list[Path]
     skipped: list[Path]
 
@@ -57,7 +57,7 @@ def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
         elif path.name == COURSE_FILE:
             continue
         elif kind == "file" and format_of(path, readers) is not None:
-            listing.files.append(path)
+            listing.files.append(path.name)
         else:
             listing.skipped.append(path)
     return listing
@@ -72,12 +72,14 @@ def folders_of(folder: Path) -> list[Path]:
     return [path for path in _visible(folder) if _kind(path) == "folder"]
 
 
-def _visible(folder: Path) -> list[Path]:
-    """Return the content of a folder without hidden entries, sorted."""
+def _visible(folder: Path) -> Iterator[Path]:
+    """Yield the content of a folder without hidden entries, sorted."""
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        names = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
     except OSError as error:
         raise LoadError(folder, f"can't be listed: {error.strerror}. Check the folder's permissions.") from error
+    # In the order of their paths, which take several times the memory.
+    return (folder / name for name in sorted(names, key=os.path.normcase))
 
 
 def _kind(path: Path) -> Literal["folder", "file", "other"]:
@@ -146,7 +148,7 @@ class SourceFile:
         given: Whether the file itself was given, and not a folder that contains it.
         error: Reason why there is nothing to load; None for a file.
         reader: Name of the reader that reads it; empty for the first one that knows its suffix.
-        address: Address in an object store, where `path` is the place; empty for a file of this machine.
+        address: Address from which the file is fetched; empty for a file of this machine.
     """
 
     path: Path
@@ -159,7 +161,7 @@ class SourceFile:
 
     @property
     def place(self) -> str:
-        """Address in an object store, or path on this machine."""
+        """Address, or path on this machine."""
         return self.address or str(self.path)
 
     @property
@@ -291,10 +293,11 @@ def walk(
         else:
             file = checked_file(path, subjects, readers)
             alone.setdefault(file.parent, set()).add(file)
-    for folder, names in alone.items():  # by folder, so that `*.md` lists it once
+    for folder, files in alone.items():  # by folder, so that `*.md` lists it once
         courses, error = _courses(CourseFiles(), folder)
-        sources = sources_of(folder, folder, sorted(names.union(list_folder(folder, readers).files)), courses, readers)
-        given = [replace(source, given=True) for source in sources if source.path in names]
+        all_files = sorted(files.union(folder / name for name in list_folder(folder, readers).files))
+        sources = sources_of(folder, folder, [file.name for file in all_files], courses, readers)
+        given = [replace(source, given=True) for source in sources if source.path in files]
         yield Part([*_failed(folder, folder, error), *given])
 
 
@@ -316,7 +319,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Seq
             empty = False
             yield Part([SourceFile(folder, folder_id(base, folder), {}, error=error)])
             continue
-        if folder != top and folder / COLLECTION in listing.files:
+        if folder != top and COLLECTION in listing.files:
             continue
         courses, broken = _courses(courses, folder)
         waiting.extend((inner, courses) for inner in listing.folders)
@@ -359,7 +362,7 @@ def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFil
 def sources_of(
     base: PurePath,
     folder: PurePath,
-    files: Sequence[PurePath],
+    names: Sequence[str],
     courses: CourseFiles,
     readers: Sequence[str],
     subject: str | None = None,
@@ -369,21 +372,20 @@ def sources_of(
     Args:
         base: The given folder, with whose name the ids begin.
         folder: The folder itself.
-        files: Its files, sorted.
+        names: Names of its files, sorted.
         courses: Course files that apply there.
         readers: Names of the readers that go before the others.
         subject: The requested subject, if any.
     """
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
-    stated = {file.name: courses.of(file) for file in files}
-    groups = {name: own["group_id"] for name, own in stated.items() if "group_id" in own}
-    kin = kin_facts(folder_id(base, folder), [file.name for file in files], groups)
-    for file in files:
-        own = kin[file.name]
+    stated = {name: known for name in names if (known := courses.of(folder / name))}
+    groups = {name: known["group_id"] for name, known in stated.items() if "group_id" in known}
+    for name, own in zip(names, kin_facts(folder_id(base, folder), names, groups), strict=True):
+        file = folder / name
         fmt = format_of(file, readers)
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
-            metadata |= {"sibling_files": own.siblings, **facts, **stated[file.name]}
+            metadata |= {"sibling_files": own.siblings, **facts, **stated.get(name, {})}
             error = dangling(file) if isinstance(file, Path) else None
             yield SourceFile(Path(file), own.source_id, metadata, error=error, reader=fmt.reader)
 

@@ -6,7 +6,8 @@ import functools
 import json
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +112,16 @@ def check_documents(names: Iterable[str]) -> None:
         raise InvalidParameterError("source", rule, given, remedy)
 
 
-def pack(files: Iterable[SourceFile]) -> bytes:
-    """Return files compressed, as `index` sends them to the tasks that load them."""
-    return zlib.compress(pickle.dumps(list(files)))
+def pack(files: Collection[SourceFile], number: int) -> Iterator[bytes]:
+    """Yield files, divided evenly and compressed, as `index` sends them to the tasks that load them."""
+    rest = iter(files)
+    size, larger = divmod(len(files), number)
+    for at in range(number):
+        yield zlib.compress(pickle.dumps(list(islice(rest, size + (at < larger)))))
 
 
 def unpack(packed: bytes) -> list[SourceFile]:
-    """Return the files that were packed."""
+    """Return the files of one of the parts that `pack` yields."""
     files: list[SourceFile] = pickle.loads(zlib.decompress(packed))  # noqa: S301 - from a process of our own
     return files
 

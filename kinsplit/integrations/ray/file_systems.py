@@ -142,9 +142,10 @@ def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iter
         else:
             parts = _below(system, PurePosixPath(root), subjects, readers)
         for part in parts:
-            files = [replace(source, address=f"{before}{source.path}{after}") for source in part.files]
-            is_empty = is_empty and not files
-            yield part._replace(files=files)
+            yield part._replace(files=())
+            for source in part.files:
+                is_empty = False
+                yield Part([replace(source, address=f"{before}{source.path}{after}")])
     except OSError as error:
         raise LoadError(base_address, f"can't be listed: {_line(error)}. Check the credentials.") from error
     if is_empty:
@@ -155,33 +156,28 @@ def _single(
     system: fs.FileSystem, root: PurePosixPath, wanted: str, readers: Sequence[str], *, is_pattern: bool
 ) -> Iterator[Part]:
     """Yield a file that is given itself, or those that match a pattern, with the facts that their folders have."""
-    listed = _listed(system, str(root), recursive=True) if is_pattern else _listed(system, str(root.parent))
-    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
-    for path in listed:
-        folders.setdefault(path.parent, []).append(path)
+    folders = _listed(system, str(root if is_pattern else root.parent), recursive=is_pattern)
     pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
-    for folder, files in sorted(folders.items()):
+    for folder, names in folders.items():
         if _is_hidden(folder, root):
             continue
-        courses = _courses(system, CourseFiles(), folder, files)
-        sources = sources_of(folder, folder, _readable(files, readers), courses, readers)
-        yield Part([replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path))])
+        courses = _courses(system, CourseFiles(), folder, names)
+        sources = sources_of(folder, folder, _readable(names, readers), courses, readers)
+        yield Part(replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path)))
 
 
 def _below(
     system: fs.FileSystem, base: PurePosixPath, subjects: Sequence[str], readers: Sequence[str]
 ) -> Iterator[Part]:
     """Yield the files below a folder, which is listed at once."""
-    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
-    for path in _listed(system, str(base), recursive=True):
-        folders.setdefault(path.parent, []).append(path)
-    collections = {folder for folder, files in folders.items() if folder / COLLECTION in files and folder != base}
+    folders = _listed(system, str(base), recursive=True)
+    collections = {folder for folder, names in folders.items() if COLLECTION in names and folder != base}
     tops = [base / subject for subject in dict.fromkeys(subjects)] or [base]
     for top in tops:
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
         yield Part(folder=folder_id(base, top))
-    for folder, files in sorted(folders.items()):
+    for folder, names in folders.items():
         searched = next((top for top in tops if folder.is_relative_to(top)), None)
         if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
             continue
@@ -190,12 +186,17 @@ def _below(
             if above.is_relative_to(base):
                 courses = _courses(system, courses, above, folders.get(above, ()))
         subject = searched.name if subjects else None
-        yield Part(sources_of(base, folder, _readable(files, readers), courses, readers, subject))
+        yield Part(sources_of(base, folder, _readable(names, readers), courses, readers, subject))
 
 
-def _listed(system: fs.FileSystem, folder: str, *, recursive: bool = False) -> list[PurePosixPath]:
-    infos = system.get_file_info(fs.FileSelector(folder, recursive=recursive))
-    return sorted(PurePosixPath(info.path) for info in infos if info.type == fs.FileType.File)
+def _listed(system: fs.FileSystem, folder: str, *, recursive: bool) -> dict[PurePosixPath, list[str]]:
+    """Return the sorted names of the files in a folder, or also below it, by folder."""
+    folders: dict[str, list[str]] = {}
+    for info in system.get_file_info(fs.FileSelector(folder, recursive=recursive)):
+        if info.type == fs.FileType.File:
+            parent, _, name = info.path.rpartition("/")
+            folders.setdefault(parent, []).append(name)
+    return dict(sorted((PurePosixPath(parent), sorted(names)) for parent, names in folders.items()))
 
 
 def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
@@ -204,18 +205,16 @@ def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
     return any(part.startswith(".") or part in NEVER_WALKED for part in inside)
 
 
-def _readable(files: Sequence[PurePosixPath], readers: Sequence[str]) -> list[PurePosixPath]:
+def _readable(names: Sequence[str], readers: Sequence[str]) -> list[str]:
     return [
-        path
-        for path in files
-        if not path.name.startswith(".") and path.name != COURSE_FILE and format_of(path, readers) is not None
+        name
+        for name in names
+        if not name.startswith(".") and name != COURSE_FILE and format_of(PurePosixPath(name), readers) is not None
     ]
 
 
-def _courses(
-    system: fs.FileSystem, courses: CourseFiles, folder: PurePosixPath, files: Sequence[PurePosixPath]
-) -> CourseFiles:
-    if folder / COURSE_FILE not in files:
+def _courses(system: fs.FileSystem, courses: CourseFiles, folder: PurePosixPath, names: Sequence[str]) -> CourseFiles:
+    if COURSE_FILE not in names:
         return courses
     with system.open_input_stream(str(folder / COURSE_FILE)) as stream:
         return courses.with_file(folder, stream.read(MOST_BYTES + 1))

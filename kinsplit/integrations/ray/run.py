@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
@@ -286,10 +285,9 @@ def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:
     """Return the documents of files, which tasks read."""
     import ray
 
-    number, files = len(found.files), iter(found.files)
-    blocks = blocks_of(number, pool.tasks)
-    # Small blocks stay in this process: hence compressed, which makes a tenth of them.
-    rows = [{"files": pack(islice(files, number // blocks + (at < number % blocks)))} for at in range(blocks)]
+    blocks = blocks_of(len(found.files), pool.tasks)
+    # Compressed, since small blocks stay in this process.
+    rows = [{"files": packed} for packed in pack(found.files, blocks)]
     # Not `from_arrow`, which starts a task for each table, only to learn its size.
     items = ray.data.from_items(rows, override_num_blocks=blocks)
     return items.map_batches(_load, fn_args=[Load(limits)], **pool.task)
