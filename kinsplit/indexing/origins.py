@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
-from kinsplit.loaders import Discovery, Loaded, SourceFile
+from kinsplit.loaders import Loaded, SourceFile
 from kinsplit.stores.logic import batches
 from kinsplit.stores.protocol import ChunkStore
 
@@ -41,28 +42,27 @@ def with_path(documents: Iterable[Document], path: Path) -> Iterator[Document]:
         yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(path)})
 
 
-def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> set[str]:
-    """Check that no file would replace another one that still exists. A missing one was moved or deleted.
+def new_files(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+    """Yield the files that are not indexed yet, and check that none of the others would replace another file.
+
+    One that no longer exists was moved or deleted.
 
     Args:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
-        files: Files to index.
-
-    Returns:
-        The ids of the files that are indexed already.
+        files: Files to index, which are taken in batches.
 
     Raises:
         LoadError: The id belongs to another indexed file.
     """
-    paths = {source.source_id: source.path for source in files}
-    indexed: set[str] = set()
-    for source_id, _, other in origins(store, fingerprint, paths):
-        indexed.add(source_id)
-        # A file deleted in the meantime replaces nothing; reading it reports the error.
-        if other is not None and _same(other, paths[source_id]) is False:
-            raise would_replace(paths[source_id], other, source_id)
-    return indexed
+    for batch in batches(files, _BATCH):
+        new = {source.source_id: source for source in batch}
+        for source_id, _, other in origins(store, fingerprint, [*new]):
+            path = new.pop(source_id).path
+            # A file deleted in the meantime replaces nothing; reading it reports the error.
+            if other is not None and _same(other, path) is False:
+                raise would_replace(path, other, source_id)
+        yield from new.values()
 
 
 def would_replace(place: object, other: object, source_id: str) -> LoadError:
@@ -82,27 +82,32 @@ def would_replace(place: object, other: object, source_id: str) -> LoadError:
 
 
 def find_duplicates(
-    store: ChunkStore, fingerprint: str, files: Iterable[SourceFile], indexed: Container[str]
+    store: ChunkStore, fingerprint: str, new: Iterable[SourceFile], files: Mapping[str, SourceFile]
 ) -> dict[str, str]:
     """Return the ids of files that are already indexed under another id, each with that id.
 
     Args:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
-        files: Files to index.
-        indexed: Ids of those that are indexed under their own ids.
+        new: Files to index whose own ids are not indexed; all of them are taken.
+        files: All files to index by id.
     """
-    paths = {source.source_id: source.path for source in files if source.error is None}
-    names: dict[str, list[str]] = {}
-    for source_id in (each for each in paths if each not in indexed):
-        names.setdefault(_name(source_id), []).append(source_id)
-    found: dict[str, str] = {}
+    readable = (source for source in new if source.error is None)
+    first = next(readable, None)
+    if first is None:
+        return {}
+    others = [other for other in store.sources(level=0) if other not in files or files[other].error is not None]
+    names = set(map(_name, others))
     # Only documents with the same file name can be of the same file.
-    alike = [other for other in store.sources(level=0) if _name(other) in names and other not in paths] if names else []
-    for other, _, path in origins(store, fingerprint, alike):
-        for source_id in names[_name(other)]:
-            if path is not None and _same(path, paths[source_id]):
-                found[source_id] = other
+    alike: dict[str, list[SourceFile]] = {}
+    for source in chain([first], readable):
+        if (name := _name(source.source_id)) in names:
+            alike.setdefault(name, []).append(source)
+    found: dict[str, str] = {}
+    for other, _, path in origins(store, fingerprint, (other for other in others if _name(other) in alike)):
+        for source in alike[_name(other)]:
+            if path is not None and _same(path, source.path):
+                found[source.source_id] = other
     return dict(sorted(found.items()))
 
 
@@ -131,21 +136,24 @@ def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Conta
 
 
 def find_gone(
-    store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[SourceFile], kept: Container[str]
+    store: ChunkStore,
+    fingerprint: str,
+    folders: Iterable[str],
+    files: Mapping[str, SourceFile],
+    kept: Container[str],
 ) -> list[str]:
     """Return the ids of indexed documents that were in files or folders and are no longer there.
 
     Args:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
-        found: Searched folders, and the files in them.
-        read: Files that could be read.
+        folders: Ids of the searched folders.
+        files: The files in them and other ones by id.
         kept: Ids of existing documents, and of files and documents that failed.
     """
-    searched = tuple(f"{folder}/" for folder in found.folders)
-    unread = tuple(f"{source.source_id}/" for source in found.files if source.error is not None)
-    paths = {source.source_id: source.path for source in read}
-    left = [source_id for source_id in store.sources(level=0) if source_id not in kept]
+    searched = tuple(f"{folder}/" for folder in folders)
+    unread = tuple(f"{source.source_id}/" for source in files.values() if source.error is not None)
+    left = (source_id for source_id in store.sources(level=0) if source_id not in kept)
     return [
         source_id
         for source_id, file_id, path in origins(store, fingerprint, left)
@@ -153,14 +161,14 @@ def find_gone(
         and (
             file_id.startswith(searched) and not file_id.startswith(unread)
             if path is None
-            else file_id in paths and _same(path, paths[file_id])
+            else file_id in files and _same(path, files[file_id].path)
         )
     ]
 
 
 def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[Origin]:
     """Yield the origins of those of some documents that are indexed."""
-    for ids in batches(list(source_ids), _BATCH):
+    for ids in batches(source_ids, _BATCH):
         for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
             path, file_id = chunk.metadata.get(ABSOLUTE_PATH), chunk.metadata.get("file_path")
             if isinstance(path, str) and isinstance(file_id, str):

@@ -18,7 +18,7 @@ from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.usage import usage_of
 from kinsplit.errors import KinsplitWarning
 from kinsplit.indexing.indexer import Indexer, check_documents
-from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_path
+from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
@@ -67,11 +67,12 @@ def add(
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]
     found = discover(paths, subjects=subjects, readers=readers) if paths else Discovery()
-    indexed = check_same(store, fingerprint, found.files)
-    changed = [source for source in found.files if known is None or not known(source)]
+    ids = {source.source_id for source in new_files(store, fingerprint, found.files)}
+    changed = {source.source_id: source for source in found.files if known is None or not known(source)}
+    new = (source for source in changed.values() if source.source_id in ids)
     inbox = Inbox()
-    reading = _Reading(store, fingerprint, found, changed, limits, on_file, inbox)
-    reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, changed, indexed))
+    reading = _Reading(store, fingerprint, found, tuple(changed.values()), limits, on_file, inbox)
+    reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, new, changed))
 
     stored: list[DocumentReport] = []
     with (
@@ -91,8 +92,8 @@ def add(
     gone: list[str] = []
     if prune:
         kept = {report.source_id for report in stored} | {failure.source_id for failure in reading.failed}
-        kept |= {source.source_id for source in found.files} - {source.source_id for source in changed}
-        gone = find_gone(store, fingerprint, found, reading.read, kept)
+        files = {source.source_id: source for source in found.files}
+        gone = find_gone(store, fingerprint, found.folders, files, kept | (files.keys() - changed.keys()))
     pruned = sum(store.delete(source_id) for source_id in gone)
     return AddReport(
         documents=tuple(stored),
@@ -117,7 +118,6 @@ class _Reading:
         limits: Limits of each file; see `kinsplit.loaders.Limits`.
         on_file: Function called with each file that was read or couldn't be read.
         inbox: Calls for the thread that called `add`.
-        read: Files that were read.
         failed: Files that couldn't be read.
         warnings: Warnings, each beginning with the file's name.
     """
@@ -129,7 +129,6 @@ class _Reading:
     limits: Limits | None
     on_file: Callable[[Loaded], None] | None
     inbox: Inbox
-    read: list[SourceFile] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -140,9 +139,7 @@ class _Reading:
             loaded = check_rows(self.store, self.fingerprint, file, files)
             if self.on_file is not None:
                 self.inbox.leave(partial(self.on_file, loaded))
-            if loaded.error is None:
-                self.read.append(loaded.source)
-            else:
+            if loaded.error is not None:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
             self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
             yield from with_path(loaded.documents, paths[loaded.source.source_id])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -24,12 +25,12 @@ class Listing(NamedTuple):
     """The content of a folder.
 
     Attributes:
-        files: Files that can be loaded, without a `course.toml`.
+        files: Names of the files that can be loaded, without a `course.toml`.
         folders: Folders to search.
         skipped: Everything else.
     """
 
-    files: list[Path]
+    files: list[str]
     folders: list[Path]
     skipped: list[Path]
 
@@ -56,7 +57,7 @@ def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
         elif path.name == COURSE_FILE:
             continue
         elif kind == "file" and format_of(path, readers) is not None:
-            listing.files.append(path)
+            listing.files.append(path.name)
         else:
             listing.skipped.append(path)
     return listing
@@ -71,12 +72,14 @@ def folders_of(folder: Path) -> list[Path]:
     return [path for path in _visible(folder) if _kind(path) == "folder"]
 
 
-def _visible(folder: Path) -> list[Path]:
-    """Return the content of a folder without hidden entries, sorted."""
+def _visible(folder: Path) -> Iterator[Path]:
+    """Yield the content of a folder without hidden entries, sorted."""
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        names = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
     except OSError as error:
         raise LoadError(folder, f"can't be listed: {error.strerror}. Check the folder's permissions.") from error
+    # In the order of their paths, which take several times the memory.
+    return (folder / name for name in sorted(names, key=os.path.normcase))
 
 
 def _kind(path: Path) -> Literal["folder", "file", "other"]:
@@ -143,8 +146,9 @@ class SourceFile:
         source_id: Id of the file, the same on every machine (see the package docstring).
         metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and if known `course` and `subject`.
         given: Whether the file itself was given, and not a folder that contains it.
-        reader: Name of the reader that reads it; empty for the first one that knows its suffix.
         error: Reason why there is nothing to load; None for a file.
+        reader: Name of the reader that reads it; empty for the first one that knows its suffix.
+        address: Address from which the file is fetched; empty for a file of this machine.
     """
 
     path: Path
@@ -153,6 +157,12 @@ class SourceFile:
     given: bool = False
     error: LoadError | None = None
     reader: str = ""
+    address: str = ""
+
+    @property
+    def place(self) -> str:
+        """Address, or path on this machine."""
+        return self.address or str(self.path)
 
     @property
     def resolved(self) -> Path:
@@ -173,6 +183,20 @@ class Discovery:
     files: tuple[SourceFile, ...] = ()
     skipped: tuple[Path, ...] = ()
     folders: tuple[str, ...] = ()
+
+
+class Part(NamedTuple):
+    """A part of the files below some paths, such as those of one folder.
+
+    Attributes:
+        files: Files to load, and inaccessible folders and links; some may be in other parts too.
+        skipped: Skipped paths.
+        folder: Id of a folder whose search begins.
+    """
+
+    files: Iterable[SourceFile] = ()
+    skipped: Sequence[Path] = ()
+    folder: str | None = None
 
 
 def discover(
@@ -197,66 +221,92 @@ def discover(
             given file's suffix is unknown, or two files would have the same id.
         InvalidParameterError: No path was given, or no reader has one of the names.
     """
+    files: dict[str, SourceFile] = {}
+    skipped, folders = collect(walk(paths, subjects=subjects, readers=readers), files, {})
+    warn_of_missing_outlines(files.values())
+    return Discovery(tuple(files[source_id] for source_id in sorted(files)), skipped, folders)
+
+
+def collect(
+    parts: Iterable[Part], files: MutableMapping[str, SourceFile], ids: MutableMapping[str, str]
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Add files to a mapping by id; one that is in several parts belongs to the first.
+
+    Args:
+        parts: The files.
+        files: The mapping.
+        ids: An empty mapping, for the ids by place.
+
+    Returns:
+        The skipped paths in order, and the ids of the folders whose search began.
+
+    Raises:
+        LoadError: Two files would have the same id.
+    """
+    skipped: set[Path] = set()
+    folders: list[str] = []
+    for part in parts:
+        skipped.update(part.skipped)
+        if part.folder is not None:
+            folders.append(part.folder)
+        for source in part.files:
+            place = source.address or os.path.normcase(source.path)
+            known = ids.get(place)
+            if known is None:
+                if other := files.get(source.source_id):
+                    raise LoadError(
+                        source.place,
+                        f"would get the same id as {other.place} ({source.source_id!r}). "
+                        "Give the folder that holds both instead.",
+                    )
+                files[source.source_id] = source
+                ids[place] = source.source_id
+            elif source.given:
+                files[known] = replace(files[known], given=True)
+    return tuple(sorted(skipped)), tuple(folders)
+
+
+def warn_of_missing_outlines(files: Iterable[SourceFile]) -> None:
+    """Warn of source files that have no outline, since the grammars are not installed."""
+    if advice := missing_outlines(source.path for source in files):
+        warnings.warn(ReaderWarning(advice), stacklevel=3)
+
+
+def walk(
+    paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), readers: Sequence[str] = ()
+) -> Iterator[Part]:
+    """Yield the files below some paths, folder by folder, so that nobody has to hold all of them; see `discover`."""
     check_readers(readers)
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if not items or "" in items:  # which Path takes for the working directory
         raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
-    given = [Path(item) for item in items]
-    found: dict[Path, SourceFile] = {}
-    ids: dict[str, Path] = {}
-    skipped: dict[Path, None] = {}
     alone: dict[Path, set[Path]] = {}
-    folders: list[str] = []
-    for path in given:
+    for path in map(Path, items):
         if broken := dangling(path):
             folder, name = absolute(path.parent), path.name
-            _add(
-                found, ids, [SourceFile(folder / name, folder_id(folder, folder / name), {}, given=True, error=broken)]
-            )
+            yield Part([SourceFile(folder / name, folder_id(folder, folder / name), {}, given=True, error=broken)])
         elif is_folder(path):
             base = absolute(path)
             for top, subject in _tops(path, base, subjects):
-                folders.append(folder_id(base, top))
-                for listing, sources in _search(path, base, top, subject, readers):
-                    skipped.update(dict.fromkeys(listing.skipped))
-                    _add(found, ids, sources)
+                yield Part(folder=folder_id(base, top))
+                yield from _search(path, base, top, subject, readers)
         else:
             file = checked_file(path, subjects, readers)
             alone.setdefault(file.parent, set()).add(file)
-    for folder, names in alone.items():  # by folder, so that `*.md` lists it once
-        courses, broken = _courses(CourseFiles(), folder)
-        sources = sources_of(folder, folder, sorted(names.union(list_folder(folder, readers).files)), courses, readers)
-        _add(found, ids, _failed(folder, folder, broken))
-        _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
-    files = tuple(sorted(found.values(), key=lambda source: source.source_id))
-    if advice := missing_outlines(source.path for source in files):
-        warnings.warn(ReaderWarning(advice), stacklevel=2)
-    return Discovery(files, tuple(sorted(skipped)), tuple(folders))
+    for folder, files in alone.items():  # by folder, so that `*.md` lists it once
+        courses, error = _courses(CourseFiles(), folder)
+        all_files = sorted(files.union(folder / name for name in list_folder(folder, readers).files))
+        sources = sources_of(folder, folder, [file.name for file in all_files], courses, readers)
+        given = [replace(source, given=True) for source in sources if source.path in files]
+        yield Part([*_failed(folder, folder, error), *given])
 
 
-def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[SourceFile]) -> None:
-    for source in sources:
-        if source.path in found:
-            if source.given:
-                found[source.path] = replace(found[source.path], given=True)
-            continue
-        other = ids.setdefault(source.source_id, source.path)
-        if other != source.path:
-            raise LoadError(
-                source.path,
-                f"would get the same id as {other} ({source.source_id!r}). Give the folder that holds both instead.",
-            )
-        found[source.path] = source
-
-
-def _search(
-    root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]
-) -> Iterator[tuple[Listing, list[SourceFile]]]:
-    """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
+def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]) -> Iterator[Part]:
+    """Walk a given folder, or a subject of it, and yield each folder's files."""
     empty = True
     courses, broken = _courses(CourseFiles(), base) if top != base else (CourseFiles(), None)
     if broken:
-        yield Listing([], [], []), _failed(base, base, broken)
+        yield Part(_failed(base, base, broken))
     waiting = [(top, courses)]
     skipped = 0
     while waiting:
@@ -267,16 +317,16 @@ def _search(
             if folder == top:
                 raise
             empty = False
-            yield Listing([], [], []), [SourceFile(folder, folder_id(base, folder), {}, error=error)]
+            yield Part([SourceFile(folder, folder_id(base, folder), {}, error=error)])
             continue
-        if folder != top and folder / COLLECTION in listing.files:
+        if folder != top and COLLECTION in listing.files:
             continue
         courses, broken = _courses(courses, folder)
         waiting.extend((inner, courses) for inner in listing.folders)
         skipped += len(listing.skipped)
         empty = empty and not listing.files
         sources = sources_of(base, folder, listing.files, courses, readers, subject)
-        yield listing, [*sources, *_failed(base, folder, broken)]
+        yield Part(chain(sources, _failed(base, folder, broken)), listing.skipped)
     if empty:
         raise LoadError(
             top if subject else root,
@@ -312,35 +362,32 @@ def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFil
 def sources_of(
     base: PurePath,
     folder: PurePath,
-    files: Sequence[PurePath],
+    names: Sequence[str],
     courses: CourseFiles,
     readers: Sequence[str],
     subject: str | None = None,
-) -> list[SourceFile]:
-    """Return the files of one folder with their facts.
+) -> Iterator[SourceFile]:
+    """Yield the files of one folder with their facts.
 
     Args:
         base: The given folder, with whose name the ids begin.
         folder: The folder itself.
-        files: Its files, sorted.
+        names: Names of its files, sorted.
         courses: Course files that apply there.
         readers: Names of the readers that go before the others.
         subject: The requested subject, if any.
     """
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
-    stated = {file.name: courses.of(file) for file in files}
-    groups = {name: own["group_id"] for name, own in stated.items() if "group_id" in own}
-    kin = kin_facts(folder_id(base, folder), [file.name for file in files], groups)
-    sources = []
-    for file in files:
-        own = kin[file.name]
+    stated = {name: known for name in names if (known := courses.of(folder / name))}
+    groups = {name: known["group_id"] for name, known in stated.items() if "group_id" in known}
+    for name, own in zip(names, kin_facts(folder_id(base, folder), names, groups), strict=True):
+        file = folder / name
         fmt = format_of(file, readers)
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
-            metadata |= {"sibling_files": own.siblings, **facts, **stated[file.name]}
+            metadata |= {"sibling_files": own.siblings, **facts, **stated.get(name, {})}
             error = dangling(file) if isinstance(file, Path) else None
-            sources.append(SourceFile(Path(file), own.source_id, metadata, error=error, reader=fmt.reader))
-    return sources
+            yield SourceFile(Path(file), own.source_id, metadata, error=error, reader=fmt.reader)
 
 
 def folder_id(base: PurePath, folder: PurePath) -> str:

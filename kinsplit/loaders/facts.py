@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ class Kin(NamedTuple):
     siblings: list[str]
 
 
-def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> dict[str, Kin]:
-    """Group the files of one folder by their names.
+def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> Iterator[Kin]:
+    """Group the files of one folder by their names, and yield the facts of each.
 
     `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
 
@@ -27,21 +28,16 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
         folder_id: Id of the folder, the prefix of the files' ids.
         names: Names of the files, sorted.
         stated: Groups from a course file, by file name.
-
-    Returns:
-        The facts by file name.
     """
-    stems = {name: PurePath(name).stem for name in names}
-    known = set(stems.values())
-    groups = {name: stated.get(name) or _group(stem, known) for name, stem in stems.items()}
-    ids = {name: readable(f"{folder_id}/{name}" if folder_id else name) for name in names}
-    members: dict[str, list[str]] = {}
-    for name, group in groups.items():
-        members.setdefault(group, []).append(ids[name])
-    return {
-        name: Kin(ids[name], readable(group), [other for other in members[group] if other != ids[name]])
-        for name, group in groups.items()
-    }
+    groups = _groups(names, stated)
+    # Most files have no kin, and a folder may have very many files.
+    members: dict[str, list[str]] = {group: [] for group, number in Counter(groups).items() if number > 1}
+    for name, group in zip(names, groups, strict=True):
+        if group in members:
+            members[group].append(_id(folder_id, name))
+    for name, group in zip(names, groups, strict=True):
+        own = _id(folder_id, name)
+        yield Kin(own, readable(group), [other for other in members.get(group, ()) if other != own])
 
 
 def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict[str, str]:
@@ -64,12 +60,23 @@ def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict
     return {key: readable(value) for key, value in facts.items() if value}
 
 
+def _groups(names: Sequence[str], stated: Mapping[str, str]) -> list[str]:
+    """Return the group of each file."""
+    stems = [PurePath(name).stem for name in names]
+    known = set(stems)
+    return [stated.get(name) or _group(stem, known) for name, stem in zip(names, stems, strict=True)]
+
+
 def _group(stem: str, known: set[str]) -> str:
     """Return the shortest known stem that is a prefix of this one up to a `_` or `-`."""
     for at, character in enumerate(stem):
         if character in "_-" and stem[:at] in known:
             return stem[:at]
     return stem
+
+
+def _id(folder_id: str, name: str) -> str:
+    return readable(f"{folder_id}/{name}" if folder_id else name)
 
 
 def readable(name: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from kinsplit.chunk import Chunk, Content
@@ -189,10 +190,11 @@ class StoreLogic(ABC):
         """Run validated queries in one round trip, with whole payloads or some of their keys."""
 
 
-def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield a sequence in batches of at most `size` items."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield items in batches of at most `size`, taking no more of them than the batch needs."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def _is_of(source_id: str) -> list[Condition]:

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
 from kinsplit.integrations.ray import file_systems, run  # noqa: E402
-from kinsplit.integrations.ray.columns import Rows, from_documents  # noqa: E402
+from kinsplit.integrations.ray.columns import from_documents, to_error  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
 # Ray's processes talk over the loopback, and Ray Data warns of its own old options.
@@ -76,8 +76,19 @@ def content(address: str, collection: str) -> list[tuple[Any, Any, Any]]:
         ]
 
 
-def file_table(files: Iterable[SourceFile], addresses: Mapping[str, str] | None = None) -> pa.Table:
-    return pa.Table.from_pylist(list(Rows(list(files), addresses or {})), schema=on_ray.FILES)
+def file_table(files: Iterable[SourceFile]) -> pa.Table:
+    rows = [
+        {
+            "path": source.place,
+            "id": source.source_id,
+            "metadata": json.dumps(dict(source.metadata)),
+            "given": source.given,
+            "reader": source.reader,
+            "error": to_error(source.error),
+        }
+        for source in files
+    ]
+    return pa.Table.from_pylist(rows, schema=on_ray.FILES)
 
 
 def indexed(address: str, collection: str, *arguments: object) -> dict[str, Any]:
@@ -249,10 +260,10 @@ def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(
     monkeypatch.setattr(file_systems, "_open", lambda address: (system, address.removeprefix("s3://").rstrip("/")))
 
     found = file_systems.find("s3://bucket/course")
-    assert [(each.source_id, each.metadata, each.reader) for each in found.discovery.files] == [
+    assert [(each.source_id, each.metadata, each.reader) for each in found.files] == [
         (each.source_id, each.metadata, each.reader) for each in discover(course).files
     ]
-    (loaded,) = on_ray.Load()(file_table(found.discovery.files, found.addresses))
+    (loaded,) = on_ray.Load()(file_table(found.files))
     texts = {document.id: document for document in from_documents(loaded) if document is not None}
     assert texts["course/cs/sorting.md"].metadata["absolute_path"] == "s3://bucket/course/cs/sorting.md"
     assert {id_: each.text for id_, each in texts.items()} == {
@@ -262,16 +273,16 @@ def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(
     }
     errors = [each["message"] for each in loaded["error"].to_pylist() if each is not None]
     assert [error.split(": ")[0] for error in errors] == ["s3://bucket/course/cs/broken.pdf"]
-    assert [each.source_id for each in file_systems.find("s3://bucket/course/*/*.txt").discovery.files] == [
+    assert [each.source_id for each in file_systems.find("s3://bucket/course/*/*.txt").files] == [
         "cs/blank.txt",
         "cs/loops.txt",
     ]
-    assert [each.source_id for each in file_systems.find(f"{course}/**/*.md").discovery.files] == ["cs/sorting.md"]
+    assert [each.source_id for each in file_systems.find(f"{course}/**/*.md").files] == ["cs/sorting.md"]
     with Index("memory:", embedder="hash") as index:
         index.add(course)
-        ids = {"course/cs/loops.txt": "s3://bucket/course/cs/loops.txt"}
+        loops = found.by_id["course/cs/loops.txt"]
         with pytest.raises(LoadError, match=r"course/cs/loops.txt: would replace .*'course/cs/loops.txt'"):
-            file_systems.check_addresses(index.store, index.strategy.fingerprint, ids)
+            file_systems.check_addresses(index.store, index.strategy.fingerprint, [loops])
     for address, message in (("s3://bucket/none", "doesn't exist"), ("s3://bucket/course/*.xyz", "no file that")):
         with pytest.raises(LoadError, match=message):
             file_systems.find(address)

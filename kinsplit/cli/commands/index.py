@@ -42,8 +42,8 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
     from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.integrations.ray import Stored
-    from kinsplit.loaders import Discovery, Limits, Loaded
+    from kinsplit.integrations.ray import Found, Stored
+    from kinsplit.loaders import Limits, Loaded
     from kinsplit.parsers import Strategy
 
 
@@ -258,10 +258,10 @@ class _StoredReporter:
         self._reports: dict[str, list[DocumentReport]] = {}
         self._embedded = 0
 
-    def found(self, discovery: Discovery) -> None:
-        report_skipped(discovery.skipped, self._terminal)
+    def found(self, found: Found) -> None:
+        report_skipped(found.skipped, self._terminal)
         if self.bar is not None:
-            self.bar.expect(len(discovery.files))
+            self.bar.expect(len(found.files))
 
     def stored(self, one: Stored) -> None:
         name = one.file or ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from kinsplit.integrations.ray.cluster import connected
 from kinsplit.integrations.ray.columns import CHUNK, DOCUMENTS, FILES, REPORTS
+from kinsplit.integrations.ray.file_systems import Found
 from kinsplit.integrations.ray.report import RayReport, Stored
 from kinsplit.integrations.ray.resources import Resources
 from kinsplit.integrations.ray.run import index
@@ -25,6 +26,7 @@ __all__ = [
     "REPORTS",
     "Compare",
     "Embed",
+    "Found",
     "Load",
     "RayReport",
     "Resources",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import pickle
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from kinsplit.chunk import Chunk, Document, Heading, Moment, Part
 from kinsplit.errors import InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
+from kinsplit.integrations.ray.file_systems import is_address
 from kinsplit.loaders import SourceFile
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json
@@ -108,34 +112,22 @@ def check_documents(names: Iterable[str]) -> None:
         raise InvalidParameterError("source", rule, given, remedy)
 
 
-class Rows(Sequence[dict[str, Any]]):
-    """Files as rows with the columns `FILES`, each made when it is asked for.
+def pack(files: Collection[SourceFile], number: int) -> Iterator[bytes]:
+    """Yield files, divided evenly and compressed, as `index` sends them to the tasks that load them."""
+    rest = iter(files)
+    size, larger = divmod(len(files), number)
+    for at in range(number):
+        yield zlib.compress(pickle.dumps(list(islice(rest, size + (at < larger)))))
 
-    Args:
-        sources: The files.
-        addresses: Addresses of those that are not on this machine, by id.
-    """
 
-    def __init__(self, sources: Sequence[SourceFile], addresses: Mapping[str, str]) -> None:
-        self._sources, self._addresses = sources, addresses
-
-    def __len__(self) -> int:
-        return len(self._sources)
-
-    def __getitem__(self, at: Any) -> Any:
-        source = self._sources[at]
-        return {
-            "path": self._addresses.get(source.source_id, str(source.path)),
-            "id": source.source_id,
-            "metadata": json.dumps(dict(source.metadata), ensure_ascii=False),
-            "given": source.given,
-            "reader": source.reader,
-            "error": to_error(source.error),
-        }
+def unpack(packed: bytes) -> list[SourceFile]:
+    """Return the files of one of the parts that `pack` yields."""
+    files: list[SourceFile] = pickle.loads(zlib.decompress(packed))  # noqa: S301 - from a process of our own
+    return files
 
 
 def from_files(table: pa.Table) -> list[SourceFile]:
-    """Return the files of a table with the rows of `Rows`. Columns other than `path` and `id` may be missing."""
+    """Return the files of a table with the columns `FILES`, of which all but `path` and `id` may be missing."""
     return [
         SourceFile(
             Path(row["path"]),
@@ -144,6 +136,7 @@ def from_files(table: pa.Table) -> list[SourceFile]:
             bool(row.get("given")),
             from_error(row.get("error")),
             row.get("reader") or "",
+            row["path"] if is_address(row["path"]) else "",
         )
         for row in table.to_pylist()
     ]

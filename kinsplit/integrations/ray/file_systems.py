@@ -6,19 +6,30 @@ import glob
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import translate
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.indexing.origins import ABSOLUTE_PATH, with_path, would_replace
-from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover
+from kinsplit.integrations.ray.temporary_dict import TemporaryDict
+from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.discovery import COLLECTION, NEVER_WALKED, folder_id, sources_of
+from kinsplit.loaders.discovery import (
+    COLLECTION,
+    NEVER_WALKED,
+    Part,
+    collect,
+    folder_id,
+    sources_of,
+    walk,
+    warn_of_missing_outlines,
+)
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.stores import ChunkStore
 from kinsplit.stores.logic import batches
@@ -38,14 +49,21 @@ class Found:
     """The files of a run.
 
     Attributes:
-        discovery: The files; the path of one in an object store is its place there.
-        addresses: Addresses of the files that are not on this machine, by id.
-        folders: Resolved given paths of this machine.
+        by_id: Files to load, and inaccessible folders and links, by id and in that order, in a temporary file.
+        skipped: Skipped paths; see `kinsplit.loaders.Discovery`.
+        folders: Ids of the folders that were searched completely.
+        roots: Resolved given paths of this machine.
     """
 
-    discovery: Discovery
-    addresses: dict[str, str]
+    by_id: Mapping[str, SourceFile]
+    skipped: tuple[Path, ...]
     folders: tuple[str, ...]
+    roots: tuple[str, ...]
+
+    @property
+    def files(self) -> ValuesView[SourceFile]:
+        """Files to load, and inaccessible folders and links, ordered by id; each is read when it is asked for."""
+        return self.by_id.values()
 
 
 def find(paths: str | Path | Sequence[str | Path], subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Found:
@@ -63,27 +81,19 @@ def find(paths: str | Path | Sequence[str | Path], subjects: Sequence[str] = (),
         InvalidParameterError: No path was given, or no reader has one of the names.
     """
     given = [str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    remote = [path for path in given if _URI.match(path) and not path.lower().startswith("file:")]
+    remote = [path for path in given if is_address(path) and not path.lower().startswith("file:")]
     local = [each for path in given if path not in remote for each in _local(path)]
-    found = discover(local, subjects=subjects, readers=readers) if local or not remote else Discovery()
-    files = {source.source_id: source for source in found.files}
-    addresses: dict[str, str] = {}
-    folders, skipped = [*found.folders], [*found.skipped]
-    for address in remote:
-        there = _discover(address, subjects, readers)
-        folders += there.discovery.folders
-        skipped += there.discovery.skipped
-        for source in there.discovery.files:
-            own = there.addresses[source.source_id]
-            if source.source_id in files:
-                other = addresses.get(source.source_id, str(files[source.source_id].path))
-                if other != own:
-                    reason = f"would get the same id as {other} ({source.source_id!r}). Give the folder that holds both"
-                    raise LoadError(own, f"{reason} instead.")
-            files[source.source_id], addresses[source.source_id] = source, own
-    ordered = tuple(files[id_] for id_ in sorted(files))
-    roots = tuple(str(Path(path).resolve()) for path in local)
-    return Found(Discovery(ordered, tuple(skipped), tuple(folders)), addresses, roots)
+    parts = [walk(local, subjects=subjects, readers=readers)] if local or not remote else []
+    parts += [_walk(address, subjects, readers) for address in remote]
+    files = TemporaryDict[SourceFile]()
+    skipped, folders = collect(chain.from_iterable(parts), files, TemporaryDict[str]())
+    warn_of_missing_outlines(source for source in files.values() if not source.address)
+    return Found(files, skipped, folders, tuple(str(Path(path).resolve()) for path in local))
+
+
+def is_address(place: str) -> bool:
+    """Return whether something is an address, and not a path."""
+    return _URI.match(place) is not None
 
 
 def _local(path: str) -> list[str]:
@@ -110,65 +120,64 @@ def _open(address: str) -> tuple[fs.FileSystem, str]:
         raise LoadError(address, f"can't be reached: {_line(error)}. Check the address and the credentials.") from error
 
 
-def _discover(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Found:
+def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iterator[Part]:
+    """Yield the files of an address, folder by folder.
+
+    Raises:
+        LoadError: See `find`.
+    """
     pattern = _MAGIC.search(address)
     # A pattern begins with a folder.
     base_address = address[: address.rindex("/", 0, pattern.start())] if pattern else address
     system, root = _open(base_address)
-
-    def locate(path: object) -> str:
-        before, _, after = base_address.rpartition(root)
-        return f"{before}{path}{after}"
-
+    before, _, after = base_address.rpartition(root)
+    is_empty = True
     try:
         kind = system.get_file_info(root).type
         if kind == fs.FileType.NotFound:
             raise LoadError(base_address, "doesn't exist. Check the spelling, and that your credentials may read it.")
         if kind == fs.FileType.File or pattern:
             glob_ = _open(address)[1] if pattern else root
-            found = _single(system, PurePosixPath(root), glob_, readers, is_pattern=bool(pattern))
-            folders: tuple[str, ...] = ()
+            parts = _single(system, PurePosixPath(root), glob_, readers, is_pattern=bool(pattern))
         else:
-            found, folders = _below(system, PurePosixPath(root), subjects, readers)
+            parts = _below(system, PurePosixPath(root), subjects, readers)
+        for part in parts:
+            yield part._replace(files=())
+            for source in part.files:
+                is_empty = False
+                yield Part([replace(source, address=f"{before}{source.path}{after}")])
     except OSError as error:
         raise LoadError(base_address, f"can't be listed: {_line(error)}. Check the credentials.") from error
-    if not found:
+    if is_empty:
         raise LoadError(address, f"holds no file that can be loaded. Known suffixes: {known()}.")
-    return Found(Discovery(tuple(found), (), folders), {one.source_id: locate(one.path) for one in found}, ())
 
 
 def _single(
     system: fs.FileSystem, root: PurePosixPath, wanted: str, readers: Sequence[str], *, is_pattern: bool
-) -> list[SourceFile]:
-    """Return a file that is given itself, or those that match a pattern, with the facts that their folders have."""
-    listed = _listed(system, str(root), recursive=True) if is_pattern else _listed(system, str(root.parent))
-    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
-    for path in listed:
-        folders.setdefault(path.parent, []).append(path)
-    found: list[SourceFile] = []
-    for folder, files in sorted(folders.items()):
+) -> Iterator[Part]:
+    """Yield a file that is given itself, or those that match a pattern, with the facts that their folders have."""
+    folders = _listed(system, str(root if is_pattern else root.parent), recursive=is_pattern)
+    pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
+    for folder, names in folders.items():
         if _is_hidden(folder, root):
             continue
-        courses = _courses(system, CourseFiles(), folder, files)
-        found += sources_of(folder, folder, _readable(files, readers), courses, readers)
-    pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
-    return [replace(source, given=True) for source in found if pattern.fullmatch(str(source.path))]
+        courses = _courses(system, CourseFiles(), folder, names)
+        sources = sources_of(folder, folder, _readable(names, readers), courses, readers)
+        yield Part(replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path)))
 
 
 def _below(
     system: fs.FileSystem, base: PurePosixPath, subjects: Sequence[str], readers: Sequence[str]
-) -> tuple[list[SourceFile], tuple[str, ...]]:
-    """Return the files below a folder, which is listed at once, and the ids of the searched folders."""
-    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
-    for path in _listed(system, str(base), recursive=True):
-        folders.setdefault(path.parent, []).append(path)
-    collections = {folder for folder, files in folders.items() if folder / COLLECTION in files and folder != base}
-    found: list[SourceFile] = []
+) -> Iterator[Part]:
+    """Yield the files below a folder, which is listed at once."""
+    folders = _listed(system, str(base), recursive=True)
+    collections = {folder for folder, names in folders.items() if COLLECTION in names and folder != base}
     tops = [base / subject for subject in dict.fromkeys(subjects)] or [base]
     for top in tops:
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
-    for folder, files in sorted(folders.items()):
+        yield Part(folder=folder_id(base, top))
+    for folder, names in folders.items():
         searched = next((top for top in tops if folder.is_relative_to(top)), None)
         if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
             continue
@@ -177,13 +186,17 @@ def _below(
             if above.is_relative_to(base):
                 courses = _courses(system, courses, above, folders.get(above, ()))
         subject = searched.name if subjects else None
-        found += sources_of(base, folder, _readable(files, readers), courses, readers, subject)
-    return found, tuple(folder_id(base, top) for top in tops)
+        yield Part(sources_of(base, folder, _readable(names, readers), courses, readers, subject))
 
 
-def _listed(system: fs.FileSystem, folder: str, *, recursive: bool = False) -> list[PurePosixPath]:
-    infos = system.get_file_info(fs.FileSelector(folder, recursive=recursive))
-    return sorted(PurePosixPath(info.path) for info in infos if info.type == fs.FileType.File)
+def _listed(system: fs.FileSystem, folder: str, *, recursive: bool) -> dict[PurePosixPath, list[str]]:
+    """Return the sorted names of the files in a folder, or also below it, by folder."""
+    folders: dict[str, list[str]] = {}
+    for info in system.get_file_info(fs.FileSelector(folder, recursive=recursive)):
+        if info.type == fs.FileType.File:
+            parent, _, name = info.path.rpartition("/")
+            folders.setdefault(parent, []).append(name)
+    return dict(sorted((PurePosixPath(parent), sorted(names)) for parent, names in folders.items()))
 
 
 def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
@@ -192,36 +205,35 @@ def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
     return any(part.startswith(".") or part in NEVER_WALKED for part in inside)
 
 
-def _readable(files: Sequence[PurePosixPath], readers: Sequence[str]) -> list[PurePosixPath]:
+def _readable(names: Sequence[str], readers: Sequence[str]) -> list[str]:
     return [
-        path
-        for path in files
-        if not path.name.startswith(".") and path.name != COURSE_FILE and format_of(path, readers) is not None
+        name
+        for name in names
+        if not name.startswith(".") and name != COURSE_FILE and format_of(PurePosixPath(name), readers) is not None
     ]
 
 
-def _courses(
-    system: fs.FileSystem, courses: CourseFiles, folder: PurePosixPath, files: Sequence[PurePosixPath]
-) -> CourseFiles:
-    if folder / COURSE_FILE not in files:
+def _courses(system: fs.FileSystem, courses: CourseFiles, folder: PurePosixPath, names: Sequence[str]) -> CourseFiles:
+    if COURSE_FILE not in names:
         return courses
     with system.open_input_stream(str(folder / COURSE_FILE)) as stream:
         return courses.with_file(folder, stream.read(MOST_BYTES + 1))
 
 
-def check_addresses(store: ChunkStore, fingerprint: str, addresses: Mapping[str, str]) -> None:
-    """Check that no file of an object store would replace another one that still exists; see `check_same`.
+def check_addresses(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
+    """Check that no file of an object store would replace another one that still exists; see `new_files`.
 
     Args:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
-        addresses: Addresses of the files by id.
+        files: The files, which are taken in batches.
 
     Raises:
         LoadError: The id belongs to another indexed file.
     """
-    for ids in batches(list(addresses), _BATCH):
-        for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
+    for batch in batches(files, _BATCH):
+        addresses = {source.source_id: source.address for source in batch}
+        for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in addresses]):
             own, other = addresses[chunk.source_id], chunk.metadata.get(ABSOLUTE_PATH)
             if isinstance(other, str) and other != own and _exists(other):
                 raise would_replace(own, other, chunk.source_id)
@@ -229,7 +241,7 @@ def check_addresses(store: ChunkStore, fingerprint: str, addresses: Mapping[str,
 
 def _exists(place: str) -> bool:
     try:
-        if not _URI.match(place):
+        if not is_address(place):
             return Path(place).exists()
         system, path = _open(place)
         return bool(system.get_file_info(path).type != fs.FileType.NotFound)
@@ -239,29 +251,29 @@ def _exists(place: str) -> bool:
 
 @contextmanager
 def fetched(
-    sources: Sequence[tuple[SourceFile, str]], limits: Limits
+    sources: Sequence[SourceFile], limits: Limits
 ) -> Iterator[tuple[Iterator[SourceFile], Callable[[Loaded], Loaded]]]:
     """Fetch files of other file systems to this machine, one after the other as they are taken.
 
     Args:
-        sources: Files, with the path or address of each.
+        sources: Files.
         limits: Limits of each file; a larger one is not fetched.
 
     Yields:
         The files to load, and a function that adds its place to what was loaded and deletes the copy.
     """
-    addresses = {source.source_id: place for source, place in sources if _URI.match(place)}
+    addresses = {source.source_id: source.address for source in sources if source.address}
     copies: dict[str, Path] = {}
     with tempfile.TemporaryDirectory(prefix="kinsplit-") as folder:
 
         def take() -> Iterator[SourceFile]:
-            for number, (source, place) in enumerate(sources):
-                if source.source_id not in addresses or source.error is not None:
+            for number, source in enumerate(sources):
+                if not source.address or source.error is not None:
                     yield source
                     continue
-                copy = Path(folder) / f"{number}{Path(place.partition('?')[0]).suffix}"
+                copy = Path(folder) / f"{number}{Path(source.address.partition('?')[0]).suffix}"
                 try:
-                    _fetch(place, copy, limits.size)
+                    _fetch(source.address, copy, limits.size)
                 except LoadError as error:
                     yield replace(source, error=error)
                     continue

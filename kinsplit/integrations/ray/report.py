@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from kinsplit.embedding.remote_models.usage import Usage, Used
 from kinsplit.errors import LoadError
 from kinsplit.indexing.reports import DocumentReport, Failure
 from kinsplit.integrations.ray.columns import from_error
+from kinsplit.integrations.ray.temporary_dict import TemporaryDict
 from kinsplit.stores.protocol import SyncReport
 
 #: Failures and warnings that a report holds; all are counted.
@@ -101,7 +101,6 @@ class Totals:
         failures: Number of failures.
         failed: The first of them.
         warnings: The first warnings.
-        unread: Ids of files and documents that failed.
     """
 
     documents: int = 0
@@ -113,14 +112,10 @@ class Totals:
     failures: int = 0
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    unread: set[str] = field(default_factory=set)
-    _ids: sqlite3.Connection = field(default_factory=lambda: sqlite3.connect(""))
-
-    def __post_init__(self) -> None:
-        self._ids.execute("CREATE TABLE ids (id TEXT PRIMARY KEY, file TEXT) WITHOUT ROWID")
+    _ids: TemporaryDict[None] = field(default_factory=TemporaryDict)
 
     def __contains__(self, source_id: object) -> bool:
-        return self._ids.execute("SELECT 1 FROM ids WHERE id = ?", [source_id]).fetchone() is not None
+        return source_id in self._ids
 
     def add(self, rows: Iterable[dict[str, Any]]) -> Iterator[Stored]:
         """Add the rows of a table with the columns `REPORTS`, and yield each."""
@@ -130,7 +125,6 @@ class Totals:
             self.tokens += row["tokens"] or 0
             if one.failure is not None:
                 self.failures += 1
-                self.unread.add(one.failure.source_id)
                 self.failed += [one.failure] if len(self.failed) < MOST else []
             self.warnings += one.warnings[: MOST - len(self.warnings)]
             if one.report is not None and one.failure is None:
@@ -167,11 +161,11 @@ class Totals:
     def _stored(self, row: dict[str, Any]) -> Stored:
         file, error = row["file"], from_error(row["error"])
         warnings = tuple(f"{file}: {warning}" for warning in row["warnings"] or ())
-        if row["chunks"] is not None and not self._is_new(row["id"], file):
+        if row["chunks"] is not None and row["id"] in self._ids:
             reason = f"its id {row['id']!r} comes twice, and one of the two documents is stored. Give each its own id."
             error = LoadError(file or row["id"], reason)
-        elif error is not None:
-            self._is_new(row["id"], file)  # Its former documents stay.
+        if row["chunks"] is not None or error is not None:  # The former documents of one that failed stay.
+            self._ids[row["id"]] = None
         failure = None if error is None else Failure(row["id"], error)
         number = row["file_documents"] or 0
         report = None
@@ -179,7 +173,3 @@ class Totals:
             changes = SyncReport(*(row[name] or 0 for name in ("added", "updated", "unchanged", "deleted")))
             report = DocumentReport(row["id"], row["chunks"], changes, row["embedded"] or 0, row["windowed"] or 0)
         return Stored(file, number, report, failure, warnings)
-
-    def _is_new(self, source_id: str, file: str | None) -> bool:
-        statement = "INSERT OR IGNORE INTO ids VALUES (?, ?)"
-        return bool(self._ids.execute(statement, [source_id, file]).rowcount)

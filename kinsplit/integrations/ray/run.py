@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,20 +17,21 @@ from kinsplit.embedding.remote_models.usage import usage_of
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
-from kinsplit.indexing.origins import check_same, find_duplicates, find_gone
+from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import warn_of_duplicates
-from kinsplit.integrations.ray.columns import Rows, check_documents
+from kinsplit.integrations.ray.columns import check_documents, pack, unpack
 from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
 from kinsplit.integrations.ray.report import RayReport, Stored, Totals
 from kinsplit.integrations.ray.resources import Pool, Resources
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
-from kinsplit.loaders import Discovery, Limits
+from kinsplit.loaders import Limits
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import KinWeights
 from kinsplit.stores.address import has_server
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from ray.data import Dataset
 
 # Files read by one task, so that a lost task costs little, unless that made too many tasks.
@@ -64,14 +65,14 @@ def index(
     prune: bool = False,
     vector_cache: bool = False,
     resources: Resources | None = None,
-    on_found: Callable[[Discovery], None] | None = None,
+    on_found: Callable[[Found], None] | None = None,
     on_stored: Callable[[Stored], None] | None = None,
     **options: Unpack[IndexKeywords],
 ) -> RayReport:
     """Index files or a dataset on a Ray cluster, with the result of `Index.add`.
 
     Whatever Ray runs again, and whatever is started again after a crash, leaves the collection that one quiet run
-    leaves. No stage holds the corpus; this process holds the names of files.
+    leaves. No stage holds the corpus, and this process keeps the names of files in a temporary file.
 
     Args:
         source: Files, folders, patterns such as "docs/**/*.md", and addresses of PyArrow's file systems such as
@@ -121,7 +122,7 @@ def _index(
     address: str,
     settings: _Settings,
     prune: bool,
-    on_found: Callable[[Discovery], None] | None = None,
+    on_found: Callable[[Found], None] | None = None,
     on_stored: Callable[[Stored], None] | None = None,
 ) -> RayReport:
     """Index files or a dataset from a process of the cluster; see `index`."""
@@ -130,14 +131,16 @@ def _index(
     pool = resources.on(_start().cluster_resources(), embedding.resolve(model))
     given = _given(source, address, settings.subjects, settings.readers, prune=prune)
     if isinstance(given, Found) and on_found is not None:
-        on_found(given.discovery)
+        on_found(given)
     with Index(address, collection=settings.collection, **options) as opened:
         model = _portable(model, opened.embedder)
         embed = (model, opened.embedding_context, resources.tokens, settings.vector_cache)
         totals = Totals()
         with opened.store.first_load():
             _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
-        gone = _gone(opened, given, totals) if prune and isinstance(given, Found) else []
+        gone: list[str] = []
+        if prune and isinstance(given, Found):
+            gone = find_gone(opened.store, opened.strategy.fingerprint, given.folders, given.by_id, totals)
         pruned = sum(map(opened.store.delete, gone))
         return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))
 
@@ -167,7 +170,7 @@ def _run(
     folders: tuple[str, ...] = ()
     if isinstance(given, Found):
         totals.warnings += _check(opened, given)
-        folders, documents = given.folders, _documents(given, limits, pool)
+        folders, documents = given.roots, _documents(given, limits, pool)
     else:
         documents = given
     reports = (
@@ -197,7 +200,7 @@ def _start() -> Any:
 def _relayed(
     ray: Any,
     arguments: tuple[Any, ...],
-    on_found: Callable[[Discovery], None] | None,
+    on_found: Callable[[Found], None] | None,
     on_stored: Callable[[Stored], None] | None,
 ) -> RayReport:
     """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and make its calls here.
@@ -272,20 +275,27 @@ def _given(
 def _check(opened: Index, found: Found) -> list[str]:
     """Check that no file would replace another one, and return warnings of files that are indexed under two ids."""
     store, fingerprint = opened.store, opened.strategy.fingerprint
-    here = [source for source in found.discovery.files if source.source_id not in found.addresses]
-    indexed = check_same(store, fingerprint, here)
-    check_addresses(store, fingerprint, found.addresses)
-    return warn_of_duplicates(find_duplicates(store, fingerprint, here, indexed))
+    new = new_files(store, fingerprint, (source for source in found.files if not source.address))
+    duplicates = find_duplicates(store, fingerprint, new, found.by_id)
+    check_addresses(store, fingerprint, (source for source in found.files if source.address))
+    return warn_of_duplicates(duplicates)
 
 
 def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:
     """Return the documents of files, which tasks read."""
     import ray
 
-    rows = Rows(found.discovery.files, found.addresses)
+    blocks = blocks_of(len(found.files), pool.tasks)
+    # Compressed, since small blocks stay in this process.
+    rows = [{"files": packed} for packed in pack(found.files, blocks)]
     # Not `from_arrow`, which starts a task for each table, only to learn its size.
-    items = ray.data.from_items(rows, override_num_blocks=blocks_of(len(rows), pool.tasks))
-    return items.map_batches(Load(limits), **pool.task)
+    items = ray.data.from_items(rows, override_num_blocks=blocks)
+    return items.map_batches(_load, fn_args=[Load(limits)], **pool.task)
+
+
+def _load(rows: pa.Table, load: Load) -> Iterator[pa.Table]:
+    for packed in rows["files"].to_pylist():
+        yield from load.load(unpack(packed))
 
 
 def blocks_of(files: int, tasks: int) -> int:
@@ -364,9 +374,3 @@ def _cause(error: BaseException) -> BaseException:
             return seen
         seen = getattr(seen, "cause", None) or seen.__cause__
     return error
-
-
-def _gone(opened: Index, found: Found, totals: Totals) -> list[str]:
-    files = found.discovery.files
-    read = [source for source in files if source.source_id not in totals.unread]
-    return find_gone(opened.store, opened.strategy.fingerprint, found.discovery, read, totals)

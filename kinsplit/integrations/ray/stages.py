@@ -65,8 +65,11 @@ class Load:
 
     def __call__(self, files: pa.Table) -> Iterator[pa.Table]:
         """Load the files of a batch."""
-        given = list(zip(from_files(files), files["path"].to_pylist(), strict=True))
-        with fetched(given, self.limits) as (sources, located):
+        yield from self.load(from_files(files))
+
+    def load(self, files: Sequence[SourceFile]) -> Iterator[pa.Table]:
+        """Load files that are not in a table."""
+        with fetched(files, self.limits) as (sources, located):
             rows = (row for loaded in load_files(sources, self.limits) for row in _rows(located(loaded)))
             for batch in _batches(rows):
                 yield from cut(pa.Table.from_pylist(batch, schema=DOCUMENTS))

@@ -187,7 +187,7 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         return found
 
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        for operations in batches(list(to_operations(plan, vectors)), _BATCH):
+        for operations in batches(to_operations(plan, vectors), _BATCH):
             with self._engine() as client:
                 await client.batch_update_points(self._collection, list(operations), wait=True)
 

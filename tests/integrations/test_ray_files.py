@@ -1,0 +1,211 @@
+"""Files of a run on Ray: the same as `discover` finds, in memory that doesn't grow with their number."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinsplit import Index
+from kinsplit.errors import LoadError
+from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
+from kinsplit.indexing.run import DuplicateWarning
+from kinsplit.loaders import SourceFile, discover
+from kinsplit.loaders.discovery import Part, collect, walk
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("ray", reason="ray is not installed")
+from kinsplit.integrations.ray import file_systems, run
+from kinsplit.integrations.ray.columns import pack, unpack
+from kinsplit.integrations.ray.file_systems import find
+from kinsplit.integrations.ray.stages import Load
+from kinsplit.integrations.ray.temporary_dict import TemporaryDict
+
+
+@pytest.fixture
+def courses(tmp_path: Path) -> Path:
+    """Folders with groups, links, a file that nobody reads, and course files, one of which is broken."""
+    folder = tmp_path / "courses"
+    for name in ("z.md", "a.png", "cs/a.md", "cs/lecture_1.md", "cs/lecture_1_code.py", "math/week/b.txt", "math/é.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"About {name}.", encoding="utf-8")
+    (folder / "cs" / "course.toml").write_text('[[files]]\nmatch = "a.md"\ntitle = "A"\n')
+    (folder / "math" / "course.toml").write_text("broken")
+    (folder / "math" / "linked.md").symlink_to(folder / "z.md")
+    (folder / "math" / "gone.md").symlink_to(folder / "nowhere.md")
+    return folder
+
+
+@pytest.fixture
+def bucket(courses: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Address of the same folders in an object store."""
+    from pyarrow import fs
+
+    (courses / "math" / "course.toml").unlink()
+    shutil.copytree(courses, courses.parent / "bucket" / "courses", ignore_dangling_symlinks=True)
+    system = fs.SubTreeFileSystem(str(courses.parent), fs.LocalFileSystem())
+    monkeypatch.setattr(file_systems, "_open", lambda address: (system, address.removeprefix("s3://").rstrip("/")))
+    return "s3://bucket/courses"
+
+
+def comparable(files: Any) -> list[SourceFile]:
+    """Return files whose errors are equal if they say the same."""
+    return [replace(each, error=each.error and str(each.error)) for each in files]
+
+
+@pytest.mark.parametrize(
+    ("paths", "subjects"),
+    [
+        ([""], []),
+        (["", "cs", "math"], []),
+        (["cs", "math/week", ""], []),
+        (["", "z.md", "math/gone.md"], []),
+        (["math/gone.md", "cs/a.md", "cs/a.md", "math/é.md", "cs"], []),
+        (["", ""], ["math", "cs", "math"]),
+    ],
+)
+def test_the_files_of_a_run_are_those_that_discover_finds(courses: Path, paths: list[str], subjects: list[str]) -> None:
+    places = [courses / path for path in paths]
+    found, expected = find(places, subjects), discover(places, subjects=subjects)
+    assert comparable(found.files) == comparable(expected.files)
+    assert list(found.by_id) == [source.source_id for source in expected.files]
+    assert (found.skipped, found.folders) == (expected.skipped, expected.folders)
+    again = pickle.loads(pickle.dumps(found))  # as a Ray client gets it
+    assert comparable(again.files) == comparable(expected.files)
+    assert (len(again.files), again.skipped) == (len(expected.files), expected.skipped)
+
+
+def test_two_files_of_one_id_are_refused_as_discover_refuses_them(courses: Path, bucket: str) -> None:
+    other = courses.parent / "other" / "cs"
+    other.mkdir(parents=True)
+    (other / "a.md").write_text("Another one.")
+    errors = []
+    for function in (find, discover):
+        with pytest.raises(LoadError) as caught:
+            function([courses / "cs", other])
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    with pytest.raises(LoadError, match=r"s3://bucket/courses/cs/a.md: would get the same id as .*/other/cs/a.md"):
+        find([other, f"{bucket}/cs"])
+
+
+def test_a_file_that_several_addresses_reach_belongs_to_the_first(courses: Path, bucket: str) -> None:
+    expected = [each for each in discover(courses).files if each.error is None]
+    found = find([bucket, f"{bucket}/cs", f"{bucket}/z.md"])
+    assert list(found.by_id) == [source.source_id for source in expected]
+    assert [source.source_id for source in found.files if source.given] == ["courses/z.md"]
+    assert found.folders == ("courses", "cs")
+    assert {source.address for source in found.files} == {f"s3://bucket/{source.source_id}" for source in expected}
+
+
+def test_a_walk_lists_a_folder_only_when_it_gets_there(courses: Path) -> None:
+    parts = walk(courses)
+    taken = [next(parts), next(parts)]
+    for name in ("cs/later.md", "too_late.md"):
+        (courses / name).write_text("Later.")
+    folders = [[source.source_id.rpartition("/") for source in part.files] for part in [*taken, *parts]]
+    assert all(len({folder for folder, _, _ in each}) <= 1 for each in folders)
+    names = {name for each in folders for _, _, name in each}
+    assert "later.md" in names
+    assert "too_late.md" not in names
+
+
+def test_packs_hold_all_files_in_order_and_are_loaded(courses: Path) -> None:
+    try:
+        (courses / os.fsdecode(b"caf\xe9.md")).write_text("About coffee.")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    files = find(courses).files
+    packs = [unpack(packed) for packed in pack(files, 4)]
+    assert [len(each) for each in packs] == [3, 3, 2, 2]
+    assert comparable(each for part in packs for each in part) == comparable(files)
+    rows = [row for part in packs for table in Load().load(part) for row in table.to_pylist()]
+    assert [row["id"] for row in rows] == [source.source_id for source in files]
+    assert {row["id"] for row in rows if row["error"]} == {source.source_id for source in files if source.error}
+
+
+def test_warnings_and_deletions_are_those_of_index_add(courses: Path) -> None:
+    (courses / "math" / "course.toml").unlink()
+    with Index("memory:", embedder="hash") as index:
+        index.add(courses)
+        (courses / "math" / "z.md").write_text("New.")
+        (courses / "math" / "week" / "b.txt").unlink()
+        warnings = []
+        for function in (lambda: run._check(index, find(courses / "cs")), lambda: index.add(courses / "cs").warnings):
+            with pytest.warns(DuplicateWarning, match="3 of the added files are in the collection already"):
+                warnings.append(list(function()))
+        assert warnings[0] == warnings[1]
+        found = find(courses)
+        assert run._check(index, found) == []
+        kept = {source.source_id for source in found.files}
+        gone = find_gone(index.store, index.strategy.fingerprint, found.folders, found.by_id, kept)
+        assert tuple(gone) == index.add(courses, prune=True).gone == ("courses/math/week/b.txt",)
+
+
+class EmptyStore:
+    """A store without documents."""
+
+    def get(self, ids: Any) -> list[Any]:
+        return []
+
+    def sources(self, level: int) -> dict[str, int]:
+        return {}
+
+
+def test_the_memory_of_the_files_does_not_grow_with_their_number() -> None:
+    store: Any = EmptyStore()
+
+    def parts(number: int) -> Iterator[Part]:
+        for folder in range(number // 100):
+            names = [f"root/folder {folder}/document {at}.md" for at in range(100)]
+            metadata = {"file_type": "markdown", "course": "root"}
+            yield Part(
+                SourceFile(Path("/data") / name, name, {"file_path": name, "sibling_files": [], **metadata})
+                for name in names
+            )
+
+    def peak(number: int) -> int:
+        files = TemporaryDict[SourceFile]()
+        tracemalloc.start()
+        collect(parts(number), files, TemporaryDict[str]())
+        assert find_duplicates(store, "fingerprint", new_files(store, "fingerprint", files.values()), files) == {}
+        assert find_gone(store, "fingerprint", ["root"], files, ()) == []
+        packed = list(pack(files.values(), number // 200))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert len(packed) == number // 200
+        return most
+
+    # In memory they take 700 bytes and more each; compressed, some 20. The lowest of three, since Python's table of
+    # interned strings may grow in one of them.
+    assert (min(peak(4_000) for _ in range(3)) - min(peak(1_000) for _ in range(3))) / 3_000 < 60
+
+
+keys = st.text(st.characters(exclude_categories=()), max_size=3)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["set", "delete"]), keys, st.integers() | st.none())), keys)
+def test_a_temporary_dict_is_a_dict_in_order(steps: list[tuple[str, str, int | None]], stranger: str) -> None:
+    expected: dict[str, int | None] = {}
+    made = TemporaryDict[int | None]()
+    for step, key, value in steps:
+        if step == "set":
+            made[key] = expected[key] = value
+        elif key in expected:
+            del made[key], expected[key]
+        else:
+            with pytest.raises(KeyError):
+                del made[key]
+    for each in (made, pickle.loads(pickle.dumps(made))):
+        assert list(each.items()) == sorted(expected.items(), key=lambda item: item[0])
+        assert len(each) == len(expected)
+        assert each.get(stranger, "none") == expected.get(stranger, "none")
