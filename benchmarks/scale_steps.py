@@ -37,6 +37,8 @@ WORDS, _ROWS = "words", 8192
 NEIGHBOURS, TOLERANCE = 10, 1e-4
 #: Seconds between two looks at the processes' memory.
 _PAUSE = 1.0
+#: Seconds between opening a collection and the first question, in which an embedded one reads its files.
+_STARTED = 15.0
 #: Vectors multiplied at once.
 _BLOCK = 50_000
 
@@ -262,6 +264,7 @@ def search(engine: str, folder: Path, spec: str, number: int, options: str = "")
     begun = time.perf_counter()
     with _opened(engine, folder, model, options) as (index, server), Processes(server) as processes:
         reopen = (time.perf_counter() - begun) * 1e3
+        time.sleep(_STARTED)
         times: dict[str, list[float]] = {}
         before = 0.0
         for turn, question in enumerate(asked):

@@ -18,6 +18,7 @@ from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, Mark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.names import SHARD
 from kinsplit.stores.engines.edge.points import to_point, to_vectors
+from kinsplit.stores.engines.edge.read_ahead import ReadAhead
 from kinsplit.stores.engines.qdrant.payload import unwrapped, wrapped
 from kinsplit.stores.filters import Condition
 from kinsplit.stores.logic import batches
@@ -119,6 +120,8 @@ class EdgeEngine:
         self._inside = 0
         self._left = threading.Condition()
         self._closed = False
+        self._read_ahead = ReadAhead(folder / SHARD / "segments")
+        self._read_ahead.start()
 
     @contextmanager
     def calling(self) -> Iterator[EdgeShard]:
@@ -290,6 +293,7 @@ class EdgeEngine:
                 self._closed = True
                 self._left.wait_for(lambda: not self._inside)
             self._optimize_at = 0.0
+            self._read_ahead.stop()
             try:
                 self.settle()
             finally:
