@@ -65,7 +65,7 @@ function groupsOf(citations) {
 }
 
 /**
- * Return the finished answer with markers, and with what was not found underlined: rendered, if a model wrote it.
+ * Return the finished answer with markers, and with what was not found underlined: rendered, if the service could do so.
  * @param {{text: string, html: ?string, citations: object[], checks: object[]}} answer
  * @param {string} strategy
  */
