@@ -11,13 +11,26 @@ from tests.local_server import QuietHandler, running
 
 
 class Hostile:
-    """Data that a server sends, and the number of bytes sent so far."""
+    """Data that a server sends, and what it has seen so far.
+
+    Attributes:
+        head: Status line and headers.
+        parts: Function that returns the parts of the body.
+        pause: Seconds between two parts, and then also between two bytes of the head.
+        keeps: Whether a connection serves further requests.
+        sent: Number of bytes sent.
+        calls: Number of requests.
+        connections: Addresses of the clients' connections.
+        url: Its URL.
+    """
 
     def __init__(self) -> None:
         self.head = b"HTTP/1.1 200 OK\r\n\r\n"
         self.parts: Callable[[], Iterator[bytes]] = lambda: iter([])
         self.pause = 0.0
+        self.keeps = False
         self.sent = self.calls = 0
+        self.connections: set[tuple[str, int]] = set()
         self.url = ""
 
 
@@ -32,7 +45,8 @@ def serving() -> Iterator[Hostile]:
 
         def do_GET(self) -> None:
             hostile.calls += 1
-            # With a pause, the head is sent byte by byte too.
+            hostile.connections.add(self.client_address)
+            self.close_connection = not hostile.keeps
             heads = map(bytes, zip(hostile.head)) if hostile.pause else [hostile.head]
             with suppress(OSError):
                 for part in chain(heads, hostile.parts()):

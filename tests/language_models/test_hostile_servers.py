@@ -17,7 +17,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.ollama import OllamaModel, lines
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.model_servers import server
-from kinsplit.support.http import Client, ResponseTooLongError, read_body, read_response
+from kinsplit.support.http import Client, ExchangeTimeoutError, ResponseTooLongError, read_body, read_response
 from tests.hostile_server import Hostile
 
 #: What a hostile server has to send at most, so that a client that would read it all ends as well.
@@ -183,9 +183,12 @@ def test_what_a_body_says_of_its_charset_is_passed_over() -> None:
 
 
 def test_a_connection_that_is_kept_is_ended_in_time_as_well(hostile: Hostile) -> None:
-    hostile.head = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    hostile.head, hostile.keeps = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", True
     hostile.parts = lambda: iter([b"{}"])
     with Client(5, 5) as client:
-        for _ in range(2):
-            with client.exchange(client.request("GET", hostile.url), 5) as response:
-                assert read_response(response, 99).json() == {}
+        with client.exchange(client.request("GET", hostile.url), 5) as response:
+            assert read_response(response, 99).json() == {}
+        hostile.pause = 0.05
+        with pytest.raises(ExchangeTimeoutError), client.exchange(client.request("GET", hostile.url), 0.2) as response:
+            read_response(response, 99)
+    assert (hostile.calls, len(hostile.connections)) == (2, 1)
