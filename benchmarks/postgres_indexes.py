@@ -6,6 +6,7 @@ of the ten nearest vectors of a question that a search for a hundred finds.
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import time
@@ -32,14 +33,15 @@ from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder
 from kinsplit.loaders import discover, load_files
 from kinsplit.parsers import default_strategy
-from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES
+from kinsplit.stores.engines.postgres.indexes import list_count
+from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PROBES_FACTOR, PROBES_POWER, PostgresOptions
 
 #: Characters per chunk, and documents split together.
 _CHARACTERS, _TOGETHER = 500, 50
 #: Vectors to find.
 _FOUND = 100
 #: Candidates of a graph, and shares of the lists that are read.
-_CANDIDATES, _SHARES = (400, 1000, 2000, 4000, 8000), (0.05, 0.1, 0.125, 0.2)
+_CANDIDATES, _SHARES = (400, 1000, 2000, 4000, 8000), (0.05, 0.1, 0.2)
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 100)
@@ -93,8 +95,7 @@ def _compared(
     nearest: NDArray[np.float32],
 ) -> Table:
     shown = Table("index", "build, s", "setting", "recall@10", "p50, ms", title=f"{len(vectors):,} vectors")
-    root = int(len(vectors) ** 0.5)
-    lists = max(root, min(1000, 2 * root))
+    lists = list_count(len(vectors))
     connection.execute("SET enable_seqscan = off")
     connection.execute("SET hnsw.iterative_scan = relaxed_order")
     connection.execute("SET hnsw.max_scan_tuples = 2147483647")
@@ -117,16 +118,19 @@ def _compared(
         return f"{np.mean(found):.3f}", f"{p50(times):.1f}"
 
     took = build(f"ivfflat (vector vector_cosine_ops) WITH (lists = {lists})")
-    for share in _SHARES:
-        probes = max(1, round(share * lists))
+    default = math.ceil(PROBES_FACTOR * lists**PROBES_POWER)
+    for probes in sorted({default, *(max(1, round(share * lists)) for share in _SHARES)}):
         connection.execute(f"SET ivfflat.probes = {probes}")
-        shown.add_row(f"{lists} lists", took, f"{probes} probes", *measured(_FOUND))
+        setting = f"{probes} probes" + ", the default" * (probes == default)
+        shown.add_row(f"{lists} lists", took, setting, *measured(_FOUND))
     took = build("hnsw (vector vector_cosine_ops) WITH (m = 16, ef_construction = 256)")
+    standard = PostgresOptions().hnsw_ef
     for candidates in _CANDIDATES:
         connection.execute(f"SET hnsw.ef_search = {min(candidates, MOST_CANDIDATES)}")
         # More candidates than pgvector takes at once are read on.
         number = candidates if candidates > MOST_CANDIDATES else _FOUND
-        shown.add_row("graph", took, f"{candidates:,} candidates", *measured(number))
+        setting = f"{candidates:,} candidates" + ", the default" * (candidates == standard)
+        shown.add_row("graph", took, setting, *measured(number))
     return shown
 
 

@@ -95,12 +95,12 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
             rows = write(store, "doc", 600)
             assert lists() == []
         assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='48')"]
-        assert store._reader.run(lambda connection: connection.execute("SHOW ivfflat.probes").fetchone()) == ("7",)
+        assert store._reader.run(lambda connection: connection.execute("SHOW ivfflat.probes").fetchone()) == ("11",)
         write(store, "more", 1000)
     assert graphs(connection) == []
     nearest = np.sort(rows[:20] @ rows.T)[:, -5:].min(axis=1)
     found = {}
-    for probes, number in (("", "7"), ("&ivfflat_probes=1", "1"), ("&ivfflat_probes=48", "48")):
+    for probes, number in (("", "11"), ("&ivfflat_probes=1", "1"), ("&ivfflat_probes=48", "48")):
         with open_store(f"{postgres}{probes}", "cs", schema) as store:
             connection_ = store._reader.connection
             assert connection_.execute("SHOW ivfflat.probes").fetchone() == (number,)
@@ -108,7 +108,7 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
             rankings = store.search([Query("dense", row, 5, 0, {"source_id": "doc"}) for row in rows[:20]])
             scores = [[hit.score for hit in hits] for hits in rankings]
             found[number] = np.mean([np.array(own) > least - 1e-4 for own, least in zip(scores, nearest, strict=True)])
-    assert found["1"] < found["7"] < found["48"] == 1.0
+    assert found["1"] < found["11"] < found["48"] == 1.0
     with open_store(postgres, "cs") as store:
         write(store, "many", 1000)
     assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='48')"]

@@ -33,11 +33,12 @@ CREATE INDEX {index} ON {chunks} USING ivfflat ({name} {ops}) WITH (lists = {lis
 """
 #: Smallest number of vectors that get lists; fewer are all compared.
 _FEWEST = 10_000
-#: Number of lists from which there are only as many as the square root of the number of vectors, as pgvector advises;
-#: below, there are up to twice as many. Of 50,000 vectors of the scale benchmark, a tenth of 50 lists has 89 % of the
-#: ten nearest, and a tenth of 450 lists 98 %.
-_LISTS_AT_MOST = 1000
-#: How many times as many lists a collection should have before they are made anew: it has four times as many chunks.
+#: Number of lists from which there are only as many as the square root of the number of vectors, as pgvector advises,
+#: since the memory for building them grows with their square; below, there are up to twice as many. Of 50,000 vectors
+#: of the scale benchmark, a tenth of 50 lists has 89 % of the ten nearest, and a tenth of 450 lists 98 %; of a million,
+#: a twelfth of 1,069 lists 98.4 %, and a twelfth of 2,138 lists 98.8 %.
+_LISTS_AT_MOST = 2500
+#: Lists are made anew if there should be more than so many times as many: it has over four times as many chunks.
 _GROWTH = 2
 #: Vectors per list, and in all, from which pgvector finds the centres of the lists.
 _SAMPLES, _LEAST_SAMPLES = 50, 10_000
@@ -202,7 +203,7 @@ class Indexes(NamedTuple):
                     found[index] = self._statement(_GRAPH, name, index, options)
             elif (rows := self._count(connection, name)) >= _FEWEST:
                 lists = self._lists(rows)
-                if lists >= _GROWTH * (existing.get(index) or 0):
+                if lists > _GROWTH * (existing.get(index) or 0):
                     found[index] = self._statement(_LISTS, name, index, {"lists": lists})
         return found
 
@@ -218,8 +219,7 @@ class Indexes(NamedTuple):
 
     def _lists(self, rows: int) -> int:
         """Return the number of lists of so many vectors, in each partition."""
-        root = math.isqrt(rows // (self.made.partitions if self.made.partition_by else 1))
-        return max(1, root, min(_LISTS_AT_MOST, 2 * root))
+        return list_count(rows // (self.made.partitions if self.made.partition_by else 1))
 
     def _count(self, connection: Connection, name: str) -> int:
         """Return the number of vectors of a name."""
@@ -246,3 +246,9 @@ class Indexes(NamedTuple):
     def _lock(self, connection: Connection) -> bool:
         row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOADING, self.number]).fetchone()
         return bool(row and row[0])
+
+
+def list_count(rows: int) -> int:
+    """Return the number of lists of so many vectors."""
+    root = math.isqrt(rows)
+    return max(1, root, min(_LISTS_AT_MOST, 2 * root))

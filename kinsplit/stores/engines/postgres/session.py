@@ -17,7 +17,13 @@ from psycopg.types.json import set_json_loads
 
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
 from kinsplit.stores.engines.postgres.json_text import load
-from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PostgresOptions, unknown_options
+from kinsplit.stores.engines.postgres.options import (
+    MOST_CANDIDATES,
+    PROBES_FACTOR,
+    PROBES_POWER,
+    PostgresOptions,
+    unknown_options,
+)
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
@@ -36,13 +42,14 @@ SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hn
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
     set_config('hnsw.scan_mem_multiplier', '64', false), set_config('plan_cache_mode', 'force_custom_plan', false),
     set_config('jit', 'off', false), set_config('ivfflat.iterative_scan', 'relaxed_order', false),
-    set_config('ivfflat.probes', coalesce(%s, ({lists}) / 8 + 1, 1)::text, false),
+    set_config('ivfflat.probes', coalesce(%s, ({probes}), 1)::text, false),
     set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, 65536) || 'kB', false)
 """
-# The indexes of a collection with lists have about the same number of them.
-_LIST_COUNT = """
-SELECT max(substring(option FROM '^lists=(.*)')::int) FROM pg_class, unnest(reloptions) AS option
-    WHERE relnamespace = to_regnamespace('kinsplit') AND relname LIKE %s
+# The indexes of a collection with lists have about the same number of them. The larger a collection is, the smaller the
+# share of its lists that has the nearest vectors.
+_PROBES = """
+SELECT ceil(%s::float8 * max(substring(option FROM '^lists=(.*)')::int) ^ %s::float8)::int
+    FROM pg_class, unnest(reloptions) AS option WHERE relnamespace = to_regnamespace('kinsplit') AND relname LIKE %s
 """
 _VERSIONS = "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'"
 _ACCESS = "Check user and password, which may also be in PGUSER, PGPASSWORD and libpq's password file"
@@ -92,7 +99,8 @@ class Session:
             set_json_loads(load, connection)
             candidates, probes = min(self._options.hnsw_ef, MOST_CANDIDATES), self._options.ivfflat_probes
             names = f"chunks\\_{self._number}\\_dense%"
-            connection.execute(_SETTINGS.replace("{lists}", _LIST_COUNT), [str(candidates), probes, names])
+            values = [str(candidates), probes, PROBES_FACTOR, PROBES_POWER, names]
+            connection.execute(_SETTINGS.replace("{probes}", _PROBES), values)
         except BaseException:
             connection.close()
             raise

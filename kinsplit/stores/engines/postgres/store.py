@@ -49,7 +49,7 @@ class PostgresStore(EngineStore):
     A sync is one transaction. An advisory lock makes the writers of a collection, in all processes, take turns; readers
     never wait for them. Sessions that the server ended are reopened; an interrupted sync raises an error and changes
     nothing. Terms are ranked by BM25, with the IDF of the current chunks; Edge also counts recently deleted ones. A
-    search without a filter reads up to 50,000 chunks of its terms, and up to 10,000 of each in any case: those in which
+    search without a filter reads up to 50,000 chunks of its terms, and up to 5,000 of each in any case: those in which
     they weigh most. Postgres chooses between comparing all vectors, which is exact, and the index, which finds nearly
     all of the nearest ones and none of length 0; elsewhere these rank last. A filter is evaluated once for all rankings
     of a search by meaning and terms, and the vectors of all matching chunks are compared.
