@@ -34,11 +34,11 @@ CREATE INDEX {index} ON {chunks} USING ivfflat ({name} {ops}) WITH (lists = {lis
 #: Smallest number of vectors that get lists; fewer are all compared.
 _FEWEST = 10_000
 #: Number of lists from which there are only as many as the square root of the number of vectors, as pgvector advises,
-#: since the time and the memory for building them grow with their square; below, up to twice as many. Of 50,000 vectors
+#: since the memory for building them grows with their square; below, there are up to twice as many. Of 50,000 vectors
 #: of the scale benchmark, a tenth of 50 lists has 89 % of the ten nearest, and a tenth of 450 lists 98 %; of a million,
 #: a twelfth of 1,069 lists 98.4 %, and a twelfth of 2,138 lists 98.8 %.
-_LISTS_AT_MOST = 1500
-#: Lists are made anew if there should be more than so many times as many.
+_LISTS_AT_MOST = 2500
+#: Lists are made anew if there should be more than so many times as many: it has over four times as many chunks.
 _GROWTH = 2
 #: Vectors per list, and in all, from which pgvector finds the centres of the lists.
 _SAMPLES, _LEAST_SAMPLES = 50, 10_000

@@ -65,7 +65,7 @@ class PostgresOptions(StoreOptions):
         None,
         "search",
         "Number of lists to read with dense_index=ivfflat. By default 0.6 times their number to the power of 3/4: an "
-        "eighth of 500 lists, and a tenth of 1,500.",
+        "eighth of 500 lists, and an eleventh of 2,000.",
         ge=1,
         le=32_768,
     )
