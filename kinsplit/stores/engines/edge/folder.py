@@ -172,7 +172,7 @@ def read_schema(folder: Path) -> Schema:
 def _check_files(folder: Path) -> None:
     """Check for damage that would make the engine print a page of internals to standard error."""
     for path in (folder / SHARD).glob("segments/*/**/status.dat"):
-        least = 8 if path.parent.name == "vectors" else 16
+        least = 8 if path.parent.name in ("vectors", "quantized_data") else 16
         if (size := path.stat().st_size) < least:
             raise StoreError(f"{folder}: can't be opened: {path} holds {size} bytes, not {least}. {_DAMAGED}")
 

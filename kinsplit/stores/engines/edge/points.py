@@ -18,9 +18,9 @@ from kinsplit.stores.schema import DENSE, SPARSE, layer_of
 if TYPE_CHECKING:
     from qdrant_edge import FieldCondition, Filter, Point, QueryRequest, Record
 
-# How many times as many vectors as wanted are compared exactly, after a comparison of all by their copies of four bits
-# per dimension. The nearest ten of 229,000 are found with 3, and 87 % of them without.
-_OVERSAMPLING = 4.0
+# How many times as many vectors as wanted, and how many at least, are compared exactly, after a comparison of all by their
+# copies of four bits per dimension. The nearest ten of 229,000 are found with 3 times as many, and 87 % of them without.
+_OVERSAMPLING, _LEAST = 4.0, 40
 
 
 def to_request(query: Query, *, whole: bool) -> QueryRequest:
@@ -36,7 +36,8 @@ def to_request(query: Query, *, whole: bool) -> QueryRequest:
     # A vector name that only one level uses needs no filter by level, which would take half as long again.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
     wanted = _all(conditions, roots_of(query.level)) if conditions else None
-    params = qe.SearchParams(quantization=qe.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
+    oversampling = max(_OVERSAMPLING, _LEAST / query.limit)
+    params = qe.SearchParams(quantization=qe.QuantizationSearchParams(rescore=True, oversampling=oversampling))
     return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole, params=params)
 
 
