@@ -18,8 +18,9 @@ from kinsplit.stores.schema import DENSE, SPARSE, layer_of
 if TYPE_CHECKING:
     from qdrant_edge import FieldCondition, Filter, Point, QueryRequest, Record
 
-# How many times as many vectors as wanted, and how many at least, are compared exactly, after a comparison of all by their
-# copies of four bits per dimension. The nearest ten of 229,000 are found with 3 times as many, and 87 % of them without.
+# How many times as many vectors as wanted, and how many at least, are compared exactly, after a comparison of all by
+# their copies of four bits per dimension. The nearest ten of 229,000 are found with 3 times as many, and 87 % of them
+# without.
 _OVERSAMPLING, _LEAST = 4.0, 40
 
 
