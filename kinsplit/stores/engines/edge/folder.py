@@ -28,8 +28,7 @@ SCHEMA_FILE = "kinsplit.json"
 LEDGER_FILE = "ledger.sqlite3"
 _DISK_FULL = "os error 28"
 _DAMAGED = "Its files are damaged: restore the folder from a backup, or delete it and index again."
-#: Kilobytes of vectors, 13,000 of 384 dimensions, from which points move into a read-only segment. Its vectors are
-#: compared by copies of four bits per dimension, in a fifth of the time, and the best ones exactly; its terms take less
+#: Kilobytes of vectors, 13,000 of 384 dimensions, from which points move into a read-only segment, where terms take less
 #: memory and are opened sooner. That costs about 0.2 ms of processor time per point and blocks the process.
 _SEGMENT_KB = 20_000
 #: Kilobytes of vectors up to which read-only segments are merged, so that merging blocks for seconds and not minutes,

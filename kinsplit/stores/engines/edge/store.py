@@ -47,8 +47,8 @@ class EdgeStore(EngineStore):
 
     Acknowledged writes are recorded in a ledger, with which `kinsplit.stores.maintenance` compares the collection.
 
-    From 20 MB of dense vectors on, 13,000 of 384 dimensions, a write or `close` also moves points into read-only
-    segments, where vectors are compared by copies of four bits per dimension, and the best ones exactly.
+    Dense vectors are compared by copies of four bits per dimension, and the best ones exactly. From 20 MB of them on,
+    13,000 of 384 dimensions, a write or `close` also moves points into read-only segments.
 
     Opening a collection between 100 MB and half of the available memory also reads it into the system's cache, in the
     background and on Linux only.
