@@ -28,8 +28,8 @@ SCHEMA_FILE = "kinsplit.json"
 LEDGER_FILE = "ledger.sqlite3"
 _DISK_FULL = "os error 28"
 _DAMAGED = "Its files are damaged: restore the folder from a backup, or delete it and index again."
-#: Kilobytes of vectors, 13,000 of 384 dimensions, from which points move into a read-only segment, where terms take less
-#: memory and are opened sooner. That costs about 0.2 ms of processor time per point and blocks the process.
+#: Kilobytes of vectors, 13,000 of 384 dimensions, from which points move into a read-only segment, where terms take
+#: less memory and are opened sooner. That costs about 0.2 ms of processor time per point and blocks the process.
 _SEGMENT_KB = 20_000
 #: Kilobytes of vectors up to which read-only segments are merged, so that merging blocks for seconds and not minutes,
 #: and the number of segments from which it begins.
