@@ -3,8 +3,10 @@ import operator
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 import pytest
 from kill_worker import sync_and_die
 
@@ -47,6 +49,25 @@ def test_a_collection_that_has_grown_is_not_written_anew(tmp_path, monkeypatch):
     with open_store(f"edge:{tmp_path}", "cs") as store:
         save(store, "b", make_chunks("b", TEXTS))
     assert segments() == before
+
+
+def test_a_read_only_segment_has_leaves_by_document_and_apart_from_parents(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_SEGMENT_KB", 1)
+    documents = [f"doc {number}" for number in range(20)]
+    owner = {}
+    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+        for name in documents:
+            leaves = make_chunks(name, [f"{name}, text {number}" for number in range(10)])
+            owner |= {tuple(vectors.dense.round(3)): name for vectors in embed(leaves).values()}
+            save(store, name, [*leaves, *make_chunks(name, [f"{name}, parent {number}" for number in range(5)], 1)])
+    [file] = tmp_path.glob("cs/shard/segments/*/vector_storage-dense/matrix.dat")
+    vectors = np.frombuffer(file.read_bytes()[4:], dtype=np.float32).reshape(-1, 64)
+    owners = [owner.get(tuple(vector.round(3)), "") for vector in vectors]
+    assert [(name, len(list(own))) for name, own in groupby(owners)] == [
+        ("", 100),
+        *((name, 10) for name in dict.fromkeys(owners[100:])),
+    ]
+    assert set(owners[100:]) == set(documents)
 
 
 class Recorder:
