@@ -82,21 +82,22 @@ def _model(spec: str) -> Embedder:
 
 
 class RecordedEmbedder:
-    """An embedder that also appends its vectors to a file.
+    """An embedder that also appends its vectors to a file. A worker that gets it loads the model itself.
 
     Args:
-        embedder: The embedder.
+        spec: Spec of the embedder.
         path: The file.
     """
 
     repeatable = True
 
-    def __init__(self, embedder: Embedder, path: Path) -> None:
-        self._embedder, self._path = embedder, path
+    def __init__(self, spec: str, path: Path) -> None:
+        self._embedder, self._spec, self._path = _model(spec), spec, path
+
+    def __reduce__(self) -> tuple[type[RecordedEmbedder], tuple[str, Path]]:
+        return type(self), (self._spec, self._path)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_embedder":  # While it is unpickled by a worker.
-            raise AttributeError(name)
         return getattr(self._embedder, name)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
@@ -208,7 +209,7 @@ def add(engine: str, folder: Path, spec: str, options: str = "") -> dict[str, An
         Numbers of documents, chunks and embedded texts; `seconds` until everything is on disk, of which the last ones
         are `close`; `processor` time; `stages`; `memory` in MB by process; `disk` in bytes.
     """
-    recorded = RecordedEmbedder(_model(spec), folder / f"{engine}.vectors")
+    recorded = RecordedEmbedder(spec, folder / f"{engine}.vectors")
     if engine == "ray":
         return _add_on_ray(folder, recorded, options)
     stages = Stages()
