@@ -17,6 +17,7 @@ import pytest
 from pytest_socket import enable_socket
 
 from kinsplit import Index
+from kinsplit.chunk import Document
 from kinsplit.embedding import create
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, SchemaMismatchError, StoreError
 from kinsplit.loaders import Limits, SourceFile, discover
@@ -27,7 +28,7 @@ from tests.stores import conftest as stores
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
-from kinsplit.integrations.ray import file_systems, run  # noqa: E402
+from kinsplit.integrations.ray import file_systems, run, stages  # noqa: E402
 from kinsplit.integrations.ray.columns import from_documents, to_error  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
@@ -175,6 +176,36 @@ def test_the_rows_of_a_dataset_are_documents(cluster: None, postgres: str, monke
     with Index(postgres, collection="far", embedder="hash", must_exist=True) as index:
         assert verify(index.store) == []
         assert index.count({"year": {"$gte": 2001}}) == 19
+
+
+def test_documents_that_are_stored_as_they_are_are_not_split(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index(postgres, collection="known", embedder="hash") as index:
+        index.add([Document(id_, f"This is {id_}. It has words.", {"year": 2024}) for id_ in ("a", "b", "c")])
+        strategy = index.strategy
+    given: list[str] = []
+    chunk_documents = stages.chunk_documents
+
+    def recorded(documents: Iterable[Document], *others: Any) -> Any:
+        documents = list(documents)
+        given.extend(document.text for document in documents)
+        return chunk_documents(documents, *others)
+
+    monkeypatch.setattr(stages, "chunk_documents", recorded)
+    table = pa.table(
+        {
+            "id": ["a", "b", "none", "c", "c"],
+            "text": ["This is a. It has words.", "Another b.", None, "Another c.", "This is c. It has words."],
+            "year": [2024, 2024, 2024, 2024, 2024],
+        }
+    )
+    compare = on_ray.Compare(postgres, "known")
+    (split,) = on_ray.Split(strategy, compare=compare)(table)
+    assert given == ["Another b.", "Another c."]
+    (compared,) = compare(split)
+    assert compared["unchanged"].to_pylist() == [1, None, None, None, 1]
+    assert compared["text"].to_pylist() == [None, "Another b.", None, "Another c.", None]
+    (same,) = compare(next(on_ray.Split(strategy)(table)))
+    assert same["unchanged"].to_pylist()[:3] == [1, None, None]
 
 
 def test_bad_input_is_refused_before_anything_is_created(

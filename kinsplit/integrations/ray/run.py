@@ -173,9 +173,10 @@ def _run(
         folders, documents = given.roots, _documents(given, limits, pool)
     else:
         documents = given
+    compare = Compare(write[0], write[1], folders)
     reports = (
-        documents.map_batches(Split(opened.strategy, opened.embedding_context), **pool.task)
-        .map_batches(Compare(write[0], write[1], folders), **pool.task)
+        documents.map_batches(Split(opened.strategy, opened.embedding_context, compare), **pool.task)
+        .map_batches(compare, **pool.task)
         .map_batches(Embed, fn_constructor_args=embed, **pool.embedding)
         .map_batches(Write, fn_constructor_args=write, **pool.writing)
     )

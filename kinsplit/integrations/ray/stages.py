@@ -19,6 +19,7 @@ from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import check_embedding_context, embed_leaves
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of
+from kinsplit.indexing.levels import origin_of
 from kinsplit.indexing.origins import ABSOLUTE_PATH, check_rows
 from kinsplit.integrations.ray.columns import (
     DOCUMENTS,
@@ -104,14 +105,25 @@ class Split:
     required, and adds `chunks`: a list of structs with the columns of `kinsplit.frames.to_arrow`, of all levels, as
     `Index.add` stores them. It is null where there is no text, and where `error` says why the text can't be split.
 
+    Given the stage that compares, it is also null for documents that the collection holds as they are, made from the
+    same text, headings and metadata by the same version: they are looked up, in one call for each batch, and not split.
+    `unchanged` (int64) then counts their leaves; it is null for others.
+
     Args:
         strategy: Strategy or its name; None for `kinsplit.default_strategy`.
         embedding_context: Context that the chunks will be embedded with; see `kinsplit.Index`.
+        compare: The next stage; None to split every document.
     """
 
-    def __init__(self, strategy: str | Strategy | None = None, embedding_context: str = "headings") -> None:
+    def __init__(
+        self,
+        strategy: str | Strategy | None = None,
+        embedding_context: str = "headings",
+        compare: Compare | None = None,
+    ) -> None:
         self.strategy = create(strategy) if isinstance(strategy, str) else strategy or default_strategy()
         self.embedding_context = check_embedding_context(embedding_context)
+        self.compare = compare
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Split the documents of a batch."""
@@ -120,17 +132,21 @@ class Split:
 
     def _split(self, table: pa.Table) -> pa.Table:
         documents = from_documents(table)
-        given = [document for document in documents if document is not None]
-        for document in given:
-            check_metadata(document.metadata)
+        for document in documents:
+            if document is not None:
+                check_metadata(document.metadata)
+        unchanged = self.compare.unchanged(documents, self.strategy) if self.compare else [None] * len(documents)
+        rest = [document if count is None else None for document, count in zip(documents, unchanged, strict=True)]
+        given = [document for document in rest if document is not None]
         results = iter(chunk_documents(given, self.strategy, self.embedding_context))
-        split = [None if document is None else next(results)[1] for document in documents]
+        split = [None if document is None else next(results)[1] for document in rest]
         known = table["error"].to_pylist() if "error" in table.column_names else [None] * table.num_rows
         errors = [
             to_error(one) if isinstance(one, LimitTooSmallError) else own for one, own in zip(split, known, strict=True)
         ]
         chunks = [None if isinstance(one, LimitTooSmallError) else one for one in split]
-        return _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks))
+        columns = {"unchanged": pa.array(unchanged, pa.int64())} if self.compare else {}
+        return _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks), **columns)
 
 
 class Compare:
@@ -157,6 +173,22 @@ class Compare:
         for table in cut(documents):
             yield self._compare(store, table)
 
+    def unchanged(self, documents: Sequence[Document | None], strategy: Strategy) -> list[int | None]:
+        """Find the documents that the collection holds as they are, in one look-up.
+
+        Args:
+            documents: The documents; None for a row without one.
+            strategy: Strategy that would split them.
+
+        Returns:
+            The number of leaves of each such document; None for others.
+        """
+        rows = [("", None) if each is None else (each.id, origin_of(each, strategy)) for each in documents]
+        wanted = {id_: origin for id_, origin in rows if origin is not None}
+        stored = _opened(self.store, self.collection, self._run).stored(wanted) if wanted else {}
+        # An id may come twice, with another text.
+        return [stored.get(id_) if origin is not None and wanted[id_] == origin else None for id_, origin in rows]
+
     def _compare(self, store: ChunkStore, table: pa.Table) -> pa.Table:
         chunks = from_lists(table["chunks"])
         ids = table["id"].to_pylist()
@@ -164,12 +196,13 @@ class Compare:
         errors = table["error"].to_pylist()
         refused = self._refused(store, table, chunks)
         missing: list[list[int] | None] = []
-        unchanged: list[int | None] = []
+        unchanged = table["unchanged"].to_pylist() if "unchanged" in table.column_names else [None] * table.num_rows
         for number, (id_, own) in enumerate(zip(ids, chunks, strict=True)):
             if id_ in refused:
                 errors[number] = refused[id_]
             same = own is not None and id_ not in refused and found[id_].is_stored
-            unchanged.append(leaves_of(own or ()) if same else None)
+            if same:
+                unchanged[number] = leaves_of(own or ())
             if own is None or same or id_ in refused:
                 missing.append(None)
                 chunks[number] = None
