@@ -154,16 +154,11 @@ class Indexer:
             The documents in order, and reports of those that can't be split.
         """
         for group in by_size(_checked(documents), _CHARACTERS):
-            origins = {document.id: origin_of(document, self.strategy) for document in group}
-            known = {id_: origin for id_, origin in origins.items() if origin is not None}
-            stored = self.store.stored(known) if known else {}
-            rest = [document for document in group if document.id not in stored]
+            stored = stored_leaves(self.store, group, self.strategy)
+            rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]
             compared = self._compared(chunk_documents(rest, self.strategy, self.embedding_context))
-            for document in group:
-                if document.id in stored:
-                    yield Job(document, [], [], stored[document.id])
-                else:
-                    yield next(compared)
+            for document, leaves in zip(group, stored, strict=True):
+                yield next(compared) if leaves is None else Job(document, [], [], leaves)
 
     def _compared(
         self, split: Iterable[tuple[Document, list[Chunk] | LimitTooSmallError]]
@@ -282,6 +277,23 @@ class Indexer:
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
         return means
+
+
+def stored_leaves(store: ChunkStore, documents: Sequence[Document], strategy: Strategy) -> list[int | None]:
+    """Find the documents that a store holds as they are, in one look-up, before they are split.
+
+    Args:
+        store: Store of the chunks.
+        documents: The documents; an id may come twice, with another text.
+        strategy: Strategy that would split them.
+
+    Returns:
+        The number of leaves of each such document; None for others.
+    """
+    pairs = [(document.id, origin_of(document, strategy)) for document in documents]
+    known = {id_: origin for id_, origin in pairs if origin is not None}
+    stored = store.stored(known) if known else {}
+    return [stored.get(id_) if origin is not None and known[id_] == origin else None for id_, origin in pairs]
 
 
 def chunk_documents(

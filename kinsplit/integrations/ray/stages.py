@@ -18,8 +18,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import check_embedding_context, embed_leaves
-from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of
-from kinsplit.indexing.levels import origin_of
+from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
 from kinsplit.indexing.origins import ABSOLUTE_PATH, check_rows
 from kinsplit.integrations.ray.columns import (
     DOCUMENTS,
@@ -183,11 +182,10 @@ class Compare:
         Returns:
             The number of leaves of each such document; None for others.
         """
-        rows = [("", None) if each is None else (each.id, origin_of(each, strategy)) for each in documents]
-        wanted = {id_: origin for id_, origin in rows if origin is not None}
-        stored = _opened(self.store, self.collection, self._run).stored(wanted) if wanted else {}
-        # An id may come twice, with another text.
-        return [stored.get(id_) if origin is not None and wanted[id_] == origin else None for id_, origin in rows]
+        store = _opened(self.store, self.collection, self._run)
+        given = [document for document in documents if document is not None]
+        leaves = iter(stored_leaves(store, given, strategy))
+        return [None if document is None else next(leaves) for document in documents]
 
     def _compare(self, store: ChunkStore, table: pa.Table) -> pa.Table:
         chunks = from_lists(table["chunks"])
