@@ -21,6 +21,7 @@ from kinsplit.chunk import Document
 from kinsplit.embedding import create
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, SchemaMismatchError, StoreError
 from kinsplit.loaders import Limits, SourceFile, discover
+from kinsplit.parsers import create as create_strategy
 from kinsplit.stores.maintenance import verify
 from tests.cli.conftest import make_course, run_command
 from tests.stores import conftest as stores
@@ -206,6 +207,8 @@ def test_documents_that_are_stored_as_they_are_are_not_split(postgres: str, monk
     assert compared["text"].to_pylist() == [None, "Another b.", None, "Another c.", None]
     (same,) = compare(next(on_ray.Split(strategy)(table)))
     assert same["unchanged"].to_pylist()[:3] == [1, None, None]
+    (other,) = on_ray.Split(create_strategy("sentence", chunk_size=80), compare=compare)(table)
+    assert other["unchanged"].null_count == 5
 
 
 def test_bad_input_is_refused_before_anything_is_created(

@@ -180,9 +180,12 @@ class Compare:
             strategy: Strategy that would split them.
 
         Returns:
-            The number of leaves of each such document; None for others.
+            The number of leaves of each such document; None for others, and for all if the collection has another
+            strategy, which `Write` refuses.
         """
         store = _opened(self.store, self.collection, self._run)
+        if strategy.fingerprint != store.schema.fingerprint:
+            return [None] * len(documents)
         given = [document for document in documents if document is not None]
         leaves = iter(stored_leaves(store, given, strategy))
         return [None if document is None else next(leaves) for document in documents]
