@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.protocol import LanguageModel
+from kinsplit.model_servers.specs import split_options
 
 #: Default maximum of seconds to wait for an answer: a large model on a CPU takes minutes.
 TIMEOUT = 300.0
@@ -21,7 +22,7 @@ def check(spec: str) -> None:
     """Check that a spec names a language model, without loading or calling it.
 
     Raises:
-        InvalidParameterError: No language model has that name.
+        InvalidParameterError: No language model has that name, or the spec has options.
     """
     scheme, colon, rest = spec.partition(":")
     maker = _MAKERS.get(scheme)
@@ -29,6 +30,8 @@ def check(spec: str) -> None:
     if maker is None or takes_model != bool(rest.strip()) or bool(colon) != takes_model:
         remedy = "Write for example 'ollama:llama3'."
         raise InvalidParameterError("model", f"must be one of {', '.join(names())}", spec, remedy)
+    if takes_model:
+        split_options("model", spec, rest, ())
 
 
 def create(spec: str, timeout: float = TIMEOUT) -> LanguageModel:
