@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -56,6 +57,21 @@ def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
     """
     data = json.dumps([_FORMER.get(strategy, strategy), parameters], sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
+
+
+#: What stands for an address, or for the path of a folder, in a spec that is stored.
+UNSTORED = "..."
+_ADDRESS = re.compile(r"(?<=base_url=).+?(?=[:,][\w-]+=|$)", re.DOTALL)
+# The folder above that of a model of sentence-transformers, which may hold code that runs when the model is loaded.
+_FOLDER = re.compile(r"(?<=^st:)(?:[.~/\\]|[A-Za-z]:[/\\]).*[/\\](?=.)", re.DOTALL)
+
+
+def without_location(spec: str) -> str:
+    """Return the spec of a model without address and path: what a collection may store of it.
+
+    The same model on another server, or in another folder, is the same model.
+    """
+    return _FOLDER.sub(f"{UNSTORED}/", _ADDRESS.sub(UNSTORED, spec))
 
 
 def content_hash(text: str, context: str = "") -> str:

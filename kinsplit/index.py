@@ -19,6 +19,7 @@ from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
+from kinsplit.identity import without_location
 from kinsplit.indexing.embedding_context import (
     EmbeddingContext,
     add_embedding_context,
@@ -404,4 +405,8 @@ def _stored_strategy(schema: Schema) -> Strategy:
             "The collection was filled by a framework's vector store, so there is no strategy that could split for it."
         )
         raise StoreError(f"{rule} Open it with that vector store, or choose another collection.")
+    for key, value in stored["parameters"].items():
+        if isinstance(value, str) and ("://" in value or without_location(value) != value):
+            rule = f"The collection's strategy has an address, {key}={value!r}, which kinsplit never stores"
+            raise StoreError(f"{rule}. If you trust it, give the strategy with this parameter yourself.")
     return create(str(stored["name"]), **stored["parameters"])

@@ -25,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
     "model_servers": {"errors", "support"},
-    "embedding": {"chunk", "errors", "model_servers", "spans", "support", "tokenizers"},
+    "embedding": {"chunk", "errors", "identity", "model_servers", "spans", "support", "tokenizers"},
     "language_models": {"errors", "model_servers", "support", "tokenizers"},
     "loaders": {"chunk", "errors", "support", "text"},
     "parsers": {
@@ -52,8 +52,8 @@ LAYERS: dict[str, set[str]] = {
         "support",
     },
     "index": {
-        *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
-        "tokenizers",
+        *("chunk", "embedding", "errors", "identity", "indexing", "loaders", "parsers", "retrieval", "stores"),
+        *("support", "tokenizers"),
     },
     "watch": {"embedding", "errors", "index", "indexing", "loaders", "support"},
     "wikipedia": {"errors", "support"},

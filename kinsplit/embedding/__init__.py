@@ -5,7 +5,7 @@ from __future__ import annotations
 from kinsplit.embedding.cached import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import AsyncEmbedder, Embedder, Progress, SparseVector, aembed, aembed_query
-from kinsplit.embedding.registry import create, names, resolve, verify
+from kinsplit.embedding.registry import check_source, create, names, resolve, verify
 
 __all__ = [
     "AsyncEmbedder",
@@ -17,6 +17,7 @@ __all__ = [
     "VectorCache",
     "aembed",
     "aembed_query",
+    "check_source",
     "create",
     "names",
     "resolve",

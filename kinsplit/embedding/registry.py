@@ -6,14 +6,16 @@ import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from kinsplit.embedding.backends.integrity import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.identity import UNSTORED
 from kinsplit.model_servers.secrets import redact_url
-from kinsplit.support.paths import cache_folder
+from kinsplit.model_servers.specs import split_options
+from kinsplit.support.environment import Setting, cache_folder, check_address, look_up
 
 
 def names() -> list[str]:
@@ -177,6 +179,9 @@ def _sentence_transformer(spec: str, rest: str) -> Embedder:
     if not rest:
         remedy = "Write for example 'st:BAAI/bge-m3' or 'st:./my-model'."
         raise InvalidParameterError("embedder", "'st:' takes a model's name or folder", spec, remedy)
+    if rest.startswith(f"{UNSTORED}/"):
+        remedy = "Give the model again with its path, such as --set embedder=st:/PATH."
+        raise InvalidParameterError("embedder", "is a model in a folder, whose path is not stored", spec, remedy)
     model, backend, device = _options(spec)
     return SentenceTransformerEmbedder(model.removeprefix("st:"), backend, device or "auto")
 
@@ -187,47 +192,64 @@ def _static(_: str, rest: str) -> Embedder:
     return StaticEmbedder(rest or None)
 
 
-#: Options that may follow a model on a server, with their types.
-_NUMBERS = {"dimensions": int, "window": int}
-_OPTION = re.compile(r"(?:^|[:,])(dimensions|window|base_url)=")
+_NUMBERS = ("dimensions", "window")
+_URL = "base_url"
 
 
-def _remote(kind: Callable[..., Embedder], spec: str, rest: str, texts: tuple[str, ...] = ()) -> Embedder:
-    """Create an embedder of a model on a server from its spec."""
-    begins = list(_OPTION.finditer(rest))
-    model = rest[: begins[0].start()] if begins else rest
-    ends = [*(found.start() for found in begins[1:]), len(rest)]
-    options: dict[str, int | str] = {}
-    for found, end in zip(begins, ends, strict=False):
-        name, value = found[1], rest[found.end() : end]
-        is_known = name in _NUMBERS or name in texts
-        if not is_known or not value or (name in _NUMBERS and not value.isdecimal()):
-            known = ", ".join([*(f"{each}=NUMBER" for each in _NUMBERS), *(f"{each}=URL" for each in texts)])
-            rule = f"options of a model on a server are {known}"
-            raise InvalidParameterError("embedder", rule, redact_url(spec), "Separate them by commas.")
-        options[name] = int(value) if name in _NUMBERS else value
+def _remote(spec: str, rest: str, *urls: str) -> tuple[str, dict[str, Any]]:
+    """Return the model on a server and its options.
+
+    Args:
+        spec: The spec, for errors.
+        rest: What follows its scheme.
+        *urls: Options that are addresses.
+    """
+    model, options = split_options("embedder", spec, rest, (*_NUMBERS, *urls))
+    for name in _NUMBERS:
+        if name in options and not options[name].isdecimal():
+            remedy = f"Write for example {name}=512."
+            raise InvalidParameterError("embedder", f"{name} must be a number", redact_url(spec), remedy)
     if not model:
         remedy = "Write for example 'openai:text-embedding-3-small'."
         raise InvalidParameterError("embedder", "must name a model after its scheme", spec, remedy)
-    return kind(model, **options)
+    return model, {name: int(value) if name in _NUMBERS else value for name, value in options.items()}
+
+
+def check_source(spec: Setting) -> None:
+    """Check that no key goes to an address in a spec that comes from a less trusted source.
+
+    Raises:
+        InvalidParameterError: The key is trusted more than the source of the spec.
+    """
+    scheme, _, rest = spec.value.partition(":")
+    if scheme == "openai" and _URL in _remote(spec.value, rest, _URL)[1]:
+        from kinsplit.model_servers.openai import KEY
+
+        check_address(spec, look_up(KEY))
 
 
 def _openai(spec: str, rest: str) -> Embedder:
     from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
+    from kinsplit.model_servers.openai import required_address
 
-    return _remote(OpenAIEmbedder, spec, rest, ("base_url",))
+    model, options = _remote(spec, rest, _URL)
+    if options.get(_URL) == UNSTORED:
+        options[_URL] = required_address(model)
+    return OpenAIEmbedder(model, **options)
 
 
 def _ollama(spec: str, rest: str) -> Embedder:
     from kinsplit.embedding.remote_models.ollama import OllamaEmbedder
 
-    return _remote(OllamaEmbedder, spec, rest)
+    model, options = _remote(spec, rest)
+    return OllamaEmbedder(model, **options)
 
 
 def _litellm(spec: str, rest: str) -> Embedder:
     from kinsplit.embedding.remote_models.litellm import LiteLLMEmbedder
 
-    return _remote(LiteLLMEmbedder, spec, rest)
+    model, options = _remote(spec, rest)
+    return LiteLLMEmbedder(model, **options)
 
 
 _MAKERS: dict[str, Callable[[str, str], Embedder]] = {

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.chunk import SEPARATOR, Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.identity import chunk_id, content_hash, fingerprint
+from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
 from kinsplit.parsers.collector import gc_paused
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
@@ -148,8 +148,11 @@ class Strategy(BaseModel):
 
     @property
     def described(self) -> dict[str, Any]:
-        """The parameters as JSON values, with a description instead of each loaded object."""
-        return {key: describe(value) if key in self.resources else value for key, value in self.parameters.items()}
+        """The parameters as JSON values, with a description instead of each loaded object, and without addresses."""
+        return {
+            key: without_location(describe(value)) if key in self.resources else value
+            for key, value in self.parameters.items()
+        }
 
     @functools.cached_property
     def fingerprint(self) -> str:

@@ -20,7 +20,7 @@ from kinsplit.embedding.backends.telemetry import without_telemetry
 from kinsplit.embedding.bundled import BundledEmbedder
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
-from kinsplit.support.paths import cache_folder
+from kinsplit.support.environment import cache_folder
 from tests.embedding.tiny_models import make_model, needs_torch
 
 # Read by a window of 48 tokens: none, few, just as many as fit, one too many, thousands in one line.

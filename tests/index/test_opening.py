@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kinsplit import Document, Index, KinWeights
+from kinsplit import Document, Index, KinWeights, create_strategy
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, SchemaMismatchError, StoreError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
 from kinsplit.parsers import default_strategy
 from kinsplit.stores import open_store
 from tests.index.helpers import RecordingEmbedder, open_index
@@ -24,6 +27,66 @@ def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path,
     with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder=embedder) as index:
         assert index.strategy == strategy
         assert index.add(course).embedded == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "stored"),
+    [
+        ("openai:m:base_url=http://127.0.0.1:9/v1,dimensions=3", "openai:m:base_url=...,dimensions=3"),
+        ("openai:m:base_url=http://127.0.0.1:9/v1", "openai:m:base_url=..."),
+        ("st:/models/mine:torch", "st:.../mine:torch"),
+        ("st:./mine", "st:.../mine"),
+        ("st:~/models/mine", "st:.../mine"),
+        ("st:BAAI/bge-m3", "st:BAAI/bge-m3"),
+        ("static:./table", "static:./table"),
+    ],
+)
+def test_a_collection_stores_no_address_and_no_folder_with_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, stored: str
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    address = f"edge:{tmp_path}"
+    given = create_strategy("semantic", embedder=spec)
+    with Index(address, strategy=given, embedder="hash") as index:
+        kept = json.loads(index.store.schema.strategy)["parameters"]["embedder"]
+        assert kept == stored
+        assert (given.parameters["embedder"], given.described["embedder"]) == (spec, stored)
+    with Index(address, strategy=given, embedder="hash") as index:  # The parameter is given again.
+        assert index.strategy.parameters["embedder"] == spec
+    with Index(address, embedder="hash") as index:
+        assert index.strategy.parameters["embedder"] == stored
+        assert index.strategy == given or stored != spec
+        if stored != spec:
+            with pytest.raises(InvalidParameterError, match=r"whose (address|path) is not stored"):
+                index.add(Document("a", "Owls hunt at night. Larks sing at dawn. " * 3))
+            assert index.count() == 0
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:7/v1")
+    if "base_url" in stored:
+        assert create(stored)._server.url == "http://127.0.0.1:7/v1"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "field", "spec"),
+    [
+        ("semantic", "embedder", "openai:m:base_url=http://evil.example/v1"),
+        ("semantic", "embedder", "litellm:huggingface/https://evil.example/embed"),
+        ("cluster", "embedder", "st:./course/model"),
+        ("cluster", "embedder", "st:/tmp/model:torch"),
+        ("llm", "model", "openai:m?base_url=http://evil.example/v1"),
+    ],
+)
+def test_a_forged_collection_with_an_address_is_refused_by_name(
+    tmp_path: Path, strategy: str, field: str, spec: str
+) -> None:
+    with Index("memory:", strategy=strategy, embedder="hash") as index:
+        schema = index._schema(index.strategy)
+    forged = json.loads(schema.strategy)
+    forged["parameters"][field] = spec
+    open_store(f"edge:{tmp_path}", "default", replace(schema, strategy=json.dumps(forged))).close()
+    with pytest.raises(
+        StoreError, match=rf"has an address, {field}={re.escape(repr(spec))}, which kinsplit never stores"
+    ):
+        Index(f"edge:{tmp_path}", embedder="hash")
 
 
 def test_a_collection_keeps_the_weights_it_was_made_with(tmp_path: Path) -> None:
