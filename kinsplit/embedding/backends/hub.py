@@ -16,20 +16,24 @@ def find_folder(model: str, file: str = "modules.json") -> Path | None:
     """Return a model's folder: the given one, or that in the Hugging Face Hub's cache.
 
     Args:
-        model: Name on the Hub, or a folder.
+        model: Name on the Hub, or the path of a folder, which begins with ".", "/" or "~".
         file: File that every model of the kind has.
 
     Returns:
         The folder; None for a name whose files are not on this machine yet, or only some of them.
 
     Raises:
-        EmbeddingError: The path doesn't exist.
+        EmbeddingError: The path doesn't exist, or a folder here has the name of a model on the Hub.
     """
     path = Path(model).expanduser()
-    if path.exists():
+    if model.startswith((".", "~")) or path.is_absolute():
+        if not path.exists():
+            raise EmbeddingError(f"There is no model at {path}. Check the path in {model!r}.")
         return path
-    if model.startswith((".", "/", "~")):
-        raise EmbeddingError(f"There is no embedding model at {path}. Check the path in 'st:{model}'.")
+    if path.exists():
+        # Downloaded material may hold it, and sentence-transformers runs code from a model's folder.
+        rule = f"{model!r} is the name of a model on the Hugging Face Hub, and this folder has a {model!r} too"
+        raise EmbeddingError(f"{rule}. Write './{model}' for the one here, or run the command in another folder.")
     from huggingface_hub import try_to_load_from_cache
 
     for repository in repositories(model):

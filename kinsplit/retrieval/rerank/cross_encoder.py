@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kinsplit.embedding.backends.base import choose_device
@@ -76,11 +75,12 @@ class _Scorer(Protocol):
 
 def _load(model: str) -> _Scorer:
     try:
+        folder = find_folder(model, "config.json")
         if choose_device("auto") == "cpu":
-            folder = find_folder(model, "config.json") or fetch(model, "config.json")
+            folder = folder or fetch(model, "config.json")
             if folder is not None and why_no_scorer(folder) is None:
                 return PairScorer(folder)
-        return _Torch(model)
+        return _Torch(model if folder is None else str(folder))
     except MissingExtraError:
         raise
     except Exception as error:  # The libraries raise exceptions of any kind.
@@ -94,8 +94,7 @@ class _Torch:
     def __init__(self, model: str) -> None:
         with needs("torch"):
             from sentence_transformers import CrossEncoder
-        path = Path(model).expanduser()
-        self._model: CrossEncoder = CrossEncoder(str(path) if path.exists() else model)
+        self._model: CrossEncoder = CrossEncoder(model)
         self._lock = threading.Lock()
         self.window: int = self._model.tokenizer.model_max_length
 
