@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,12 +19,14 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import command
+from kinsplit.errors import LoadError
+from kinsplit.support.environment import env_files
 
 #: Names of the commands, in the order of the help; each is a function of its own module in `commands`.
 NAMES = (
     *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
     *("info", "verify", "delete", "stores", "doctor", "collections", "rename", "switch", "drop", "copy", "backup"),
-    *("restore", "compare", "evaluate", "show", "report", "questions", "qrels", "tune"),
+    *("restore", "compare", "evaluate", "show", "report", "questions", "qrels", "tune", "settings"),
 )
 
 _SETTINGS: dict[str, Any] = {
@@ -42,6 +45,19 @@ class _Command(TyperCommand):
         for param in self.params:
             if isinstance(param, TyperOption) and param.help:
                 param.help = escape(param.help)
+        # Read before the other options, which may take their values from variables.
+        self.params.append(
+            TyperOption(
+                param_decls=["--env-file"],
+                type=str,
+                metavar="FILE",
+                is_eager=True,
+                expose_value=False,
+                callback=lambda ctx, _param, path: _read_env_file(ctx, path),
+                help="File with variables, which count as set in the environment where they are not. Of a .env that is "
+                "merely found, only some count. See: kinsplit settings",
+            )
+        )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if any(param.name == "ray" for param in self.params):
@@ -53,6 +69,13 @@ class _Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))
+
+
+def _read_env_file(ctx: typer.Context, path: str | None) -> None:
+    try:
+        ctx.with_resource(env_files(None if path is None else Path(path)))
+    except LoadError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 @cache

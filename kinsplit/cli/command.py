@@ -13,7 +13,6 @@ import typer
 
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError, KinsplitWarning
-from kinsplit.support.env_file import env_file
 from kinsplit.support.warnings import capture_warnings
 
 SOME_FAILED = 1
@@ -58,7 +57,7 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
         terminal = Terminal(as_json=bool(kwargs["as_json"]))
         try:
             try:
-                with report_warnings(terminal), env_file():
+                with report_warnings(terminal):
                     function(*args, **kwargs)
             finally:
                 sys.stdout.flush()  # A broken pipe must be caught here, before Python exits.

@@ -204,10 +204,23 @@ def parse_limits(limits: Iterable[str] | None) -> Limits:
 
 
 def read_config(path: Path | None) -> IndexSettings:
-    """Return the index settings of a configuration file; empty ones without a file."""
-    from kinsplit.indexing.configuration import Configuration
+    """Return the index settings of a configuration file; empty ones without a file.
 
-    return (Configuration() if path is None else Configuration.read(path)).index
+    Raises:
+        LoadError: The file is not valid TOML.
+        InvalidParameterError: A setting is not allowed, or a key that is trusted more would go to an address in it.
+    """
+    from kinsplit.embedding import check_source
+    from kinsplit.indexing.configuration import Configuration
+    from kinsplit.support.environment import Origin, Setting
+
+    if path is None:
+        return Configuration().index
+    read = Configuration.read(path).index
+    for name, spec in {"embedder": read.embedder, **read.parameters}.items():
+        if isinstance(spec, str):
+            check_source(Setting(name, spec, Origin.FILE, str(path)))
+    return read
 
 
 def make_strategy(name: str | None, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:

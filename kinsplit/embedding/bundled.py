@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError
+from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED_SHA256
 
 #: sha256 of the weights as their authors published them.
@@ -91,7 +91,7 @@ def model_folder() -> Path:
     Raises:
         EmbeddingError: It is not installed.
     """
-    if named := os.environ.get(VARIABLE):
+    if named := read(VARIABLE):
         return Path(named).expanduser()
     for package in _PACKAGES:
         found = find_spec(package)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding.protocol import Embedder, Progress, aembed, aembed_query, check_texts, repeatable
 from kinsplit.errors import InvalidParameterError
 from kinsplit.support.disk_cache import DiskCache
-from kinsplit.support.paths import cache_folder
+from kinsplit.support.environment import cache_folder
 
 #: Bytes on disk: about 600,000 vectors of 384 dimensions.
 SIZE = 1 << 30

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kinsplit.language_models.protocol import LanguageModel
 from kinsplit.support.disk_cache import JsonCache
-from kinsplit.support.paths import cache_folder
+from kinsplit.support.environment import cache_folder
 
 #: Maximum size in bytes; the least recently used answers are dropped first.
 LIMIT = 256 << 20

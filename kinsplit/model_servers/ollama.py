@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.model_servers.secrets import read_key, redact_url
 from kinsplit.model_servers.server import ModelServer
+from kinsplit.support.environment import Origin, Setting, check_address, look_up
 
 if TYPE_CHECKING:
     import httpx
     from openai import OpenAI
 
+KEY, ADDRESS = "OLLAMA_API_KEY", "OLLAMA_HOST"
 _PORT = 11434
 
 
@@ -26,12 +27,16 @@ def connect(model: str, host: str | None, **options: Any) -> ModelServer:
         **options: See `ModelServer`.
 
     Raises:
-        InvalidParameterError: The host is not a valid address.
+        InvalidParameterError: The host is not a valid address, or the key comes from a more trusted source than it.
         MissingExtraError: OpenAI's client is not installed.
     """
-    url = _url(os.environ.get("OLLAMA_HOST", "") if host is None else host)
-    remedy = f"Run `ollama serve` and `ollama pull {model}`, or set OLLAMA_HOST."
-    return ModelServer(f"ollama:{model}", url, remedy, key=read_key(None, "OLLAMA_API_KEY"), **options)
+    key = read_key(None, KEY)
+    address = look_up(ADDRESS) if host is None else Setting("host", host, Origin.GIVEN)
+    if address is not None:
+        check_address(address, key)
+    url = _url("" if address is None else address.value)
+    remedy = f"Run `ollama serve` and `ollama pull {model}`, or set {ADDRESS}."
+    return ModelServer(f"ollama:{model}", url, remedy, key="" if key is None else key.value, **options)
 
 
 def post(client: OpenAI, path: str, body: dict[str, Any]) -> httpx.Response:

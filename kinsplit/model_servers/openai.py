@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from kinsplit.errors import InvalidParameterError
 from kinsplit.model_servers.secrets import read_key
 from kinsplit.model_servers.server import ModelServer
+from kinsplit.support.environment import Origin, Setting, check_address, look_up
 
 #: URL of OpenAI's own servers.
 OPENAI = "https://api.openai.com/v1"
+KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
 def connect(name: str, base_url: str | None, api_key: str | None, **options: Any) -> ModelServer:
@@ -22,11 +24,31 @@ def connect(name: str, base_url: str | None, api_key: str | None, **options: Any
         **options: See `ModelServer`.
 
     Raises:
-        InvalidParameterError: The key can't be sent.
+        InvalidParameterError: The key can't be sent, or comes from a more trusted source than the URL.
         MissingExtraError: OpenAI's client is not installed.
     """
-    url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).strip().rstrip("/")
-    key = read_key(api_key, "OPENAI_API_KEY")
-    remedy = "Set OPENAI_API_KEY in the environment or in .env, or OPENAI_BASE_URL for another server."
-    missing = "OPENAI_API_KEY" if url == OPENAI and not key else ""
-    return ModelServer(name, url, remedy, key=key, missing=missing, **options)
+    key = read_key(api_key, KEY)
+    address = Setting("base_url", base_url, Origin.GIVEN) if base_url else look_up(ADDRESS)
+    if address is not None:
+        check_address(address, key)
+    url = (OPENAI if address is None else address.value).strip().rstrip("/")
+    remedy = f"Set {KEY} in the environment or in .env, or {ADDRESS} in the environment for another server."
+    missing = KEY if url == OPENAI and key is None else ""
+    return ModelServer(name, url, remedy, key="" if key is None else key.value, missing=missing, **options)
+
+
+def required_address(model: str) -> str:
+    """Return the URL in OPENAI_BASE_URL, for a model that must not be asked for at OpenAI itself.
+
+    Args:
+        model: Name of the model.
+
+    Raises:
+        InvalidParameterError: It isn't set.
+    """
+    address = look_up(ADDRESS)
+    if address is None:
+        rule = "is a model on a server of your own, whose address is not stored"
+        remedy = f"Set {ADDRESS}, or give the model again with its base_url."
+        raise InvalidParameterError("model", rule, model, remedy)
+    return address.value

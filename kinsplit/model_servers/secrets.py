@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.support.environment import Origin, Setting, look_up
 
 _CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
 # Text before an @ may be a password even if the address is invalid.
@@ -22,8 +23,8 @@ _LEAST_PASSWORD = 4
 _ESCAPES = r"\\*"
 
 
-def read_key(key: str | None, variable: str) -> str:
-    """Return an API key, or "" if there is none.
+def read_key(key: str | None, variable: str) -> Setting | None:
+    """Return an API key with its source, or None if there is none.
 
     Args:
         key: The key; None takes the variable.
@@ -32,11 +33,12 @@ def read_key(key: str | None, variable: str) -> str:
     Raises:
         InvalidParameterError: The key can't be sent.
     """
-    found = (key or os.environ.get(variable) or "").strip()
+    setting = Setting("api_key", key, Origin.GIVEN) if key else look_up(variable)
+    found = "" if setting is None else setting.value.strip()
     if not found.isascii() or not found.isprintable() or " " in found:
         rule, remedy = "must be printable ASCII without blanks", f"Check that {variable} holds only the key."
         raise InvalidParameterError("api_key", rule, f"{len(found)} characters", remedy)
-    return found
+    return replace(setting, value=found) if setting is not None and found else None
 
 
 def split_credentials(url: str) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Settings of the service: command line, environment, `.env` and TOML file, in order of precedence."""
+"""Settings of the service: command line, environment, TOML file and `.env`, in order of precedence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
@@ -18,16 +18,28 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from kinsplit import embedding
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.server.middleware.rate_limit import Rate
-from kinsplit.support.env_file import env_file
+from kinsplit.support.environment import (
+    VARIABLES,
+    Origin,
+    Setting,
+    Variable,
+    check_address,
+    found_values,
+    look_up,
+    untrusted,
+)
 from kinsplit.support.validation import first_fault
 
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _HOST = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+")
 _KEY = re.compile(r"[!-~]+")
+#: Variables with the secrets that go to the stores' addresses.
+_STORE_KEYS = {"qdrant": "KINSPLIT_QDRANT_API_KEY", "pgvector": "PGPASSWORD"}
 
 
 def _listed(value: object) -> object:
@@ -73,10 +85,8 @@ Proxies = Annotated[tuple[Annotated[str, AfterValidator(_proxy)], ...], NoDecode
 Secrets = Annotated[tuple[Annotated[SecretStr, AfterValidator(_key)], ...], NoDecode, BeforeValidator(_listed)]
 
 
-#: Variables that other parts of kinsplit read.
-_OTHER_VARIABLES = frozenset(
-    {"KINSPLIT_CACHE", "KINSPLIT_CONTACT", "KINSPLIT_EMBEDDING_PRICE", "KINSPLIT_QDRANT_API_KEY"}
-)
+class _Found(NamedTuple):
+    """Mark of a setting that a `.env` may give that is merely found, since it points nowhere."""
 
 
 class ServiceSettings(BaseSettings):
@@ -84,42 +94,6 @@ class ServiceSettings(BaseSettings):
 
     In the environment, lists are comma-separated and an empty variable counts as unset. Create instances with `load`,
     which reports a mistake in one line.
-
-    Attributes:
-        store: Address of the store.
-        collections: Names of its collections, or `name=collection` to give a collection another name for `strategy`
-            than that of its strategy. Default: "default", or else "demo".
-        strategy: Name of the collection for requests that name none; also `STRATEGY`. Default: the first.
-        embedder: Embedding model of all collections. Default: that of `[index]`, or "bundled".
-        model: Language model for answers, and for the strategy `llm` in previews. Without one, the best
-            sentences are quoted and boundaries follow rules.
-        watch: Folders and files to keep in sync with the collection, or `name=folder` for another collection than the
-            default one. A collection that does not exist is created.
-        uploads: Folder into which clients may upload files, and from which they may delete them. None forbids it.
-        max_upload: Bytes of an upload.
-        pictures: Whether the pages of indexed PDF files are shown as pictures, for which the files are read.
-        originals: Folders whose indexed files clients may download, as long as they are unchanged.
-        rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
-        host: Address to listen on.
-        port: Port to listen on; 0 picks a free one.
-        api_keys: Keys that give access. Without any, access is open.
-        rate_limit: Requests per key, or per address without keys, such as "120/minute". None for no limit.
-        cors_origins: Origins whose pages may call the service.
-        allowed_hosts: Host names under which the service may be called. Default: any, but only this machine's own names
-            if the service listens on this machine only; that keeps foreign pages from calling it by a name of theirs.
-        trusted_proxies: Addresses whose X-Forwarded-For header is trusted.
-        threads: Calls that run at a time. Default: one per processor, at least 2.
-        queue: Calls that wait for a thread; more are rejected.
-        timeout: Seconds from a request to its response.
-        answers: Answers written at a time, and also searches and previews that call a language model; more are
-            rejected.
-        answer_timeout: Seconds that a language model may take for a piece of its answer.
-        connections: Open connections. At the limit, connections without a complete request are closed, first those of
-            the address with the most of them; if there are none, requests are rejected.
-        patience: Seconds for a client to send a request head or a body, or to read a part of a response.
-        max_body: Bytes of a request body.
-        log_json: Whether logs are JSON lines.
-        log_text: Whether logs may contain questions and error messages, which may quote documents.
     """
 
     model_config = SettingsConfigDict(
@@ -131,50 +105,125 @@ class ServiceSettings(BaseSettings):
         allow_inf_nan=False,
     )
 
-    store: str = Field(default=DEFAULT_STORE, repr=False)  # May hold a password.
-    collections: Names = ()
-    strategy: str | None = Field(default=None, validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy"))
-    embedder: str = "bundled"
-    model: str | None = None
-    watch: Names = ()
-    uploads: Path | None = None
-    max_upload: int = Field(default=50 * 2**20, ge=1)
-    pictures: bool = True
-    originals: Names = ()
-    rerankers: Names | None = None
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=8000, ge=0, le=65535)
-    api_keys: Secrets = ()
-    rate_limit: Rate | None = None
-    cors_origins: Origins = ()
-    allowed_hosts: Hosts | None = None
-    trusted_proxies: Proxies = ()
-    threads: int = Field(default_factory=lambda: max(2, os.cpu_count() or 2), ge=1, le=256)
-    queue: int = Field(default=256, ge=0)
-    timeout: float = Field(default=30.0, gt=0)
-    answers: int = Field(default=8, ge=1, le=256)
-    answer_timeout: float = Field(default=120.0, gt=0)
-    connections: int = Field(default=1000, ge=1)
-    patience: float = Field(default=10.0, gt=0)
-    max_body: int = Field(default=1_048_576, ge=1)
-    log_json: bool = False
-    log_text: bool = False
+    # The address of the store may hold a password.
+    store: str = Field(default=DEFAULT_STORE, repr=False, description="Address of the store.")
+    collections: Names = Field(
+        default=(),
+        description="Names of its collections, or NAME=COLLECTION to give a collection another name for `strategy` "
+        'than that of its strategy. Default: "default", or else "demo".',
+    )
+    strategy: Annotated[str | None, _Found()] = Field(
+        default=None,
+        validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy"),
+        description="Name of the collection for requests that name none; also STRATEGY. Default: the first.",
+    )
+    embedder: str = Field(
+        default="bundled", description='Embedding model of all collections. Default: that of `[index]`, or "bundled".'
+    )
+    model: str | None = Field(
+        default=None,
+        description="Language model for answers, and for the strategy `llm` in previews. Without one, the best "
+        "sentences are quoted and boundaries follow rules.",
+    )
+    watch: Names = Field(
+        default=(),
+        description="Folders and files to keep in sync with the collection, or NAME=FOLDER for another collection than "
+        "the default one. A collection that does not exist is created.",
+    )
+    uploads: Path | None = Field(
+        default=None,
+        description="Folder into which clients may upload files, and from which they may delete them. Without one, "
+        "they can't.",
+    )
+    max_upload: Annotated[int, _Found()] = Field(default=50 * 2**20, ge=1, description="Bytes of an upload.")
+    pictures: Annotated[bool, _Found()] = Field(
+        default=True,
+        description="Whether the pages of indexed PDF files are shown as pictures, for which the files are read.",
+    )
+    originals: Names = Field(
+        default=(),
+        description="Folders whose indexed files clients may download, as long as they are unchanged.",
+    )
+    rerankers: Names | None = Field(
+        default=None,
+        description='Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.',
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    api_keys: Annotated[Secrets, _Found()] = Field(
+        default=(), description="Keys that give access. Without any, access is open."
+    )
+    rate_limit: Annotated[Rate | None, _Found()] = Field(
+        default=None,
+        description="Requests per key, or per address without keys, such as 120/minute. Default: no limit.",
+    )
+    cors_origins: Origins = Field(default=(), description="Origins whose pages may call the service.")
+    allowed_hosts: Hosts | None = Field(
+        default=None,
+        description="Host names under which the service may be called. Default: any, but only this machine's own names "
+        "if the service listens on this machine only; that keeps foreign pages from calling it by a name of theirs.",
+    )
+    trusted_proxies: Proxies = Field(
+        default=(), description="Addresses of proxies whose X-Forwarded-For header is trusted."
+    )
+    threads: Annotated[int, _Found()] = Field(
+        default_factory=lambda: max(2, os.cpu_count() or 2),
+        ge=1,
+        le=256,
+        description="Calls that run at a time. Default: one per processor, at least 2.",
+    )
+    queue: Annotated[int, _Found()] = Field(
+        default=256, ge=0, description="Calls that wait for a thread; more are rejected."
+    )
+    timeout: Annotated[float, _Found()] = Field(
+        default=30.0, gt=0, description="Seconds from a request to its response."
+    )
+    answers: Annotated[int, _Found()] = Field(
+        default=8,
+        ge=1,
+        le=256,
+        description="Answers written at a time, and also searches and previews that call a language model; more are "
+        "rejected.",
+    )
+    answer_timeout: Annotated[float, _Found()] = Field(
+        default=120.0, gt=0, description="Seconds that a language model may take for a piece of its answer."
+    )
+    connections: Annotated[int, _Found()] = Field(
+        default=1000,
+        ge=1,
+        description="Open connections. At the limit, connections without a complete request are closed, first those of "
+        "the address with the most of them; if there are none, requests are rejected.",
+    )
+    patience: Annotated[float, _Found()] = Field(
+        default=10.0,
+        gt=0,
+        description="Seconds for a client to send a request head or a body, or to read a part of a response.",
+    )
+    max_body: Annotated[int, _Found()] = Field(default=1_048_576, ge=1, description="Bytes of a request body.")
+    log_json: Annotated[bool, _Found()] = Field(default=False, description="Whether logs are JSON lines.")
+    log_text: Annotated[bool, _Found()] = Field(
+        default=False, description="Whether logs may contain questions and error messages, which may quote documents."
+    )
 
     @classmethod
     def load(cls, config: Path | None = None, **given: Any) -> Self:
         """Load the settings.
+
+        The order of precedence is that of trust: what is given, the environment with the file of `--env-file`, the TOML
+        file, and last a `.env` that is merely found.
 
         Args:
             config: A TOML file.
             **given: Settings that take precedence over all others; None counts as not given.
 
         Raises:
-            LoadError: The file is not valid TOML.
-            InvalidParameterError: A setting is invalid, or the file has an unknown one.
+            LoadError: A file can't be read.
+            InvalidParameterError: A setting is invalid or unknown, or comes from a source that is not trusted with it.
         """
         table = {} if config is None else _table(cls, config)
+        harmless = {name: value for name, value in _found(cls).items() if may_be_found(cls, name)}
 
-        class FromFile(cls):  # type: ignore[valid-type, misc]
+        class FromFiles(cls):  # type: ignore[valid-type, misc]
             @classmethod
             def settings_customise_sources(
                 cls,
@@ -184,12 +233,12 @@ class ServiceSettings(BaseSettings):
                 dotenv_settings: PydanticBaseSettingsSource,
                 file_secret_settings: PydanticBaseSettingsSource,
             ) -> tuple[PydanticBaseSettingsSource, ...]:
-                file = InitSettingsSource(settings_cls, init_kwargs=table)
-                return init_settings, env_settings, dotenv_settings, file_secret_settings, file
+                files = (InitSettingsSource(settings_cls, init_kwargs=kwargs) for kwargs in (table, harmless))
+                return init_settings, env_settings, dotenv_settings, file_secret_settings, *files
 
+        given = {name: value for name, value in given.items() if value is not None}
         try:
-            with env_file():
-                settings: Self = FromFile(**{name: value for name, value in given.items() if value is not None})
+            settings: Self = FromFiles(**given)
         except ValidationError as error:
             fault = first_fault(error.errors())
             if fault.cause is not None:
@@ -199,6 +248,10 @@ class ServiceSettings(BaseSettings):
             value = "..." if field == "api_keys" else fault.value
             remedy = f"Correct it in the file, in KINSPLIT_{field.upper()} or on the command line."
             raise InvalidParameterError(field, fault.rule, value, remedy) from None
+        for name in _found(cls):
+            if name not in settings.model_fields_set:
+                raise untrusted(variable_of(name))
+        _check_addresses(settings, given, config)
         return settings
 
     @property
@@ -219,13 +272,48 @@ class ServiceSettings(BaseSettings):
         return ("localhost", "127.0.0.1", "[::1]", self.host) if self.is_local else ()
 
 
+def variable_of(field: str) -> str:
+    """Return the name of a setting's variable."""
+    return f"KINSPLIT_{field.upper()}"
+
+
+def may_be_found(kind: type[ServiceSettings], field: str) -> bool:
+    """Return whether a `.env` that is merely found may give a setting."""
+    return any(isinstance(mark, _Found) for mark in kind.model_fields[field].metadata)
+
+
+def service_variables() -> list[Variable]:
+    """Return the variables of the settings."""
+    return [
+        Variable(variable_of(name), field.description or "", may_be_found(ServiceSettings, name))
+        for name, field in ServiceSettings.model_fields.items()
+    ]
+
+
 def unknown_variables() -> list[str]:
     """Return the variables `KINSPLIT_*` that are not settings: a misspelt KINSPLIT_API_KEYS would leave access open."""
-    known = _OTHER_VARIABLES | {f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields}
-    with env_file():
-        named = {name.upper() for name in os.environ}
+    known = {*map(variable_of, ServiceSettings.model_fields), *(variable.name for variable in VARIABLES)}
+    named = {name.upper() for name in (*os.environ, *found_values())}
     ours = (name for name in named - known if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_"))
     return sorted(ours)
+
+
+def _found(kind: type[ServiceSettings]) -> dict[str, str]:
+    """Return the settings in a `.env` that is merely found."""
+    values = {name.upper(): value for name, value in found_values().items()}
+    names = {"STRATEGY": "strategy"} | {variable_of(field): field for field in kind.model_fields}
+    return {names[name]: value for name, value in values.items() if name in names}
+
+
+def _check_addresses(settings: ServiceSettings, given: Mapping[str, object], config: Path | None) -> None:
+    """Check that no key goes to an address that a less trusted source has set."""
+    for name in settings.model_fields_set - given.keys() & {"store", "embedder"}:
+        variable = look_up(variable_of(name))
+        address = variable or Setting(name, getattr(settings, name), Origin.FILE, str(config))
+        if name == "embedder":
+            embedding.check_source(address)
+        elif key := _STORE_KEYS.get(address.value.partition(":")[0]):
+            check_address(address, look_up(key))
 
 
 def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.errors import CacheError, CacheWarning
-from kinsplit.support.paths import cache_folder
+from kinsplit.support.environment import cache_folder
 
 #: Name of the file in its folder.
 FILE = "entries.sqlite"

@@ -1,9 +1,230 @@
-"""The folder of kinsplit's caches of models, vectors and answers."""
+"""Variables that kinsplit reads, each with the source that set it: not every source is trusted alike."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
+
+from kinsplit.errors import InvalidParameterError, LoadError
+
+#: Name of the file that is read in the current folder without being asked for.
+FOUND = ".env"
+
+
+class Origin(IntEnum):
+    """Who set a value, least trusted first."""
+
+    FOUND = 0  # A `.env` in the current folder, which may have come with downloaded material.
+    FILE = 1  # A file that the user named.
+    ENVIRONMENT = 2
+    GIVEN = 3  # On the command line, or in Python.
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value and where it comes from.
+
+    Attributes:
+        name: Name of the variable or option.
+        value: The value.
+        origin: Who set it.
+        file: The file, for origins that are files.
+    """
+
+    name: str
+    value: str
+    origin: Origin
+    file: str = ""
+
+    @property
+    def source(self) -> str:
+        """Name and place, such as "OPENAI_API_KEY in the environment"."""
+        places = {Origin.ENVIRONMENT: "in the environment", Origin.GIVEN: "as given"}
+        return f"{self.name} {places.get(self.origin, f'in {self.file}')}"
+
+
+class Variable(NamedTuple):
+    """A variable that kinsplit reads.
+
+    Attributes:
+        name: Its name.
+        purpose: What it sets.
+        may_be_found: Whether a `.env` that is merely found may set it: a key, or an option that points nowhere.
+    """
+
+    name: str
+    purpose: str
+    may_be_found: bool = False
+
+
+#: Variables besides the settings of the service (`kinsplit.server.settings`).
+VARIABLES = (
+    Variable("OPENAI_API_KEY", "Key of OpenAI, or of a server with its API.", may_be_found=True),
+    Variable("OPENAI_BASE_URL", "Address of a server with OpenAI's API."),
+    Variable("OLLAMA_API_KEY", "Key of Ollama's cloud.", may_be_found=True),
+    Variable("OLLAMA_HOST", "Address of an Ollama server."),
+    Variable("PROVIDER_API_KEY", "Key of a provider of litellm, such as COHERE_API_KEY.", may_be_found=True),
+    Variable("KINSPLIT_QDRANT_API_KEY", "Key of a Qdrant server.", may_be_found=True),
+    Variable("KINSPLIT_EMBEDDING_PRICE", "Price of embedding a million tokens in US dollars.", may_be_found=True),
+    Variable("KINSPLIT_CONTACT", "Contact address for the operators of Wikipedia.", may_be_found=True),
+    Variable("KINSPLIT_CACHE", "Folder of the caches."),
+    Variable("KINSPLIT_MINILM", "Folder of the bundled embedding model."),
+)
+_BY_NAME = {variable.name: variable for variable in VARIABLES}
+_KEY = "_API_KEY"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Files with variables.
+
+    Attributes:
+        found: The file in the current folder, which is read when a variable is looked up; None for none.
+        named: Names that the user's file set, with the path of the file.
+    """
+
+    found: Path | None
+    named: Mapping[str, str]
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        return {} if self.found is None else _values(self.found)
+
+
+_files = _Files(None, {})
+
+
+@contextmanager
+def env_files(named: Path | None = None) -> Iterator[None]:
+    """Take variables also from files until the block ends.
+
+    The variables of a file that the user names are set in the environment, as far as they are not set there. Those of a
+    `.env` in the current folder are looked up by `look_up`, and nowhere else: they never enter the environment of this
+    process or of its children. Values are taken literally. Empty ones count as unset.
+
+    Args:
+        named: A file that the user names, and thereby trusts.
+
+    Raises:
+        LoadError: The named file can't be read.
+    """
+    global _files  # The environment belongs to the whole process as well.
+    given = {} if named is None else _values(named)
+    new = {name: value for name, value in given.items() if not os.environ.get(name)}
+    path = Path(FOUND).absolute()
+    is_found = path.is_file() and not (named is not None and named.exists() and path.samefile(named))
+    before, outer = {name: os.environ.get(name) for name in new}, _files
+    os.environ.update(new)
+    _files = _Files(path if is_found else None, {**outer.named, **dict.fromkeys(new, str(named))})
+    try:
+        yield
+    finally:
+        _files = outer
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _values(path: Path) -> dict[str, str]:
+    """Return the variables of a file that are not empty."""
+    from dotenv import dotenv_values
+
+    if not path.is_file():
+        raise LoadError(path, "is not a file. Correct the path.")
+    try:
+        values = dotenv_values(path, interpolate=False, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error.strerror)
+        shown = FOUND if path == Path(FOUND).absolute() else path
+        raise LoadError(shown, f"{reason}. Correct it, or run the command in another folder.") from None
+    return {name: value for name, value in values.items() if value}
+
+
+def look_up(name: str) -> Setting | None:
+    """Return a variable with its source, also one that its source may not set; None if it isn't set."""
+    if value := os.environ.get(name):
+        file = _files.named.get(name, "")
+        return Setting(name, value, Origin.FILE if file else Origin.ENVIRONMENT, file)
+    found = _files.values.get(name)
+    return None if found is None else Setting(name, found, Origin.FOUND, FOUND)
+
+
+def read(name: str) -> str | None:
+    """Return the value of a variable; None if it isn't set.
+
+    Raises:
+        InvalidParameterError: Only a `.env` that is merely found sets it, and may not.
+        LoadError: The `.env` can't be read.
+    """
+    setting = look_up(name)
+    if setting is None:
+        return None
+    if setting.origin is Origin.FOUND and not may_be_found(name):
+        raise untrusted(name)
+    return setting.value
+
+
+def may_be_found(name: str) -> bool:
+    """Return whether a `.env` that is merely found may set a variable of `VARIABLES`."""
+    known = _BY_NAME.get(name)
+    return name.endswith(_KEY) if known is None else known.may_be_found
+
+
+def found_values() -> Mapping[str, str]:
+    """Return all variables of the `.env` in the current folder.
+
+    Raises:
+        LoadError: It can't be read.
+    """
+    return _files.values
+
+
+def untrusted(name: str, why: str = "") -> InvalidParameterError:
+    """Return the error for a variable that a `.env` sets that is merely found.
+
+    Args:
+        name: The variable.
+        why: What would happen, as a clause; "" for none.
+    """
+    rule = "can't be set by a .env that is merely found, since it may have come with downloaded material"
+    remedy = f"If you wrote the file, name it with --env-file {FOUND}; otherwise delete the line."
+    return InvalidParameterError(name, f"{rule}{why and f': {why}'}", f"{FOUND} in this folder", remedy)
+
+
+def check_address(address: Setting, secret: Setting | None) -> None:
+    """Check that a text, and a secret if there is one, may be sent to an address.
+
+    A secret goes to an address from the same source or a more trusted one only. One that is given in Python counts as
+    from the environment, which can change the program anyway.
+
+    Args:
+        address: The address.
+        secret: The secret that would go there; None for none.
+
+    Raises:
+        InvalidParameterError: The address comes from a `.env` that is merely found, or is less trusted than the secret.
+    """
+    if address.origin is Origin.FOUND:
+        sent = "your texts" if secret is None else f"your texts and {secret.source}"
+        raise untrusted(address.name, f"{sent} would go to that address")
+    if secret is not None and min(secret.origin, Origin.ENVIRONMENT) > address.origin:
+        rule = f"can't be an address from {address.file} while the key is {secret.source}, which is trusted more"
+        remedy = f"Set both in {address.file}, or both in the environment."
+        raise InvalidParameterError(address.name, rule, _shown(address.value), remedy)
+
+
+def _shown(address: str) -> str:
+    """Return an address without user and password."""
+    scheme, separator, rest = address.rpartition("//")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def cache_folder() -> Path:
@@ -13,5 +234,5 @@ def cache_folder() -> Path:
     """
     from platformdirs import user_cache_path
 
-    named = os.environ.get("KINSPLIT_CACHE")
+    named = read("KINSPLIT_CACHE")
     return Path(named).expanduser() if named else user_cache_path("kinsplit", appauthor=False)

@@ -1,4 +1,4 @@
-"""Commands with an embedding model on a server: keys from `.env`, use and cost, and no key in any output."""
+"""Commands with an embedding model on a server: keys from files, use and cost, and no key in any output."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KINSPLIT_CACHE", prices.VARI
 
 @pytest.fixture
 def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeEmbeddings]:
-    """A server that `.env` names, together with a key and a price."""
+    """A server that the file rented.env names, and a `.env` with a key and a price."""
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
     for name in _VARIABLES:
         monkeypatch.delenv(name, raising=False)
     registry._shared.cache_clear()
     with serving() as running:
-        lines = [f"OPENAI_API_KEY={KEY}", f"OPENAI_BASE_URL={running.url}/v1", f"KINSPLIT_CACHE={tmp_path / 'cache'}"]
-        (tmp_path / ".env").write_text("\n".join([*lines, f"{prices.VARIABLE}=100"]))
+        lines = [f"OPENAI_BASE_URL={running.url}/v1", f"KINSPLIT_CACHE={tmp_path / 'cache'}"]
+        (tmp_path / "rented.env").write_text("\n".join(lines))
+        (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n{prices.VARIABLE}=100\n")
         yield running
     registry._shared.cache_clear()
 
@@ -46,18 +47,19 @@ def outputs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[list[s
 
 def test_index_search_and_evaluate(cli: Cli, folder: Path, fake: FakeEmbeddings, outputs: list[str]) -> None:
     embedder = "openai:tiny:dimensions=8"
-    indexed = cli("index", "course", "--embedder", embedder, "--json")
+    rented = ("--env-file", "rented.env")
+    indexed = cli("index", "course", "--embedder", embedder, "--json", *rented)
     used = json.loads(indexed.stdout)["used"]
     assert used["tokens"] > 10
     assert used["cost"] == pytest.approx(used["tokens"] * 1e-4)
-    again = cli("index", "course", "--embedder", embedder)
+    again = cli("index", "course", "--embedder", embedder, *rented)
     assert "0 requests, $0.0000" in again.stdout
-    found = cli("search", "What does merge sort do?", "--embedder", embedder)
+    found = cli("search", "What does merge sort do?", "--embedder", embedder, *rented)
     assert "Merge sort halves a list" in found.stdout
     (folder / "labels.json").write_text(json.dumps(["What does merge sort do?"]))
     judged = cli(
         *("evaluate", "--docs", "course", "--queries", "course/labels.json", "--embedder", embedder),
-        *("--strategy", "sentence:chunk_size=20"),
+        *("--strategy", "sentence:chunk_size=20", *rented),
     )
     assert f"{embedder}: " in judged.stdout
     assert [run.exit_code for run in (indexed, again, found, judged)] == [0, 0, 0, 0]
@@ -71,7 +73,7 @@ def test_a_rejected_key_is_not_repeated(
 ) -> None:
     told = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}.", "code": KEY}})
     fake.replies.append((401, told, {}))
-    run = cli("index", "course", "--embedder", "openai:tiny", *as_json)
+    run = cli("index", "course", "--embedder", "openai:tiny", "--env-file", "rented.env", *as_json)
     assert run.exit_code == 2
     assert "Incorrect API key provided: ***." in run.stderr
     assert len(run.stderr.splitlines()) == 1

@@ -10,7 +10,8 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
 from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.rate_limit import Rate
-from kinsplit.server.settings import ServiceSettings, unknown_variables
+from kinsplit.server.settings import ServiceSettings, may_be_found, unknown_variables
+from kinsplit.support.environment import env_files
 from tests.server.conftest import settings_of
 
 FILE = """
@@ -28,7 +29,7 @@ collections = { FIXED = "tenk-fixed", SENTENCE = "tenk-sentence" }
 """
 
 
-def test_what_is_given_goes_before_the_environment_before_dotenv_before_the_file(
+def test_what_is_given_goes_before_the_environment_before_the_file_before_what_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "kinsplit.toml"
@@ -38,12 +39,75 @@ def test_what_is_given_goes_before_the_environment_before_dotenv_before_the_file
     assert settings.embedder == "hash"  # From [index].
     assert settings.rate_limit == Rate(10, 60)
     assert settings.collections == ("FIXED=tenk-fixed", "SENTENCE=tenk-sentence")
-    (tmp_path / ".env").write_text("KINSPLIT_PORT=1002\nKINSPLIT_TIMEOUT=6\nPOSTGRES_PASSWORD=x\nKINSPLIT_CACHE=y\n")
-    settings = ServiceSettings.load(config)
-    assert (settings.port, settings.timeout, settings.queue) == (1002, 6, 7)
-    monkeypatch.setenv("KINSPLIT_PORT", "1001")
-    assert ServiceSettings.load(config).port == 1001
-    assert ServiceSettings.load(config, port=1000).port == 1000
+    (tmp_path / ".env").write_text(
+        "KINSPLIT_TIMEOUT=6\nKINSPLIT_ANSWERS=4\nKINSPLIT_API_KEYS=found\nKINSPLIT_PORT=1002\nSTRATEGY=FIXED\n"
+        "POSTGRES_PASSWORD=x\nKINSPLIT_CACHE=y\n"
+    )
+    with env_files():
+        settings = ServiceSettings.load(config)
+        assert (settings.port, settings.timeout, settings.queue, settings.answers) == (1003, 5, 7, 4)
+        assert [key.get_secret_value() for key in settings.api_keys] == ["from-file"]
+        assert settings.strategy == "FIXED"
+    named = tmp_path / "named.env"
+    named.write_text("KINSPLIT_PORT=1002\n")
+    with env_files(named):
+        assert ServiceSettings.load(config).port == 1002
+        monkeypatch.setenv("KINSPLIT_PORT", "1001")
+        assert ServiceSettings.load(config).port == 1001
+        assert ServiceSettings.load(config, port=1000).port == 1000
+
+
+#: Settings that point somewhere, and so can't come from a file that is merely found.
+POINTING = {
+    *("store", "collections", "embedder", "model", "watch", "uploads", "originals", "rerankers", "host", "port"),
+    *("cors_origins", "allowed_hosts", "trusted_proxies"),
+}
+
+
+def test_a_found_file_gives_no_setting_that_points_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {field for field in ServiceSettings.model_fields if not may_be_found(ServiceSettings, field)} == POINTING
+    for field in POINTING:
+        (tmp_path / ".env").write_text(f"kinsplit_{field}=/\n")
+        with (
+            env_files(),
+            pytest.raises(InvalidParameterError, match=f"^KINSPLIT_{field.upper()}: can't be set"),
+        ):
+            ServiceSettings.load()
+    (tmp_path / ".env").write_text("KINSPLIT_HOST=0.0.0.0\nKINSPLIT_RATE_LIMIT=5/minute\n")
+    with env_files():
+        given = ServiceSettings.load(host="127.0.0.1")
+        assert (given.host, given.rate_limit) == ("127.0.0.1", Rate(5, 60))
+        monkeypatch.setenv("KINSPLIT_HOST", "::1")
+        assert ServiceSettings.load().host == "::1"
+
+
+@pytest.mark.parametrize(
+    ("key", "setting"),
+    [
+        ("KINSPLIT_QDRANT_API_KEY", "store=qdrant:http://evil.example"),
+        ("PGPASSWORD", "store=pgvector:host=evil.example"),
+        ("OPENAI_API_KEY", "embedder=openai:m:base_url=http://evil.example/v1"),
+    ],
+)
+def test_a_key_of_the_environment_goes_to_no_address_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, setting: str
+) -> None:
+    monkeypatch.setenv(key, "sk-12345678")
+    name, _, value = setting.partition("=")
+    config, named = tmp_path / "kinsplit.toml", tmp_path / "named.env"
+    config.write_text(f'[service]\n{name} = "{value}"\n')
+    with pytest.raises(InvalidParameterError, match=rf"kinsplit\.toml while the key is {key} in the environment"):
+        ServiceSettings.load(config)
+    named.write_text(f"KINSPLIT_{name.upper()}={value}\n")
+    with env_files(named), pytest.raises(InvalidParameterError, match=r"named\.env while the key is"):
+        ServiceSettings.load()
+    assert getattr(ServiceSettings.load(**{name: value}), name) == value
+    monkeypatch.setenv(f"KINSPLIT_{name.upper()}", value)
+    assert getattr(ServiceSettings.load(config), name) == value
+    monkeypatch.delenv(key)
+    named.write_text(f"KINSPLIT_{name.upper()}={value}\n{key}=sk-12345678\n")
+    with env_files(named):
+        assert getattr(ServiceSettings.load(), name) == value
 
 
 def test_strategy_is_also_the_variable_of_the_service_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +182,8 @@ def test_an_empty_variable_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(f"KINSPLIT_{field.upper()}", "")
     assert ServiceSettings.load().model_dump() == usual
     (tmp_path / ".env").write_text(f"KINSPLIT_{field.upper()}=\n")
-    assert ServiceSettings.load().model_dump() == usual
+    with env_files():
+        assert ServiceSettings.load().model_dump() == usual
 
 
 def test_variables_that_are_no_settings_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +192,8 @@ def test_variables_that_are_no_settings_are_found(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("KINSPLIT_CACHE", "cache")
     monkeypatch.setenv("KINSPLIT_PORT", "1")
     (tmp_path / ".env").write_text("KINSPLIT_PROT=1\nOTHER=2\nSTRATEGY=word\n")
-    assert sorted({*unknown_variables()} - {*before}) == ["KINSPLIT_APIKEYS", "KINSPLIT_PROT"]
+    with env_files():
+        assert sorted({*unknown_variables()} - {*before}) == ["KINSPLIT_APIKEYS", "KINSPLIT_PROT"]
 
 
 @pytest.mark.parametrize(

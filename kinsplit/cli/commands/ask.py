@@ -82,6 +82,7 @@ def ask(
     """
     from kinsplit.answering import answer, collect
     from kinsplit.index import Index
+    from kinsplit.support.environment import read
 
     terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
@@ -89,7 +90,7 @@ def ask(
         events = answer(
             opened,
             question,
-            model,
+            model or read("KINSPLIT_MODEL"),
             max_tokens=max_tokens,
             top_k=top_k,
             window=window,

@@ -40,6 +40,7 @@ def fetch_wikipedia(
     """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again."""
     with needs("web"):
         from kinsplit.wikipedia import Api, fetch
+    from kinsplit.support.environment import read
 
     terminal = Terminal(as_json=as_json)
 
@@ -50,7 +51,7 @@ def fetch_wikipedia(
             way = f"  (for {one.article.requested})" if one.article.requested != one.article.title else ""
             terminal.line(f"{one.path}  {one.state.capitalize()}, revision {one.article.revision}{way}")
 
-    with Api(language, contact, api) as wiki:
+    with Api(language, contact or read("KINSPLIT_CONTACT"), api) as wiki:
         done = fetch(wiki, titles, output, show)
     if as_json:
         terminal.document({"articles": [_to_dict(one) for one in done]})

@@ -45,7 +45,8 @@ def mcp(
 ) -> None:
     """Serve the index to language models by the Model Context Protocol until the client ends.
 
-    Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*, .env and --config).
+    Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*,
+    --env-file and --config).
     """
     with needs("mcp"):
         from kinsplit.mcp.server import create_server

@@ -63,7 +63,7 @@ def serve(
 ) -> None:
     """Run the HTTP service and its page until Ctrl-C.
 
-    Other settings come from the environment (KINSPLIT_*), .env and --config.
+    Other settings come from the environment (KINSPLIT_*), --env-file and --config.
     """
     with needs("server"):
         from kinsplit.server.app import create_app

@@ -22,7 +22,7 @@ from kinsplit.embedding.backends.integrity import damage, sign
 from kinsplit.embedding.backends.model_files import ModelFacts
 from kinsplit.embedding.backends.openvino import OpenVinoBackend
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError
-from kinsplit.support.paths import cache_folder
+from kinsplit.support.environment import cache_folder
 
 Vectors = NDArray[np.float32]
 _NAME = re.compile(r"\w[\w.-]*")

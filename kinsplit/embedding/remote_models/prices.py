@@ -6,11 +6,11 @@ import functools
 import importlib.util
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.support.environment import read
 
 #: Variable with the price of a million tokens in US dollars.
 VARIABLE = "KINSPLIT_EMBEDDING_PRICE"
@@ -27,7 +27,7 @@ def price_of(given: float | None, model: str) -> float | None:
     Raises:
         InvalidParameterError: The price is not a number from 0.
     """
-    text = os.environ.get(VARIABLE, "").strip() if given is None else str(given)
+    text = (read(VARIABLE) or "").strip() if given is None else str(given)
     if text:
         try:
             price = float(text)

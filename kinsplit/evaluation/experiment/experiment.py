@@ -31,7 +31,7 @@ from kinsplit.evaluation.splitters import GivenChunks, as_strategy
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import EmbeddingContext, check_embedding_context
 from kinsplit.parsers import Strategy
-from kinsplit.support.paths import cache_folder
+from kinsplit.support.environment import cache_folder
 from kinsplit.tokenizers import BUNDLED, resolve
 
 #: The default measures; those that don't apply to a dataset are left out of its results.

@@ -6,7 +6,6 @@ created as `notes@1` with the alias `notes`. One that was created without an ali
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.payload import ABOVE
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
+from kinsplit.support.environment import read
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
 
     return {
         "url": place,
-        "api_key": os.environ.get(API_KEY),
+        "api_key": read(API_KEY),
         "timeout": options.timeout,
         "prefer_grpc": options.grpc,
         "grpc_port": options.grpc_port,

@@ -1,0 +1,46 @@
+"""`kinsplit settings`: the variables that kinsplit reads, who sets them, and what a found `.env` may set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinsplit.cli.options import AsJson
+from kinsplit.cli.output.tables import text_table
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.support.environment import FOUND, VARIABLES, Origin, Variable, look_up
+from kinsplit.support.extras import needs
+
+
+def settings(as_json: AsJson = False) -> None:
+    """List the variables that kinsplit reads, who sets each, and whether a .env that is merely found may.
+
+    Variables come from the environment, then from the file of --env-file. A .env in the current folder may have come
+    with downloaded material, so that it can set keys and options that point nowhere, but no address, folder or model.
+    """
+    with needs("server"):
+        from kinsplit.server.settings import service_variables
+
+    terminal = Terminal(as_json=as_json)
+    rows = [_row(variable) for variable in (*VARIABLES, *service_variables())]
+    if as_json:
+        terminal.document(rows)
+        return
+    table = text_table("Variable", f"In a {FOUND}", "Set", "Purpose")
+    for row in rows:
+        table.add_row(row["variable"], "yes" if row["may_be_found"] else "no", row["set"] or "", row["purpose"])
+    terminal.table(table)
+
+
+def _row(variable: Variable) -> dict[str, Any]:
+    setting = look_up(variable.name)
+    where = None
+    if setting is not None:
+        where = "in the environment" if setting.origin is Origin.ENVIRONMENT else f"in {setting.file}"
+        if setting.origin is Origin.FOUND and not variable.may_be_found:
+            where = f"{where}, refused"
+    return {
+        "variable": variable.name,
+        "may_be_found": variable.may_be_found,
+        "set": where,
+        "purpose": variable.purpose,
+    }
