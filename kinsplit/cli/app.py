@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import command
-from kinsplit.errors import LoadError
+from kinsplit.errors import KinsplitError
 from kinsplit.support.environment import env_files
 
 #: Names of the commands, in the order of the help; each is a function of its own module in `commands`.
@@ -74,7 +74,7 @@ class _Command(TyperCommand):
 def _read_env_file(ctx: typer.Context, path: str | None) -> None:
     try:
         ctx.with_resource(env_files(None if path is None else Path(path)))
-    except LoadError as error:
+    except KinsplitError as error:
         raise typer.BadParameter(str(error)) from None
 
 

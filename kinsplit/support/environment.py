@@ -78,6 +78,14 @@ VARIABLES = (
 )
 _BY_NAME = {variable.name: variable for variable in VARIABLES}
 _KEY = "_API_KEY"
+# Addresses that libraries read from the environment, with the secrets that they send there.
+_SENT_BY_LIBRARIES = (
+    ("HF_ENDPOINT", "HF_TOKEN"),
+    ("PGHOST", "PGPASSWORD"),
+    ("PGHOSTADDR", "PGPASSWORD"),
+    ("AWS_ENDPOINT_URL", "AWS_SECRET_ACCESS_KEY"),
+    ("AWS_ENDPOINT_URL_S3", "AWS_SECRET_ACCESS_KEY"),
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,7 @@ def env_files(named: Path | None = None) -> Iterator[None]:
 
     Raises:
         LoadError: The named file can't be read.
+        InvalidParameterError: It has an address to which a library would send a secret of the environment.
     """
     global _files  # The environment belongs to the whole process as well.
     given = {} if named is None else _values(named)
@@ -123,6 +132,9 @@ def env_files(named: Path | None = None) -> Iterator[None]:
     os.environ.update(new)
     _files = _Files(path if is_found else None, {**outer.named, **dict.fromkeys(new, str(named))})
     try:
+        for name, secret in _SENT_BY_LIBRARIES:
+            if name in new and secret in os.environ:
+                check_address(Setting(name, new[name], Origin.FILE, str(named)), look_up(secret))
         yield
     finally:
         _files = outer

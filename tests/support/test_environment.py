@@ -156,6 +156,26 @@ def test_the_same_holds_for_ollama(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert ollama.connect("m", "http://127.0.0.1:9", **_LIMITS).url == "http://127.0.0.1:9"
 
 
+@pytest.mark.parametrize(("address", "secret"), [("HF_ENDPOINT", "HF_TOKEN"), ("PGHOST", "PGPASSWORD")])
+def test_no_library_sends_a_secret_of_the_environment_to_an_address_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, secret: str
+) -> None:
+    monkeypatch.delenv(address, raising=False)
+    monkeypatch.setenv(secret, "sk-12345678")
+    file = tmp_path / "named.env"
+    file.write_text(f"{address}=evil.example\n")
+    with (
+        pytest.raises(InvalidParameterError, match=f"^{address}: .* while the key is {secret} in the env"),
+        env_files(file),
+    ):
+        pass
+    assert address not in os.environ
+    monkeypatch.delenv(secret)
+    file.write_text(f"{address}=own.example\n{secret}=sk-12345678\n")
+    with env_files(file):
+        assert os.environ[address] == "own.example"
+
+
 def test_an_address_in_a_spec_is_as_trusted_as_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = Setting("embedder", "openai:m:base_url=http://evil.example/v1", Origin.FILE, "kinsplit.toml")
     check_source(spec)
