@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -33,25 +34,37 @@ async def rank_together(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines that await nothing but `rank`, in as many calls as the one that makes most.
 
     Args:
-        steps: The coroutines.
+        steps: The coroutines. An error of a call is raised in each of them that waits for it.
 
     Returns:
         Their results, in order.
     """
     # Each has its own context variables, such as the current span.
     contexts = [copy_context() for _ in steps]
-    answers: dict[int, list[list[Entry]] | None] = dict.fromkeys(range(len(steps)))
+    resumes: dict[int, Callable[[], _Rank]] = {number: partial(step.send, None) for number, step in enumerate(steps)}
     results: dict[int, T] = {}
+    failed: list[BaseException] = []
     try:
-        while answers:
+        while resumes:
             asked: dict[int, Sequence[Query]] = {}
-            for number, answer in answers.items():
+            for number, resume in resumes.items():
                 try:
-                    asked[number] = contexts[number].run(steps[number].send, answer).queries
+                    asked[number] = contexts[number].run(resume).queries
                 except StopIteration as stop:
                     results[number] = stop.value
-            found = iter(await rank([query for queries in asked.values() for query in queries]))
-            answers = {number: list(islice(found, len(queries))) for number, queries in asked.items()}
+                except BaseException as error:
+                    failed.append(error)
+            if failed:
+                raise failed[0]
+            try:
+                found = iter(await rank([query for queries in asked.values() for query in queries]))
+            except BaseException as error:
+                resumes = {number: partial(steps[number].throw, error) for number in asked}
+            else:
+                resumes = {
+                    number: partial(steps[number].send, list(islice(found, len(queries))))
+                    for number, queries in asked.items()
+                }
     finally:
         for step in steps:
             step.close()

@@ -37,6 +37,8 @@ class _Result(NamedTuple, Generic[T]):
 def run(coroutine: Coroutine[Any, Any, T], target: object = None) -> T:
     """Run a coroutine in this thread, without an event loop.
 
+    An error of a call is raised in the coroutine, where it awaits the call.
+
     Args:
         coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
         target: Object whose methods the `Call`s call; they block.
@@ -44,14 +46,21 @@ def run(coroutine: Coroutine[Any, Any, T], target: object = None) -> T:
     Raises:
         RuntimeError: The coroutine awaits something that needs an event loop.
     """
-    step = _advance(coroutine, None)
+    step = _advance(coroutine, partial(coroutine.send, None))
     while isinstance(step, Call):
-        step = _advance(coroutine, step.method(target))
+        try:
+            resume = partial(coroutine.send, step.method(target))
+        except BaseException as error:
+            resume = partial(coroutine.throw, error)
+        step = _advance(coroutine, resume)
     return step.value
 
 
 async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
     """Run the same coroutine for an event loop: its calls are awaited, and its own work runs in threads.
+
+    An error of a call is raised in the coroutine, where it awaits the call, and so is a cancellation. A task that is
+    cancelled while the coroutine works in a thread goes on at once; the coroutine is cancelled at its next call.
 
     Args:
         coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
@@ -59,20 +68,38 @@ async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
     """
     # One for all threads, so that the coroutine finds its own context variables again.
     context = copy_context()
+    cancelled = threading.Event()
+
+    def work(resume: Callable[[], object]) -> Call[Any, Any] | _Result[T]:
+        step = context.run(_advance, coroutine, resume)
+        if cancelled.is_set():
+            cancel()
+        return step
+
+    def cancel() -> None:
+        with suppress(BaseException):  # It has ended, or works in its thread, which then does this.
+            context.run(coroutine.throw, asyncio.CancelledError())
+            context.run(coroutine.close)
+
     try:
-        step = await asyncio.to_thread(context.run, _advance, coroutine, None)
+        step = await asyncio.to_thread(work, partial(coroutine.send, None))
         while isinstance(step, Call):
-            step = await asyncio.to_thread(context.run, _advance, coroutine, await step.method(target))
+            try:
+                resume = partial(coroutine.send, await step.method(target))
+            except BaseException as error:
+                resume = partial(coroutine.throw, error)
+            step = await asyncio.to_thread(work, resume)
         return step.value
-    finally:
-        with suppress(ValueError):  # A cancelled task leaves it running in its thread.
-            coroutine.close()
+    except asyncio.CancelledError:
+        cancelled.set()
+        cancel()
+        raise
 
 
-def _advance(coroutine: Coroutine[Any, Any, T], answer: object) -> Call[Any, Any] | _Result[T]:
-    """Return the next call, or the result."""
+def _advance(coroutine: Coroutine[Any, Any, T], resume: Callable[[], object]) -> Call[Any, Any] | _Result[T]:
+    """Resume a coroutine, and return its next call or its result."""
     try:
-        step = coroutine.send(answer)
+        step = resume()
     except StopIteration as stop:  # It can't leave a thread or a coroutine.
         return _Result(stop.value)
     if isinstance(step, Call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from kinsplit.chunk import Chunk
@@ -107,10 +108,7 @@ class Method(NamedTuple):
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the method in the way in which the reader's coroutine runs."""
-        value, error = await aio.Call(lambda call: call(self, args, kwargs))
-        if error is not None:
-            raise error
-        return value
+        return await aio.Call(lambda form: form(self)(*args, **kwargs))
 
     @classmethod
     def of(cls, store: Any, blocking: str, awaiting: str) -> Method:
@@ -130,24 +128,9 @@ class Method(NamedTuple):
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a reader's coroutine in this thread."""
-    return aio.run(coroutine, _call)
+    return aio.run(coroutine, attrgetter("blocking"))
 
 
 async def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a reader's coroutine without blocking the event loop."""
-    return await aio.run_async(coroutine, _acall)
-
-
-# The drivers would raise an error past the coroutine, which has to know of it.
-def _call(method: Method, args: Any, kwargs: Any) -> tuple[Any, Exception | None]:
-    try:
-        return method.blocking(*args, **kwargs), None
-    except Exception as error:
-        return None, error
-
-
-async def _acall(method: Method, args: Any, kwargs: Any) -> tuple[Any, Exception | None]:
-    try:
-        return await method.awaiting(*args, **kwargs), None
-    except Exception as error:
-        return None, error
+    return await aio.run_async(coroutine, attrgetter("awaiting"))
