@@ -18,7 +18,13 @@ from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
+from kinsplit.errors import (
+    CacheWarning,
+    CollectionNotFoundError,
+    InvalidParameterError,
+    SchemaMismatchError,
+    StoreError,
+)
 from kinsplit.identity import without_location
 from kinsplit.indexing.embedding_context import (
     EmbeddingContext,
@@ -139,10 +145,10 @@ class Index:
             self.bm25 = asked if asked and asked.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
-            if replace(self.store.schema, weights="") != replace(self._schema(self.strategy), weights=""):
+            if replace(self.store.schema, weights="") != replace(self._asked(strategy), weights=""):
                 # The store's check reports the difference and a remedy.
                 self.store.close()
-                self.store = opener(store, collection, self._schema(self.strategy))
+                self.store = opener(store, collection, self._asked(strategy))
         except BaseException:
             self.store.close()
             raise
@@ -161,6 +167,12 @@ class Index:
     def _schema(self, strategy: Strategy) -> Schema:
         schema = schema_of(strategy, self.embedder, self.bm25, self.embedding_context)
         return replace(schema, weights=(self._weights or KinWeights()).model_dump_json(exclude_defaults=True))
+
+    def _asked(self, strategy: Strategy | None) -> Schema:
+        """Return the schema that the collection must have, given the strategy that was asked for, if any."""
+        schema, stored = self._schema(self.strategy), self.store.schema
+        # Searches don't split, so an installation that finds other sentences may search; `add` refuses.
+        return schema if strategy else replace(schema, strategy=stored.strategy, fingerprint=stored.fingerprint)
 
     def add(
         self,
@@ -205,6 +217,8 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing is written then.
+            SchemaMismatchError: The collection's strategy finds other sentences in this installation. Nothing is
+                written.
             InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
                 the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """
@@ -243,6 +257,13 @@ class Index:
             on_document(document)
 
     def _indexer(self) -> Indexer:
+        if self.strategy.fingerprint != self.store.schema.fingerprint:
+            there = json.loads(self.store.schema.strategy).get("sentences")
+            raise SchemaMismatchError(
+                f"The sentences of this collection were found by {there}, and this installation has "
+                f"{self.strategy.sentence_splitter}, so that no chunk would be the same. Install what it was made with "
+                '(pip install "kinsplit[languages]" brings sentencex), or index into another collection.'
+            )
         # No cache keeps the token vectors of late chunking.
         late = self.embedding_context == "late"
         embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
@@ -386,7 +407,9 @@ def schema_of(
         model=add_embedding_context(embedder.fingerprint, embedding_context),
         dimension=embedder.dimension,
         sparse=bm25.fingerprint,
-        strategy=json.dumps({"name": strategy.name, "parameters": strategy.described}),
+        strategy=json.dumps(
+            {"name": strategy.name, "parameters": strategy.described, "sentences": strategy.sentence_splitter}
+        ),
         fingerprint=strategy.fingerprint,
     )
 

@@ -17,6 +17,7 @@ from kinsplit.parsers.collector import gc_paused
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
+from kinsplit.parsers.units.sentences import sentence_splitter
 from kinsplit.spans import Span, shared
 from kinsplit.support.validation import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
@@ -156,11 +157,22 @@ class Strategy(BaseModel):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that change with the name or a parameter, except for incidental parameters."""
+        """16 hexadecimal digits that change with the name, what finds the sentences, or a parameter.
+
+        Incidental parameters don't change it.
+        """
         fields = type(self).model_fields
         left_out = self.incidental | {key for key in self.added if getattr(self, key) == fields[key].default}
         own = {key: value for key, value in self.described.items() if key not in left_out}
+        if self.sentence_splitter is not None:
+            own["sentences"] = self.sentence_splitter
         return fingerprint(self.name, own)
+
+    @property
+    def sentence_splitter(self) -> str | None:
+        """Name of what finds the sentences, with its version if it isn't kinsplit's own; None if nothing does."""
+        language = self.parameters.get("language")
+        return None if language is None else sentence_splitter(language)
 
     def cost(self, texts: Sequence[str]) -> Cost:
         """Return the cost of splitting texts with a language model, without splitting them; zero if none is used."""

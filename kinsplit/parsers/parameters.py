@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WrapValidator
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.sentences import check_language
+from kinsplit.parsers.units.languages import check_language
 
 
 def _either(methods: tuple[str, ...], rule: str) -> WrapValidator:

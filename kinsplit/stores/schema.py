@@ -152,7 +152,7 @@ def _facts(schema: Schema) -> dict[str, Any]:
     try:
         strategy = json.loads(schema.strategy)
         parameters = {f"strategy.{key}": value for key, value in strategy["parameters"].items()}
-        return {**facts, "strategy": strategy["name"], **parameters}
+        return {**facts, "strategy": strategy["name"], "strategy.sentences": strategy.get("sentences"), **parameters}
     except (ValueError, TypeError, KeyError, AttributeError):
         return facts
 

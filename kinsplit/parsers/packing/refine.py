@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
+from kinsplit.parsers.units.languages import detect_language
 from kinsplit.parsers.units.segment import IntArray, Units, as_units, cut_units, cut_units_with_origin, words
-from kinsplit.parsers.units.sentences import detect_language, sentences
+from kinsplit.parsers.units.sentences import sentences
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS
 

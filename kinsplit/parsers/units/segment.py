@@ -21,11 +21,12 @@ from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, trim
 
 IntArray = npt.NDArray[np.int64]
 
-# Scripts without spaces between words. Each cluster counts as a word, as in word processors.
-_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
+#: Members of a character class: scripts without spaces between words. Each cluster counts as a word, as in word
+#: processors.
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNSPACED = regex.compile(rf"[{UNSPACED}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
-_UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}]){CLUSTER})+")
+_UNSPACED_WORDS = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}{_SPACE}]){CLUSTER})+")
 
 _CLAUSE = re.compile(r"[^\s，、；：]+[，、；：]*")
 

@@ -1,68 +1,70 @@
 """Sentences of a text, offline, in a given or detected language.
 
 Punkt (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*) handles the languages for which it
-has a model, with some added abbreviations; sentencex handles all others. In every language, a blank line ends a
-sentence, and so do the full stops of scripts without spaces after them. In scripts without spaces between words, lines
-aren't wrapped at spaces, so each line break ends a sentence.
+has a model, with some added abbreviations. A text in any other language is split by the rules of Unicode; if its
+language is named and the extra `languages` is installed, by sentencex. What a text of unnamed language becomes thus
+depends on the text alone, and its chunks and their ids are the same on every machine.
+
+In every language, a blank line ends a sentence, and so do the marks that only end sentences, such as those of Hindi,
+Khmer or Chinese. In scripts without spaces between words, lines aren't wrapped at spaces, so each line break ends a
+sentence.
 """
 
 from __future__ import annotations
 
+import functools
 import re
+import warnings
 from collections.abc import Iterator
+from importlib import import_module, metadata
+from importlib.util import find_spec
 from itertools import pairwise
+from types import ModuleType
 
-from kinsplit.errors import InvalidParameterError
+import regex
+
+from kinsplit.errors import KinsplitWarning
+from kinsplit.parsers.units import uax29
+from kinsplit.parsers.units.languages import OTHER, detect_language
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
-from kinsplit.parsers.units.segment import Units, as_units
-from kinsplit.support.extras import needs
+from kinsplit.parsers.units.segment import UNSPACED, Units, as_units
 from kinsplit.text.graphemes import grapheme_floor, trimmed, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
 
-#: Languages written without spaces between words.
-_UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "wuu", "yue", "zh"})  # two of them only detected
-
-_ISO_639_1 = (
-    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el "
-    "en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it "
-    "iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt "
-    "my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl "
-    "sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo "
-    "za zh zu"
-)
-#: Supported languages. sentencex has rules for all of them, in many cases those of a related language.
-LANGUAGES = frozenset(_ISO_639_1.split())
-
 _LINE = re.compile(r"\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
-_UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
-_ONLY_STOPS = re.compile(r"[\s.?!]+")
-_SAMPLE = 200
-_FEWEST_LETTERS = 200
+# Marks that end a sentence wherever they stand, unlike those of Latin letters.
+_MARK = regex.compile(rf"(?V1)[[{uax29.TERMINALS}．]--[!?‼‽⁇⁈⁉]]")
+_CLOSING = r"[\"'”’»」』）)\]]*\s*"
+_ONLY_STOPS = regex.compile(rf"[\s.?!{uax29.TERMINALS}]+")
+# In these scripts, and in their punctuation, words aren't spaced.
+_UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _PIECE = 1000
 _WINDOW = 4_000
-# Words so frequent only in English that no model has to be loaded to detect it.
-_ENGLISH_WORD = re.compile(
-    r"\b(?:the|of|and|that|with|this|which|from|have|has|been|were|they|their|when|but|you|your|what|would|are)\b",
-    re.IGNORECASE,
-)
-_FEWEST_ENGLISH_WORDS = 6
-_ENGLISH_SHARE = 0.08
 
 
-def check_language(language: str) -> str:
-    """Return a valid language unchanged.
+class SentenceWarning(KinsplitWarning):
+    """Sentences are found by the rules of Unicode, since the extra `languages` is not installed."""
+
+    def __str__(self) -> str:
+        return (
+            "language: where Punkt has no model of the language, sentences are found by the rules of Unicode, which "
+            'know hardly any abbreviation. For rules of the language itself, name it, as in language="uk", and run: '
+            'pip install "kinsplit[languages]"'
+        )
+
+
+def sentence_splitter(language: str) -> str:
+    """Return the name of what finds sentences, with its version where that isn't kinsplit's own.
 
     Args:
         language: "auto" or an ISO 639-1 code.
-
-    Raises:
-        InvalidParameterError: The language is neither.
     """
-    if language != "auto" and language not in LANGUAGES:
-        remedy = f"Supported languages: {', '.join(sorted(LANGUAGES))}."
-        raise InvalidParameterError("language", 'must be "auto" or an ISO 639-1 code', language, remedy)
-    return language
+    if language == "auto":
+        return "punkt, uax29"  # whichever the text itself asks for
+    if language in PUNKT_LANGUAGES:
+        return "punkt"
+    return f"sentencex {metadata.version('sentencex')}" if _sentencex() else "uax29"
 
 
 def sentences(text: str, language: str = "auto", *, join_speech: bool = True) -> Units:
@@ -70,8 +72,7 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
 
     Args:
         text: The text.
-        language: ISO 639-1 code, or "auto" to detect it from samples of the text. A text with fewer than 200 letters is
-            treated as English, whose rules also suit other alphabets.
+        language: ISO 639-1 code, `OTHER`, or "auto" to detect it (see `detect_language`).
         join_speech: Whether a quoted question or exclamation and the lower-case words after it are one sentence
             (`"Is it?" she asked.`). Punkt itself splits them.
 
@@ -81,15 +82,17 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
     if language == "auto":
         language = detect_language(text)
     lines = with_line_feeds(text)
-    line_end = _LINE if language in _UNSPACED_LANGUAGES else _BLANK_LINE
-    certain = [m.end() for m in line_end.finditer(lines)]
+    certain = [m.end() for m in _BLANK_LINE.finditer(lines)]
     if not text.isascii():
-        certain = sorted({*certain, *(m.end() for m in _UNSPACED_STOP.finditer(text))})
+        certain = sorted({*certain, *_marked_ends(text), *(() if language in PUNKT_LANGUAGES else _lines(lines))})
     if language in PUNKT_LANGUAGES:
         starts = [0, *punkt_of(language).starts(text, join_speech)]
     else:
+        _warn_without_extra()
         inside = {mark + 1 for mark in image_marks(text)}
-        starts = [0, *(start for start in _sentencex_starts(text, language, certain) if start not in inside)]
+        by_name = None if language == OTHER else _sentencex()
+        found = _sentencex_starts(by_name, text, language, certain) if by_name else uax29.starts(lines)
+        starts = [0, *(start for start in found if start not in inside)]
     if certain:
         starts = sorted({*starts, *certain})
     if not text.isascii():
@@ -112,33 +115,40 @@ def _between(text: str, starts: list[int]) -> Units:
     return as_units(spans)
 
 
-def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, detected from its beginning, middle and end.
-
-    Args:
-        text: The text; with fewer than 200 letters, it is treated as English.
-    """
-    middle = (len(text) - _SAMPLE) // 2
-    sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
-    if sum(map(str.isalpha, sample)) < _FEWEST_LETTERS:
-        return "en"
-    if is_surely_english(sample):
-        return "en"
-    import py3langid  # Here, since its model takes longer to load than all other modules.
-
-    code = str(py3langid.classify(sample.encode("utf-8", "replace").decode())[0])
-    return "en" if code == "zxx" else code  # for "no language"
+def _marked_ends(text: str) -> Iterator[int]:
+    """Yield the ends of sentences behind marks that only end sentences."""
+    # Most texts have none, and a class of single characters is searched for much faster than one of properties.
+    marks = "".join(sorted(character for character in set(text) if _MARK.match(character)))
+    return (match.end() for match in re.finditer(f"[{marks}]+{_CLOSING}", text)) if marks else iter(())
 
 
-def is_surely_english(sample: str) -> bool:
-    """Return whether a text has many common English words and no letters outside ASCII."""
-    found = len(_ENGLISH_WORD.findall(sample))
-    if found < _FEWEST_ENGLISH_WORDS or found < _ENGLISH_SHARE * len(sample.split()):
-        return False
-    return all(character.isascii() or not character.isalpha() for character in sample)
+def _lines(text: str) -> Iterator[int]:
+    """Yield the ends of lines where words aren't spaced."""
+    for end in _LINE.finditer(text):
+        last = end.start()
+        while last and text[last - 1].isspace():
+            last -= 1
+        if (last and _UNSPACED_LINE.match(text, last - 1)) or _UNSPACED_LINE.match(text, end.end()):
+            yield end.end()
 
 
-def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
+@functools.cache
+def _sentencex() -> ModuleType | None:
+    """Return the library with rules for many languages, if it is installed."""
+    try:
+        return import_module("sentencex")
+    except ModuleNotFoundError:
+        return None
+
+
+@functools.cache
+def _warn_without_extra() -> None:
+    """Warn once per process if the rules of a language can't be had."""
+    if find_spec("sentencex") is None:
+        warnings.warn(SentenceWarning(), stacklevel=1)
+
+
+def _sentencex_starts(sentencex: ModuleType, text: str, language: str, certain: list[int]) -> Iterator[int]:
     # Rust requires valid Unicode; one-to-one replacement keeps the offsets.
     valid = replace_surrogates(text)
     # Without white space between sentences, sentencex takes quadratic time, so it gets the text in pieces that end
@@ -146,15 +156,12 @@ def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[
     start = 0
     for end in [*certain, len(text)]:
         if end - start >= _PIECE or end == len(text):
-            yield from _starts_between(valid, language, start, end)
+            yield from _starts_between(sentencex, valid, language, start, end)
             start = end
 
 
-def _starts_between(text: str, language: str, start: int, end: int) -> Iterator[int]:
+def _starts_between(sentencex: ModuleType, text: str, language: str, start: int, end: int) -> Iterator[int]:
     """Yield the starts of the sentences in a range, which is read in windows."""
-    with needs("languages"):
-        import sentencex
-
     is_first = True
     while start < end:
         stop = min(end, start + _WINDOW)

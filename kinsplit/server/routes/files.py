@@ -148,7 +148,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 def _document(collection: OpenCollection, source_id: str) -> Chunk:
     """Return the chunk that stands for a whole document."""
-    found = collection.index.store.get([chunk_id(source_id, collection.index.strategy.fingerprint, DOCUMENT, 0)])
+    found = collection.index.store.get([chunk_id(source_id, collection.index.store.schema.fingerprint, DOCUMENT, 0)])
     if not found:
         remedy = "GET /documents lists the ids."
         raise RequestError(404, "must be the id of a document", remedy, field="id", value=source_id)

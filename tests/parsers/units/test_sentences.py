@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
+from kinsplit.parsers.units.languages import LANGUAGES, detect_language, is_surely_english
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, abbreviations
-from kinsplit.parsers.units.sentences import LANGUAGES, detect_language, is_surely_english, sentences
+from kinsplit.parsers.units.sentences import sentences
 from tests.shared_data import shared_documents
 
 CHROMA = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
