@@ -91,7 +91,8 @@ class Index:
     Raises:
         CollectionNotFoundError: The collection does not exist, and `must_exist` is set.
         StoreLockedError: Another process holds the collection.
-        SchemaMismatchError: The collection was made with another model or strategy.
+        SchemaMismatchError: The collection was made with another model or strategy. If its strategy would find other
+            sentences in this installation, it can be searched, and `add` raises this error.
 
     Example:
         >>> with Index("edge:./kinsplit-data", collection="cs") as index:
@@ -217,8 +218,6 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing is written then.
-            SchemaMismatchError: The collection's strategy finds other sentences in this installation. Nothing is
-                written.
             InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
                 the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """

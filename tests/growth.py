@@ -40,6 +40,7 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
 #: Modules that compile patterns at run time from unpredictable values, each with an example of such a pattern.
 MADE_LATER = {
     "evaluation/measures/registry.py": re.compile(r"recall@(?:[1-9]\d*)t"),
+    "parsers/units/sentences.py": re.compile("[।。]+[\"'”’»」』）)\\]]*\\s*"),
     "server/routes/document.py": re.compile(rb"/pages/[^/]*\.png$"),
     "integrations/ray/file_systems.py": re.compile(fnmatch.translate("bucket/*/a*b/*.md")),
     "model_servers/secrets.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),
@@ -291,7 +292,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         },
         **{
             f"sentences of {language}": lambda text, language=language: sentences(text, language)
-            for language in ("en", "ja", "hi")
+            for language in ("en", "ja", "hi", "und")
         },
         **{
             f"BM25 of {model.language}": lambda text, model=model: model.embed([text])

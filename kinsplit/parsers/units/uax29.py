@@ -1,9 +1,10 @@
 """Sentence boundaries by the rules of Unicode, for texts in any language (Unicode Standard Annex #29, section 5).
 
 The annex asks to tailor its rules to the kind of text. Here, the end of a line is a space, since lines are wrapped; a
-word of a single letter with a full stop is an abbreviation (`T. Shevchenko`); a bracket or quotation mark that opens
-directly behind a stop begins the next sentence (`so.[1]`); and the marks of Tibetan and Thai, which to Unicode are
-punctuation only, end sentences, too.
+word of a single letter with a full stop is an abbreviation (`T. Shevchenko`), and so is one in Latin letters that a
+letter of any script follows without a space (`Inc.公司`); a bracket or quotation mark that opens directly behind a stop
+begins the next sentence (`so.[1]`); and the marks of Tibetan and Thai, which to Unicode are punctuation only, end
+sentences, too.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ _STOP = regex.compile(
 # SB8a: the sentence goes on at another stop, or at a comma, a colon or a dash.
 _NEXT_STOP = regex.compile(rf"[\p{{SB=ATerm}}{TERMINALS}]")
 _CONTINUATION = regex.compile(r"\p{SB=SContinue}")
+# An item of a list or of a dialogue that begins a line.
+_ITEM = regex.compile(r"[-*+•‣·–—]")
 # SB6 to SB8: it goes on behind a full stop inside a number or a word, or before a word in lower case.
 _NUMBER = regex.compile(r"\p{SB=Numeric}")
-_UPPER = regex.compile(r"\p{SB=Upper}")
 _CASED = regex.compile(r"[\p{SB=Upper}\p{SB=Lower}]")
 _LOWER = regex.compile(
     rf"[^\p{{SB=OLetter}}\p{{SB=Upper}}\p{{SB=Lower}}\p{{SB=ATerm}}{TERMINALS}]*+\p{{SB=Lower}}",
@@ -49,11 +51,11 @@ def starts(text: str) -> list[int]:
         end = stop.end()
         if end == len(text) or _NEXT_STOP.match(text, end):
             continue
-        # A dash that begins a line is that of a list or a dialogue.
-        if _CONTINUATION.match(text, end) and "\n" not in stop["space"]:
-            continue
-        if stop["dot"] and _goes_on(text, stop.start(), end, inside=not (stop["closing"] or stop["space"])):
-            continue
+        if not ("\n" in stop["space"] and _ITEM.match(text, end)):
+            if _CONTINUATION.match(text, end):
+                continue
+            if stop["dot"] and _goes_on(text, stop.start(), end, inside=not (stop["closing"] or stop["space"])):
+                continue
         found.append(end)
     return found
 
@@ -74,6 +76,6 @@ def _goes_on(text: str, dot: int, end: int, *, inside: bool) -> bool:
         return True
     if inside and _NUMBER.match(text, end):
         return True
-    if inside and dot and _UPPER.match(text, end) and _CASED.match(text, letter):
+    if inside and dot and _LETTER.match(text, end) and _CASED.match(text, letter):
         return True
     return _LOWER.match(text, end) is not None

@@ -20,7 +20,7 @@ MARKDOWN = f"Intro.\n\n# A\n\n{TEXT}\n\n## B\n\n{TEXT}\n\n# C\n\nShort.\n"
 
 
 # Of the defaults, as the first release made it.
-FINGERPRINT = "399aefd16d46cba9"
+FINGERPRINT = "07f481726a771ce3"
 
 
 def chunked(text: str, **parameters: Any) -> dict[int, list[Chunk]]:

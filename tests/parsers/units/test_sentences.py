@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
-from kinsplit.parsers.units.languages import LANGUAGES, detect_language, is_surely_english
+from kinsplit.parsers.units.languages import LANGUAGES, OTHER, detect_language, is_surely_english
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, abbreviations
 from kinsplit.parsers.units.sentences import sentences
 from tests.shared_data import shared_documents
@@ -266,14 +266,24 @@ def test_chinese_is_cut_behind_its_stops() -> None:
         paragraphs = [line.strip() for line in document.text.split("\n\n")]
         stopped = [s for s in found if re.search(r"[。！？][”’」』）)\"]*$", s)]
         assert len(found) - len(stopped) <= len(paragraphs)
-        assert all(not re.search(r"[。！？][^。！？”’」』）)\"\s]", sentence) for sentence in found)
+        assert all(not re.search(r"[。！？][^。！？.”’」』）)\"\s]", sentence) for sentence in found)
 
 
-@pytest.mark.parametrize("language", XQUAD)
-def test_a_detected_language_gives_the_sentences_of_the_given_one(language: str) -> None:
+def test_a_detected_language_gives_the_sentences_of_the_given_one() -> None:
+    for document in shared_documents("xquad/de/docs.jsonl"):
+        assert detect_language(document.text) == "de"
+        assert spans(document.text) == spans(document.text, "de")
+
+
+@pytest.mark.parametrize("language", ["ar", "hi", "th", "zh"])
+def test_the_rules_of_unicode_find_nearly_the_sentences_of_the_rules_of_a_language(language: str) -> None:
+    common = either = 0
     for document in shared_documents(f"xquad/{language}/docs.jsonl"):
-        assert detect_language(document.text) == language
-        assert spans(document.text) == spans(document.text, language)
+        assert detect_language(document.text) == OTHER
+        found, theirs = ({start for start, _ in spans(document.text, name)} for name in ("auto", language))
+        common, either = common + len(found & theirs), either + len(found | theirs)
+    # Most texts of Thai are a single sentence to both, and the others are divided at dots of abbreviations.
+    assert common / either > (0.8 if language == "th" else 0.94)
 
 
 @pytest.mark.parametrize("language", [language for language in XQUAD if language != "en"])
