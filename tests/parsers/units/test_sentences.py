@@ -6,14 +6,13 @@ import re
 from itertools import pairwise
 
 import punkt
-import py3langid
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
-from kinsplit.parsers.units.languages import LANGUAGES, OTHER, detect_language, is_surely_english
+from kinsplit.parsers.units.languages import OTHER, detect_language, is_surely_english
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, abbreviations
 from kinsplit.parsers.units.sentences import sentences
 from tests.shared_data import shared_documents
@@ -309,13 +308,6 @@ def test_what_names_no_language_is_refused(name: str, language: str) -> None:
     assert caught.value.value == language
     assert " de, " in str(caught.value)
     assert " zh, " in str(caught.value)
-
-
-def test_every_language_of_two_letters_that_is_detected_can_be_named() -> None:
-    detected = {str(code) for code, _ in py3langid.rank("") if len(code) == 2}
-    assert len(detected) > 90
-    assert detected <= LANGUAGES
-    assert PUNKT_LANGUAGES.keys() <= LANGUAGES
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\r\n", "\u2028\u3000"])

@@ -56,7 +56,29 @@ def breaks_before(classes: list[str], at: int) -> bool:
 
 # Words of two letters, no brackets that open, no lines: whatever the rules aren't tailored for.
 _PIECES = [
-    *("ab", "Ab", "éa", "aß", "ाका", "かな", "ლა", "12", "3", " ", " ", "  ", ".", ".", "!", "?", "…", "。", "।", "።", "؟"),
+    *(
+        "ab",
+        "Ab",
+        "éa",
+        "aß",
+        "ाका",
+        "かな",
+        "ლა",
+        "12",
+        "3",
+        " ",
+        " ",
+        "  ",
+        ".",
+        ".",
+        "!",
+        "?",
+        "…",
+        "。",
+        "।",
+        "።",
+        "؟",
+    ),
     *(")", "’", '"', "»", ",", "-", "—", ":", "、", ";", "#", "€", "\u0301", "\u200d", "\u00ad"),
 ]
 
