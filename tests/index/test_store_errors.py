@@ -1,4 +1,4 @@
-"""An error of the store arrives where a search waits for it: in `try`, `with`, `finally` and the spans of its stages."""
+"""An error of the store arrives where a search waits for it, in `try`, `with`, `finally` and the spans of stages."""
 
 from __future__ import annotations
 
