@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic_core import to_json
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
@@ -102,6 +103,29 @@ def test_a_sync_writes_in_one_call_new_before_old(store):
     save(store, "doc", make_chunks("doc", ["Something else.", TEXTS[0]]))
     assert calls.count("batch_update_points") == 1
     assert calls[-1] == "batch_update_points"
+
+
+def test_a_large_sync_is_written_in_requests_that_a_server_accepts(store, monkeypatch):
+    monkeypatch.setattr("kinsplit.stores.engines.qdrant.points._BYTES", 10_000)
+    monkeypatch.setattr("kinsplit.stores.engines.qdrant.points._DELETES", 2)
+    sent = []
+    write = store._store._client.batch_update_points
+
+    def record(collection, operations, **options):
+        sent.append([to_json(operation, exclude_none=True) for operation in operations])
+        return write(collection, operations, **options)
+
+    monkeypatch.setattr(store._store._client, "batch_update_points", record, raising=False)
+    chunks = make_chunks("doc", [*TEXTS, "x" * 20_000, *(f"{text} Again." for text in TEXTS)])
+    save(store, "doc", chunks)
+    assert [chunk for chunk, _ in store.export("doc")] == chunks
+    sizes = [sum(map(len, operations)) for operations in sent]
+    assert sum(map(len, sent)) == len(chunks)
+    assert 1 < len(sent) < len(chunks)
+    assert [len(sent[number]) for number, size in enumerate(sizes) if size > 10_000] == [1]
+    sent.clear()
+    assert store.remove([chunk.id for chunk in chunks[:5]]) == 5
+    assert [len(operations) for operations in sent] == [3]
 
 
 def test_the_schema_is_kept_with_the_collection(store):

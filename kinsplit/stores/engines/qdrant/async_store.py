@@ -22,6 +22,7 @@ from kinsplit.stores.engines.qdrant.points import (
     to_filter,
     to_operations,
     to_request,
+    to_requests,
     to_vectors,
 )
 from kinsplit.stores.filters import to_conditions
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 
     from kinsplit.stores.filters import Condition
 
-#: Points per write or read of vectors: a few megabytes of JSON, of the 32 that a server accepts.
+#: Points per read of vectors.
 _BATCH = 500
-#: Points per page of a scroll, and sources requested at first.
+#: Points per read of payloads, and sources requested at first.
 _PAGE = 10_000
 
 
@@ -187,9 +188,9 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         return found
 
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        for operations in batches(to_operations(plan, vectors), _BATCH):
+        for operations in to_requests(to_operations(plan, vectors)):
             with self._engine() as client:
-                await client.batch_update_points(self._collection, list(operations), wait=True)
+                await client.batch_update_points(self._collection, operations, wait=True)
 
     async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         requests = [to_request(query, keys, self._params) for query in queries]
@@ -201,6 +202,11 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         ]
 
     async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        with self._engine() as client:
-            records = await client.retrieve(self._collection, list(ids), with_payload=own_payload(), with_vectors=False)
-        return {str(record.id): unwrapped(record.payload) for record in records}
+        found: dict[str, Payload] = {}
+        for batch in batches(ids, _PAGE):
+            with self._engine() as client:
+                records = await client.retrieve(
+                    self._collection, list(batch), with_payload=own_payload(), with_vectors=False
+                )
+            found.update((str(record.id), unwrapped(record.payload)) for record in records)
+        return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 import numpy as np
+from pydantic_core import to_json
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
@@ -14,6 +16,7 @@ from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, wrapped, written_paths
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
+from kinsplit.stores.logic import batches
 from kinsplit.stores.payload import PLACED, RECORD, RESERVED, UNSEEN, Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
 
+#: Points that one operation deletes, operations per request, and bytes of its JSON, of the 32 MB that a server accepts.
+_DELETES, _OPERATIONS, _BYTES = 10_000, 500, 8_000_000
 #: LlamaIndex reads a node with its text from the first key and the node's class from the second. LangChain reads
 #: metadata from the third, and the text from `full_content`.
 FRAMEWORK_KEYS = ("_node_content", "_node_type", "metadata")
@@ -92,7 +97,7 @@ def to_vectors(record: models.Record) -> Vectors:
 
 
 def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
-    """Yield the writes of a plan in their required order, one per point and one for all deletions."""
+    """Yield the writes of a plan in their required order, one per point and one per 10,000 deletions."""
     from qdrant_client import models
 
     for id_, payload in plan.upserts:
@@ -101,8 +106,23 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
     for id_, payload in plan.payloads:
         whole = models.SetPayload(payload=wrapped(with_framework_keys(id_, payload)), points=[id_])
         yield models.OverwritePayloadOperation(overwrite_payload=whole)
-    if plan.deletes:
-        yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
+    for ids in batches(plan.deletes, _DELETES):
+        yield models.DeleteOperation(delete=models.PointIdsList(points=list[int | str | UUID](ids)))
+
+
+def to_requests(operations: Iterable[models.UpdateOperation]) -> Iterator[list[models.UpdateOperation]]:
+    """Yield operations in batches that a server accepts; one that is larger than it does is a batch by itself."""
+    batch: list[models.UpdateOperation] = []
+    size = 0
+    for operation in operations:
+        more = len(to_json(operation, exclude_none=True))
+        if batch and (len(batch) == _OPERATIONS or size + more > _BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(operation)
+        size += more
+    if batch:
+        yield batch
 
 
 def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchParams | None) -> models.QueryRequest:
