@@ -44,6 +44,27 @@ def test_vectors_that_the_caller_changes_later_are_not_changed_in_the_store():
         assert hits[0].score == pytest.approx(1.0)
 
 
+class Unread(dict):
+    """A mapping of which single keys alone are read."""
+
+    def __iter__(self):
+        raise AssertionError("every point is read")
+
+    keys = values = items = __iter__
+
+
+def test_a_write_reads_no_other_documents():
+    with open_store("memory:", "cs", SCHEMA) as store:
+        save(store, "a", make_chunks("a", TEXTS))
+        store._collection.points, store._collection.sources = (
+            Unread(store._collection.points),
+            Unread(store._collection.sources),
+        )
+        save(store, "b", make_chunks("b", TEXTS))
+        save(store, "b", make_chunks("b", TEXTS[1:], year=2020))
+        assert (len(store.known("a")), store.delete("b")) == (5, 4)
+
+
 def test_a_vector_of_length_zero_is_like_nothing():
     (chunk,) = make_chunks("doc", TEXTS[:1])
     with open_store("memory:", "cs", SCHEMA) as store:

@@ -71,6 +71,19 @@ class Batches(Contract):
             store.remove(["chunk-1"])
         assert store.remove([one[0].id, one[0].id]) == 1
 
+    def test_a_chunk_moves_to_another_document(self, store: ChunkStore) -> None:
+        """A chunk that is put with another source leaves its former one."""
+        one = make_chunks("one", TEXTS)
+        save(store, "one", one)
+        moved = replace(one[2], source_id="two")
+        assert store.put([moved], {}) == SyncReport(updated=1)
+        assert store.sources() == {"one": 4, "two": 1}
+        assert store.find({"source_id": "two"}) == [moved]
+        assert store.remove([moved.id]) == 1
+        assert store.find({"source_id": ["one", "two"]}) == [*one[:2], *one[3:]]
+        assert store.delete("one") == 4
+        assert store.sources() == {}
+
     def test_find_takes_a_filter_and_no_vector(self, store: ChunkStore) -> None:
         """All matching chunks are found, in order of source, level and index."""
         sources: dict[str, list[Chunk]] = {}

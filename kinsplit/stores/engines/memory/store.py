@@ -19,8 +19,6 @@ from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema, schema_to_create
 
-Points = Mapping[str, tuple[Payload, Vectors]]
-
 
 @dataclass(slots=True)
 class _Collection:
@@ -28,15 +26,15 @@ class _Collection:
 
     Attributes:
         schema: Schema of the collection.
-        points: Points by id. Each sync replaces the whole mapping, so that readers see all of its changes or none.
-        sources: Ids of each source's points; replaced together with the points.
+        points: Points by id.
+        sources: Ids of each source's points, and of others where a write was interrupted.
         ranking: Matrices of the points, created by the first search after a sync.
-        lock: Lock of the writers, also held for consistent reads.
+        lock: Lock of the writers, also held by readers, so that they see all changes of a sync or none.
     """
 
     schema: Schema
-    points: Points = field(default_factory=dict)
-    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    points: dict[str, tuple[Payload, Vectors]] = field(default_factory=dict)
+    sources: dict[str, dict[str, None]] = field(default_factory=dict)
     ranking: Ranking | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -47,7 +45,7 @@ PLACES_LOCK = threading.Lock()
 
 
 class MemoryStore(EngineStore):
-    """A collection in memory, for thousands of chunks: the time of a sync grows with the number of all chunks.
+    """A collection in memory, for hundreds of thousands of chunks: the first search after a sync arranges all of them.
 
     Terms are ranked as in Edge, except after deletions: Edge counts a deleted chunk in its IDF until it cleans up its
     segments, this store never does.
@@ -97,34 +95,39 @@ class MemoryStore(EngineStore):
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         collection = self._open()
-        with collection.lock:
-            points, sources = collection.points, collection.sources
         fulfils = matcher(conditions)
-        candidates = ((id_, points[id_][0]) for id_ in _candidates(points, sources, conditions))
-        found = {id_: payload for id_, payload in candidates if fulfils(id_, payload)}
+        with collection.lock:
+            points = collection.points
+            candidates = ((id_, points[id_][0]) for id_ in _candidates(collection, conditions) if id_ in points)
+            found = {id_: payload for id_, payload in candidates if fulfils(id_, payload)}
         return found if keys is None else {id_: {key: p[key] for key in keys if key in p} for id_, p in found.items()}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        points = self._open().points
-        return {id_: points[id_][1] for id_ in ids if id_ in points}
+        return {id_: vectors for id_, (_, vectors) in self._points(ids).items()}
 
     def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
-        points = self._open().points
-        return {id_: points[id_] for id_ in ids if id_ in points}
+        collection = self._open()
+        with collection.lock:
+            return {id_: collection.points[id_] for id_ in ids if id_ in collection.points}
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         collection = self._open()
-        points, sources = dict(collection.points), {key: dict.fromkeys(ids) for key, ids in collection.sources.items()}
-        for id_, payload in plan.upserts:
-            points[id_] = (payload, _own(vectors[content_of(payload)]))
-            sources.setdefault(payload["source_id"], {})[id_] = None
-        for id_, payload in plan.payloads:
-            points[id_] = (payload, points[id_][1])
-        for id_ in plan.deletes:
-            del sources[points.pop(id_)[0]["source_id"]][id_]
+        written = {id_: (payload, _own(vectors[content_of(payload)])) for id_, payload in plan.upserts}
         with collection.lock:
-            collection.points, collection.ranking = points, None
-            collection.sources = {source_id: tuple(ids) for source_id, ids in sources.items() if ids}
+            collection.ranking = None
+            written |= {id_: (payload, collection.points[id_][1]) for id_, payload in plan.payloads}
+            # A source knows its points before they are there and until they are gone, so that none can be left over
+            # where Ctrl-C interrupts this.
+            for id_, (payload, _) in written.items():
+                collection.sources.setdefault(payload["source_id"], {})[id_] = None
+            collection.points.update(written)
+            for id_ in plan.deletes:
+                del collection.points[id_]
+            for id_, source_id in plan.departures.items():
+                ids = collection.sources[source_id]
+                del ids[id_]
+                if not ids:
+                    del collection.sources[source_id]
 
     # A whole payload costs no more here than selected keys.
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:  # noqa: ARG002
@@ -139,14 +142,15 @@ class MemoryStore(EngineStore):
         ]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        points = self._open().points
-        return {id_: points[id_][0] for id_ in ids if id_ in points}
+        return {id_: payload for id_, (payload, _) in self._points(ids).items()}
 
 
-def _candidates(points: Points, sources: Mapping[str, Sequence[str]], conditions: Sequence[Condition]) -> Iterable[str]:
+def _candidates(collection: _Collection, conditions: Sequence[Condition]) -> Iterable[str]:
     """Return the ids of the points that can meet conditions: those of the named sources, or all."""
     named = values_of(conditions, "source_id")
-    return points if named is None else [id_ for name in dict.fromkeys(named) for id_ in sources.get(name, ())]
+    if named is None:
+        return collection.points
+    return [id_ for name in dict.fromkeys(named) for id_ in collection.sources.get(name, ())]
 
 
 def _own(vectors: Vectors) -> Vectors:
