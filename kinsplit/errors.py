@@ -52,6 +52,10 @@ class CacheWarning(KinsplitWarning):
     """A result can't be kept in the cache folder and is computed again."""
 
 
+class LockWarning(KinsplitWarning):
+    """A lock that somebody else holds is waited for."""
+
+
 class KinsplitError(Exception):
     """Base of all errors that kinsplit raises on purpose."""
 

@@ -2,16 +2,18 @@ import json
 import operator
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from kill_worker import sync_and_die
 
 from kinsplit.chunk import DOCUMENT
-from kinsplit.errors import StoreError
+from kinsplit.errors import LockWarning, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import engine as edge_places
 from kinsplit.stores.engines.edge import folder
@@ -322,6 +324,24 @@ def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monke
     with open_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
         assert store.count() == 0
     assert {path.name for path in tmp_path.iterdir()} == {"new", ".names.lock"}
+
+
+def test_a_wait_for_another_change_of_names_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr("kinsplit.stores.engines.edge.names._PATIENCE", 0.01)
+    said = []
+    with FileLock(tmp_path / ".names.lock") as held, warnings.catch_warnings():
+        warnings.simplefilter("always")
+
+        def show(message, *_):
+            said.append(message)
+            held.release()
+
+        monkeypatch.setattr(warnings, "showwarning", show)
+        with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+            assert store.count() == 0
+    (warning,) = said
+    assert isinstance(warning, LockWarning)
+    assert f"{tmp_path / '.names.lock'}: still waiting after 0.01 seconds for another process" in str(warning)
 
 
 def test_the_collection_that_another_process_made_meanwhile_is_opened(tmp_path, monkeypatch):

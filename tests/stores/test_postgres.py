@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from kill_worker import delete_and_die, sync_twenty_times
 
 from kinsplit.chunk import DOCUMENT
-from kinsplit.errors import StoreError
-from kinsplit.stores import open_store
+from kinsplit.errors import LockWarning, StoreError
+from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.engines.postgres.json_text import decode_text, dump, encode_text, load
+from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.protocol import Query, SyncReport, Vectors
 from kinsplit.stores.testing import (
     DENSE,
@@ -26,7 +27,9 @@ from kinsplit.stores.testing import (
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
+from kinsplit.stores.engines.postgres import session  # noqa: E402
 from kinsplit.stores.engines.postgres.points import upsert  # noqa: E402
+from kinsplit.stores.engines.postgres.tables import LOCK  # noqa: E402
 
 
 class TestPostgres(ChunkStoreContract):
@@ -134,6 +137,95 @@ def test_sessions_that_the_server_ended_are_begun_again(store, connection):
     assert store.count() == 0
     settings = "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')"
     assert store._writer.connection.execute(settings).fetchone() == ("1000", "relaxed_order")
+
+
+def test_a_condition_takes_one_parameter_for_all_of_its_values(store):
+    # Postgres takes at most 65,535.
+    values = list(range(40_000))
+    where = {"$or": [{"year": values}, {"$not": {"tags": list(map(str, values))}}], "source_id": list(map(str, values))}
+    assert len(store._where(to_conditions(0, where)).values) == 4
+
+
+SIDES = "SELECT name, source FROM pg_settings WHERE name ~ '^tcp_' ORDER BY name"
+
+
+def test_both_sides_of_a_session_notice_that_the_other_has_vanished(store):
+    # How fast is measured by benchmarks/lost_writer.py, over a network that is cut.
+    for side in (store._reader, store._writer):
+        parameters = side.connection.info.get_parameters()
+        assert parameters["keepalives_idle"] == "5"
+        assert parameters["tcp_user_timeout"] == "12000"
+        assert {source for _, source in side.connection.execute(SIDES)} == {"session"}
+
+
+def test_settings_that_the_user_gives_stay(postgres, tmp_path, monkeypatch):
+    (tmp_path / "services").write_text("[mine]\nkeepalives_idle=77\nconnect_timeout=7\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    own = "&tcp_user_timeout=0&options=-c%20tcp_keepalives_idle%3D99"
+    monkeypatch.delenv("PGSERVICE", raising=False)
+    for service in ("", "mine"):
+        if service:
+            monkeypatch.setenv("PGSERVICE", service)
+        with open_store(postgres + own, "cs", SCHEMA) as store:
+            parameters = store._writer.connection.info.get_parameters()
+            assert parameters["tcp_user_timeout"] == "0"
+            assert parameters["keepalives_interval"] == "3"
+            assert parameters["keepalives_idle"] == ("77" if service else "5")
+            assert parameters["connect_timeout"] == ("7" if service else "30")
+            sources = dict(store._writer.connection.execute(SIDES).fetchall())
+            assert (sources["tcp_keepalives_idle"], sources["tcp_user_timeout"]) == ("client", "session")
+    monkeypatch.delenv("PGSERVICE")
+    with open_store(f"{postgres}&service=mine", "cs", SCHEMA) as store:
+        assert store._writer.connection.info.get_parameters()["keepalives_idle"] == "77"
+
+
+def test_a_server_that_refuses_the_settings_is_used_without_them(postgres, monkeypatch):
+    monkeypatch.setitem(session._KEEPALIVES, "tcp_user_timeout", "soon")
+    with pytest.warns(session.KeepaliveWarning, match=r'refuses .*\(invalid value for parameter "tcp_user_timeout"'):
+        store = open_store(postgres, "cs", SCHEMA)
+    with store:
+        save(store, "doc", make_chunks("doc", TEXTS))
+        assert store.count() == 5
+
+
+@pytest.fixture
+def held(store, connection, monkeypatch):
+    """The lock of the collection is held until a wait for it is reported."""
+    monkeypatch.setattr(session, "_PATIENCE", 0.05)
+    describe = session._holder
+
+    def describe_and_end(*arguments):
+        described = describe(*arguments)
+        connection.execute("ROLLBACK")
+        return described
+
+    monkeypatch.setattr(session, "_holder", describe_and_end)
+    connection.execute("BEGIN")
+    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, store._number])
+    pid = connection.info.backend_pid
+    return rf"session {pid} of the server is writing \(user postgres, idle in .* at 20.*pg_terminate_backend\({pid}\)"
+
+
+def test_a_wait_for_another_writer_is_reported(postgres, store, held):
+    with pytest.warns(LockWarning, match=f"/cs: still waiting after 0.05 seconds: {held}"):
+        assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(added=5)
+    with store._exclusively():
+        assert store._writer.connection.execute("SHOW lock_timeout").fetchone() == ("0",)
+
+
+def test_a_wait_of_a_drop_is_reported(postgres, store, held):
+    store.close()
+    with open_catalog(postgres) as catalog:
+        with pytest.warns(LockWarning, match=held):
+            catalog.drop("cs")
+        assert catalog.collections() == []
+
+
+def test_a_lock_timeout_of_the_user_ends_a_wait(postgres, store, held):
+    with open_store(f"{postgres}&options=-c%20lock_timeout%3D20", "cs") as impatient:
+        with pytest.raises(StoreError, match=f"/cs was not free within the lock_timeout of 20ms: {held}"):
+            impatient.delete("doc")
+        assert save(impatient, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(added=5)
 
 
 def test_a_session_that_ends_during_a_sync_leaves_the_old_answer(store, connection, monkeypatch):

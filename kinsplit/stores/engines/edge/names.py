@@ -9,27 +9,43 @@ from __future__ import annotations
 import json
 import os
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kinsplit.errors import StoreLockedError
+from kinsplit.errors import LockWarning, StoreLockedError
 
 SHARD = "shard"
 # Locked by the engine while a shard is open.
 _LOCKED = "wal"
 _JOURNAL = ".switch.json"
 _TURN = ".names.lock"
+#: Seconds that a change of names waits for another one before it says so. The lock of a process that died is free.
+_PATIENCE = 5
 
 
 @contextmanager
 def naming(place: Path) -> Iterator[None]:
     """Keep others from changing the names in a folder, after completing an interrupted change."""
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
-    with FileLock(place / _TURN):
+    turn = FileLock(place / _TURN)
+    try:
+        turn.acquire(timeout=_PATIENCE)
+    except Timeout:
+        warnings.warn(
+            f"{turn.lock_file}: still waiting after {_PATIENCE} seconds for another process that changes the names of "
+            "collections. If it hangs, end it.",
+            LockWarning,
+            stacklevel=2,
+        )
+        turn.acquire()
+    try:
         _complete(place)
         yield
+    finally:
+        turn.release()
 
 
 def settle_names(place: Path) -> None:

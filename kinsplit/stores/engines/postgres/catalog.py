@@ -14,7 +14,7 @@ from kinsplit.support.extras import needs
 with needs("pgvector"):
     from psycopg import sql
 
-    from kinsplit.stores.engines.postgres.session import Connection, connect, place_of, postgres_errors
+    from kinsplit.stores.engines.postgres.session import Connection, begin, connect, place_of, postgres_errors
     from kinsplit.stores.engines.postgres.tables import LOCK, names_in, names_of, tables_of
 
 _COUNTS = "SELECT count(DISTINCT source_id), count(*) FROM {chunks} WHERE level = 0"
@@ -60,12 +60,12 @@ class PostgresCatalog(Catalog):
 
     def drop(self, name: str) -> None:
         """Delete a collection, once its writers and the running statements of its readers are done."""
-        with self._usable() as connection, connection.transaction():
+        with self._usable() as connection:
             number = self._number(connection, name)
-            connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, number])
-            tables = tables_of(connection, number)
-            connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(names_of(tables))))
-            connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [number])
+            with begin(connection, f"{self._place}/{name}", (LOCK, number)):
+                tables = tables_of(connection, number)
+                connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(names_of(tables))))
+                connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [number])
 
     def rename(self, old: str, new: str) -> None:
         """Give a collection another name; see `Catalog.rename`."""

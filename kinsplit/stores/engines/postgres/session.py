@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -15,7 +15,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import set_json_loads
 
-from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, KinsplitError, KinsplitWarning, LockWarning, StoreError
 from kinsplit.stores.engines.postgres.json_text import load
 from kinsplit.stores.engines.postgres.options import (
     MOST_CANDIDATES,
@@ -30,8 +30,49 @@ T = TypeVar("T")
 
 #: Oldest versions with `jsonb_path_exists_tz` and with index scans that continue until enough rows match a filter.
 _POSTGRES, _PGVECTOR = 13, (0, 8)
-#: Seconds to wait for a server, unless the address or PGCONNECT_TIMEOUT says otherwise.
-_TIMEOUT = 30
+#: Seconds after which either side of a silent connection asks the other for a sign of life, and after which it asks
+#: again; and milliseconds for which data may be unconfirmed. So a machine that vanished is noticed after 14 seconds.
+_IDLE, _INTERVAL, _UNCONFIRMED = 5, 3, 12_000
+#: libpq's parameters of a connection, unless the user gives others.
+_PARAMETERS = {
+    "connect_timeout": 30,
+    "fallback_application_name": "kinsplit",
+    "keepalives": 1,
+    "keepalives_idle": _IDLE,
+    "keepalives_interval": _INTERVAL,
+    "keepalives_count": 3,
+    "tcp_user_timeout": _UNCONFIRMED,
+}
+#: The server's settings of its side, which holds the locks of a machine that vanished. A Unix socket ignores them.
+_KEEPALIVES = {
+    "tcp_keepalives_idle": str(_IDLE),
+    "tcp_keepalives_interval": str(_INTERVAL),
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": str(_UNCONFIRMED),
+}
+# Those that the address, the role or the database has on its own stay. Not sent when the connection begins, since
+# PgBouncer refuses that.
+_SET_KEEPALIVES = """
+SELECT set_config(name, given.value, false) FROM unnest(%s::text[], %s::text[]) AS given (name, value)
+    JOIN pg_settings USING (name) WHERE source NOT IN ('client', 'user', 'database', 'database user')
+"""
+#: Seconds that a writer waits for another one before it says so.
+_PATIENCE = 5
+# The session has its own timeout again when it has the lock.
+_LOCK_SOON = """
+WITH own AS MATERIALIZED (SELECT current_setting('lock_timeout') AS timeout)
+SELECT set_config('lock_timeout', CASE timeout WHEN '0' THEN %s ELSE timeout END, true),
+    pg_advisory_xact_lock(%s, %s), set_config('lock_timeout', timeout, true) FROM own
+"""
+_LOCK = "SELECT pg_advisory_xact_lock(%s, %s)"
+_OWN_TIMEOUT = "SELECT nullif(current_setting('lock_timeout'), '0')"
+# What another role's session does is hidden from most roles.
+_HOLDER = """
+SELECT pid, usename, application_name, host(client_addr), state,
+    to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND classid = %s AND objid = %s AND objsubid = 2 AND granted
+    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 # Index scans continue until enough chunks match the filter; a strict order would drop those found late. Times without a
 # zone are in UTC. Statements are planned for their values, since a plan for any filter suits none, and not compiled,
@@ -107,10 +148,97 @@ class Session:
         return connection
 
 
+class KeepaliveWarning(KinsplitWarning):
+    """The server may notice late that the machine of a writer has vanished."""
+
+
 def connect(dsn: str) -> Connection:
-    """Return a new connection, whose statements are transactions of their own."""
-    given = conninfo_to_dict(dsn).get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT")
-    return psycopg.connect(dsn, autocommit=True, connect_timeout=given or _TIMEOUT)
+    """Return a new connection, whose statements are transactions of their own.
+
+    Either side notices within about 15 seconds that the other has vanished, unless the user has other settings.
+    """
+    connection = psycopg.connect(dsn, autocommit=True, **_parameters(dsn))
+    try:
+        _set_keepalives(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _parameters(dsn: str) -> dict[str, Any]:
+    """Return the parameters of a connection that neither its address nor the environment gives."""
+    given = conninfo_to_dict(dsn)
+    # The file of a service may give any of the others, and only libpq reads it.
+    wanted = ("connect_timeout",) if "service" in given else tuple(_PARAMETERS)
+    # With the values of the environment, which may name a service.
+    usual = {option.keyword.decode(): option.val for option in pq.Conninfo.get_defaults()}
+    # Older versions of libpq don't know all of them.
+    return {name: _PARAMETERS[name] for name in wanted if name not in given and usual.get(name, b"") is None}
+
+
+def _set_keepalives(connection: Connection) -> None:
+    try:
+        connection.execute(_SET_KEEPALIVES, [list(_KEEPALIVES), list(_KEEPALIVES.values())])
+    except psycopg.Error as error:
+        if connection.closed:
+            raise
+        reason = " ".join(str(error).split())
+        warnings.warn(
+            f"pgvector:{connection.info.host} refuses the settings of keepalives ({reason}). If a writer's machine "
+            "vanishes, the others wait until the server notices: set tcp_keepalives_idle and tcp_user_timeout there.",
+            KeepaliveWarning,
+            stacklevel=2,
+        )
+
+
+def begin(connection: Connection, name: str, key: tuple[int, int]) -> ExitStack:
+    """Begin a transaction with an advisory lock, and return the context manager that ends both.
+
+    A wait of more than a few seconds is reported by a warning, and goes on.
+
+    Args:
+        connection: The connection, without a transaction.
+        name: Name of what is locked.
+        key: Key of the lock.
+
+    Raises:
+        StoreError: The session has a `lock_timeout` of its own, and it has passed.
+    """
+    try:
+        return _begin(connection, _LOCK_SOON, [f"{_PATIENCE}s", *key])
+    except psycopg.errors.LockNotAvailable as error:
+        holder = _holder(connection, key)
+        (timeout,) = connection.execute(_OWN_TIMEOUT).fetchone() or (None,)
+        if timeout is not None:
+            raise StoreError(f"{name} was not free within the lock_timeout of {timeout}: {holder}") from error
+        warnings.warn(f"{name}: still waiting after {_PATIENCE} seconds: {holder}", LockWarning, stacklevel=2)
+    return _begin(connection, _LOCK, key)
+
+
+def _begin(connection: Connection, statement: str, values: Sequence[Any]) -> ExitStack:
+    with ExitStack() as stack:
+        stack.enter_context(connection.transaction())
+        connection.execute(statement, values)
+        return stack.pop_all()
+
+
+def _holder(connection: Connection, key: tuple[int, int]) -> str:
+    """Return sentences about the session that has an advisory lock."""
+    found = connection.execute(_HOLDER, key).fetchone()
+    if found is None:
+        return "another session was writing, which has just ended."
+    pid, user, application, address, state, begun = found
+    details = [
+        f"user {user}" if user else "of a role whose details are hidden",
+        application,
+        f"from {address}" if address else "",
+        f"{state}, its transaction began at {begun} UTC" if begun else "",
+    ]
+    return (
+        f"session {pid} of the server is writing ({', '.join(filter(None, details))}). If its machine has vanished, "
+        f"the server soon ends it; if it hangs, SELECT pg_terminate_backend({pid}) ends it."
+    )
 
 
 def check_versions(place: str, connection: Connection) -> None:

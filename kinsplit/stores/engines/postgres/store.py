@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
@@ -24,7 +24,7 @@ with needs("pgvector"):
     from kinsplit.stores.engines.postgres.json_text import decode_text
     from kinsplit.stores.engines.postgres.points import COLUMNS, delete, to_vectors, update, upsert
     from kinsplit.stores.engines.postgres.query import picked, to_statement
-    from kinsplit.stores.engines.postgres.session import postgres_errors
+    from kinsplit.stores.engines.postgres.session import begin, postgres_errors
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
     from kinsplit.stores.engines.postgres.where import Statement, to_where
 
@@ -116,15 +116,13 @@ class PostgresStore(EngineStore):
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        with self._writing, self._usable(), self._writer.run(self._begin):
+        """Exclude other writers by a transaction with the collection's lock."""
+        with (
+            self._writing,
+            self._usable(),
+            self._writer.run(lambda connection: begin(connection, self._name, (LOCK, self._number))),
+        ):
             yield
-
-    def _begin(self, connection: Connection) -> ExitStack:
-        """Begin a transaction that makes other writers wait, and return the context manager that ends it."""
-        with ExitStack() as stack:
-            stack.enter_context(connection.transaction())
-            connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, self._number])
-            return stack.pop_all()
 
     @contextmanager
     def _usable(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ from kinsplit.stores.engines.postgres.query import type_of
 from kinsplit.stores.engines.postgres.session import (
     Connection,
     Session,
+    begin,
     check_versions,
     connect,
     place_of,
@@ -129,7 +130,7 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
             found = _find(connection, collection)
             if found is None:
                 new = schema_to_create(place, collection, schema, names_in(connection))
-                _create(connection, collection, new, options)
+                _create(connection, place, collection, new, options)
                 found = _find(connection, collection)
             if found is None:
                 raise StoreError(f"{name}: was deleted while it was opened. Open it again.")
@@ -180,10 +181,9 @@ def _find(connection: Connection, collection: str) -> tuple[int, dict[str, Any],
     return connection.execute(_FIND, [collection]).fetchone() if _is_set_up(connection) else None
 
 
-def _create(connection: Connection, collection: str, schema: Schema, options: PostgresOptions) -> None:
+def _create(connection: Connection, place: str, collection: str, schema: Schema, options: PostgresOptions) -> None:
     """Create all tables in one transaction, unless another process creates them first."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", [LOCK])
+    with begin(connection, f"{place}: the creation of a collection", (LOCK, 0)):
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         connection.execute("CREATE SCHEMA IF NOT EXISTS kinsplit")
         connection.execute(sql.SQL(_COLLECTIONS).format())
