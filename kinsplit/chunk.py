@@ -21,6 +21,9 @@ SEPARATOR = "\n\n"
 #: of its own.
 Content = tuple[int, str]
 
+# Documents that `by_size` puts together, however short they are.
+_MOST_TOGETHER = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -367,13 +370,13 @@ def _offset(moment: Moment) -> int:
 
 
 def by_size(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:
-    """Yield documents in batches of at least this many characters; only the last batch may have fewer."""
+    """Yield documents in batches of at least this many characters, or of 1,000 documents that are shorter together."""
     batch: list[Document] = []
     size = 0
     for document in documents:
         batch.append(document)
         size += len(document.text)
-        if size >= characters:
+        if size >= characters or len(batch) == _MOST_TOGETHER:
             yield batch
             batch, size = [], 0
     if batch:

@@ -10,7 +10,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Reranker, rankings
 from kinsplit.server.collections import Collections
 from kinsplit.server.responses import is_hidden
-from kinsplit.stores.filters import check_where, parse_where
+from kinsplit.stores.filters import check_request, parse_where
 
 #: Description and OpenAPI schema of the rankings, which `SearchOptions` validates.
 RANKING = "Ranking of the chunks. " + "; ".join(f"{each.name}: {each.description}" for each in rankings()) + "."
@@ -44,7 +44,7 @@ def parse_filter(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any]
     if not given:
         return None
     where = given if isinstance(given, dict) else _parse(given)
-    check_where(where)
+    check_request(where)
     _check_keys(where)
     return where
 

@@ -14,12 +14,11 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
 from kinsplit.stores.protocol import Query, Where, check_ids
 
-#: Largest number of conditions in a filter. Without an index, an engine reads every payload once for each of them.
+#: Largest number of conditions in a filter of a request. Without an index, an engine reads every payload once for each.
 MOST_CONDITIONS = 32
-#: Largest number of values and filters in one filter, before alternatives are joined. Postgres binds two parameters for
-#: each value, and at most 65,535.
+#: Largest number of values and filters in one filter of a request, before alternatives are joined.
 MOST_VALUES = 10_000
-#: Largest depth of nested lists and mappings.
+#: Largest depth of nested lists and mappings in any filter, since engines evaluate them by recursion.
 MOST_DEPTH = 16
 
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
@@ -128,9 +127,12 @@ def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
     Alternatives on one key are merged into one condition, and so are exceptions.
 
     Raises:
-        InvalidParameterError: The filter is not valid (see `Where`), too deep or too large.
+        InvalidParameterError: The filter is not valid (see `Where`), or too deep.
     """
-    conditions = [] if where is None else _checked(where)
+    conditions: list[Condition] = []
+    if where is not None:
+        _check_depth(where)
+        conditions += _joined_exceptions(_parsed(where))
     if level is not None:
         conditions.append(OneOf("level", integers=(level,)))
     return conditions
@@ -145,6 +147,27 @@ def check_where(where: Where | None) -> None:
     to_conditions(None, where)
 
 
+def check_request(where: Where) -> None:
+    """Check that a filter of somebody else's request is valid, and not too expensive for an engine.
+
+    Filters of this program, such as those that look up the documents to index, have no such limits.
+
+    Raises:
+        InvalidParameterError: See `to_conditions`; or the filter is too large.
+    """
+    size = sum(_layers(where))
+    if size > MOST_VALUES:
+        remedy = "Filter by fewer values, or store one key that says it."
+        raise InvalidParameterError("where", f"must hold at most {MOST_VALUES} values and filters", size, remedy)
+    number = _count(to_conditions(None, where))
+    if number > MOST_CONDITIONS:
+        rule = (
+            f"must have at most {MOST_CONDITIONS} conditions, where the strings that a key may have count as one, its "
+            "integers as one, any other value by itself, and a key with a dot twice"
+        )
+        raise InvalidParameterError("where", rule, number, "Filter by fewer keys, or store one key that says it.")
+
+
 def check_query(query: Query, dimension: int) -> None:
     """Check that a dense query's vector fits the collection.
 
@@ -156,40 +179,26 @@ def check_query(query: Query, dimension: int) -> None:
         raise InvalidParameterError("vector", rule, query.vector.shape, "Embed with the collection's model.")
 
 
-def _checked(where: Where) -> list[Condition]:
-    """Parse a filter, and check that it is not too expensive for an engine."""
-    _check_size(where)
-    conditions = _joined_exceptions(_parsed(where))
-    # Retrieval adds a condition on the source to search within a document.
-    of_source = any(isinstance(each, OneOf) and each.key == "source_id" and each.strings for each in conditions)
-    number = _count(conditions) - of_source
-    if number > MOST_CONDITIONS:
-        rule = (
-            f"must have at most {MOST_CONDITIONS} conditions, where the strings that a key may have count as one, its "
-            "integers as one, any other value by itself, and a key with a dot twice"
-        )
-        raise InvalidParameterError("where", rule, number, "Filter by fewer keys, or store one key that says it.")
-    return conditions
+def _check_depth(where: object) -> None:
+    layers = sum(1 for _ in _layers(where))
+    if layers > MOST_DEPTH:
+        remedy = "Take fewer filters inside each other."
+        raise InvalidParameterError("where", f"must be at most {MOST_DEPTH} deep", where, remedy)
 
 
-def _check_size(where: object) -> None:
-    """Check a filter's size layer by layer, without recursion."""
-    size, layer = 0, [where]
-    for _ in range(MOST_DEPTH):
-        size += len(layer)
-        if size > MOST_VALUES:
-            remedy = "Filter by fewer values, or store one key that says it."
-            raise InvalidParameterError("where", f"must hold at most {MOST_VALUES} values and filters", size, remedy)
+def _layers(where: object) -> Iterator[int]:
+    """Yield the number of values and filters at each depth, without recursion, down to one that is too deep."""
+    layer = [where]
+    for _ in range(MOST_DEPTH + 1):
+        if not layer:
+            return
+        yield len(layer)
         layer = [
             inner
             for each in layer
-            if not isinstance(each, str) and isinstance(each, Mapping | list | tuple | set | frozenset)
+            if isinstance(each, Mapping | list | tuple | set | frozenset)
             for inner in (each.values() if isinstance(each, Mapping) else each)
         ]
-        if not layer:
-            return
-    remedy = "Take fewer filters inside each other."
-    raise InvalidParameterError("where", f"must be at most {MOST_DEPTH} deep", where, remedy)
 
 
 def _count(conditions: Iterable[Condition]) -> int:

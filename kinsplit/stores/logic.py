@@ -17,6 +17,9 @@ from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, Sync
 
 T = TypeVar("T")
 
+#: Sources whose points are looked up together.
+_SOURCES = 1000
+
 
 class Found(NamedTuple):
     """A stored point that a query found."""
@@ -71,8 +74,8 @@ class StoreLogic(ABC):
         for source_id in source_ids:
             check_source(source_id)
         stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in source_ids}
-        if stored:
-            found = await self._payloads(to_conditions(None, {"source_id": list(stored)}), keys)
+        for batch in batches(stored, _SOURCES):
+            found = await self._payloads(to_conditions(None, {"source_id": batch}), keys)
             for id_, payload in found.items():
                 stored[payload["source_id"]][id_] = payload
         return stored

@@ -263,7 +263,7 @@ class ChunkStore(Protocol):
         ...
 
     def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
-        """Find the documents that are stored as they are, in one round trip, before they are split.
+        """Find the documents that are stored as they are, in one round trip per 1,000, before they are split.
 
         Args:
             origins: Hash of all that each document's chunks are made from, by the document's id.
@@ -271,14 +271,11 @@ class ChunkStore(Protocol):
         Returns:
             The number of leaves of each document whose stored chunks have the ids and contents of those that were made
             from the same origin, as `kinsplit.stores.payload.STATE` tells.
-
-        Raises:
-            InvalidParameterError: There are more than `kinsplit.stores.filters.MOST_VALUES` documents.
         """
         ...
 
     def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
-        """Compare documents with the stored ones, in one round trip, to learn which of them to embed and to sync.
+        """Compare documents with the stored ones, in one round trip per 1,000, to learn which to embed and to sync.
 
         Args:
             documents: Chunks of each document, of all levels, by the document's id.
@@ -287,8 +284,7 @@ class ChunkStore(Protocol):
             The comparison of each document.
 
         Raises:
-            InvalidParameterError: There are more than `kinsplit.stores.filters.MOST_VALUES` documents, or metadata
-                can't be stored.
+            InvalidParameterError: Metadata can't be stored.
         """
         ...
 

@@ -12,6 +12,7 @@ from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, MissingContentError
 from kinsplit.parsers.base import Levels
 from kinsplit.parsers.strategies.character import CharacterStrategy
+from kinsplit.stores.filters import MOST_VALUES
 from kinsplit.stores.protocol import Comparison, SyncReport, Vectors
 from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, open_index
 
@@ -165,6 +166,30 @@ def test_documents_that_have_not_changed_are_looked_up_together_and_not_written(
         changes = [report.changes for report in index.add(documents).documents]
     assert (asked, compared, written) == ([5], ["2"], ["2"])
     assert changes == [SyncReport(updated=1) if n == 2 else SyncReport(unchanged=1) for n in range(5)]
+
+
+def test_more_documents_than_a_request_may_name_are_indexed_and_deleted() -> None:
+    # Most are blank, which takes a tenth of the time.
+    documents = [
+        Document(f"d{number}", "" if number % 1000 else f"Note {number}.") for number in range(MOST_VALUES + 2)
+    ]
+    with Index("memory:", embedder="hash") as index:
+        stored = index.store.stored
+        asked: list[int] = []
+
+        def watch_stored(origins: Mapping[str, str]) -> dict[str, int]:
+            asked.append(len(origins))
+            return stored(origins)
+
+        index.store.stored = watch_stored  # type: ignore[method-assign]
+        assert index.add(documents).added == 11
+        assert asked == [*[1000] * 10, 2]
+        names = [document.id for document in documents]
+        assert index.count({"source_id": names}) == 11
+        (passage,) = index.search("note 7000", where={"source_id": names}, top_k=1)
+        assert passage.source_id == "d7000"
+        assert index.delete(where={"source_id": names[1:]}) == 10
+        assert index.store.sources(0) == {"d0": 1}
 
 
 @pytest.mark.parametrize("store", ["memory:", "edge"])

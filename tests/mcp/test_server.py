@@ -192,6 +192,8 @@ async def test_an_answer_has_checked_citations_and_its_progress_is_reported(
         ("search", {"question": " "}, "Ask a question."),
         ("search", {"question": "x", "collection": "nothing"}, "Indexed: sentence, family."),
         ("search", {"question": "x", "where": {"absolute_path": SECRET}}, "Use another key."),
+        ("list_documents", {"where": {f"key{i}": i for i in range(33)}}, "Filter by fewer keys"),
+        ("search", {"question": "x", "where": {"year": [2020] * 10_000}}, "Filter by fewer values"),
         ("search", {"question": "x", "top_k": 1000}, "less than or equal to 50"),
         ("search", {"question": "x" * 3000}, "2000"),
         ("read", {"document": "nothing"}, "list_documents lists the ids."),

@@ -7,13 +7,12 @@ from dataclasses import replace
 import pytest
 import qdrant_edge as qe
 
-from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.errors import StoreError
 from kinsplit.identity import content_hash
 from kinsplit.stores.engines.edge import engine
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.process import open_detached
 from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.filters import MOST_VALUES
 from kinsplit.stores.payload import STATE, contents_of, state_of
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
@@ -78,13 +77,6 @@ def test_an_unchanged_document_is_found_without_its_chunks(store):
         assert store.stored({"doc": "one"}) == {"doc": len(TEXTS)}
         assert shard.calls == ["retrieve", "count"]
     assert are_stored(store, "one", "two") == [True, False]
-
-
-def test_too_many_documents_are_refused_even_if_they_are_unchanged(store):
-    write(store, TEXTS, "one")
-    origins = dict.fromkeys(map(str, range(MOST_VALUES)), "one")
-    with pytest.raises(InvalidParameterError, match="at most"):
-        store.stored({**origins, "doc": "one"})
 
 
 def test_a_document_of_which_payloads_alone_changed_is_found_too(store):

@@ -17,9 +17,9 @@ from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.parsers import create
 from kinsplit.spans import Span
 from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.filters import to_conditions
+from kinsplit.stores.filters import MOST_CONDITIONS, MOST_VALUES, check_request, to_conditions
 from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
-from kinsplit.stores.protocol import SyncReport
+from kinsplit.stores.protocol import SyncReport, Where
 from kinsplit.stores.testing import SCHEMA, make_chunks, save
 
 
@@ -169,6 +169,33 @@ def test_a_damaged_payload_is_named(key: str, value: object) -> None:
 def test_a_filter_of_a_wrong_type_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidParameterError, match="where: must "):
         to_conditions(0, wrong)
+
+
+@pytest.mark.parametrize(
+    ("largest", "too_large"),
+    [
+        ({"year": [2020] * (MOST_VALUES - 2)}, {"year": [2020] * (MOST_VALUES - 1)}),
+        ({"year": set(range(MOST_VALUES - 2))}, {"year": set(range(MOST_VALUES - 1))}),
+        *(
+            (make(MOST_CONDITIONS // each), make(MOST_CONDITIONS // each + 1))
+            for each, make in (
+                (1, lambda n: {"$or": [{f"key{i}": i} for i in range(n)]}),
+                (1, lambda n: {"$or": [*({"year": i} for i in range(500)), *({f"key{i}": i} for i in range(n - 1))]}),
+                (1, lambda n: {f"key{i}": {"$gte": i} for i in range(n)}),
+                (1, lambda n: {"$not": {"$and": [{"source_id": i} for i in range(n)]}}),
+                (1, lambda n: {"year": [i + 0.5 for i in range(n)]}),
+                (2, lambda n: {"$or": [{f"key{i}": ["x", i]} for i in range(n)]}),
+                (2, lambda n: {f"key.{i}": i for i in range(n)}),
+                (5, lambda n: {"$or": [{f"key{i}": ["x", i, 0.5, True, None]} for i in range(n)]}),
+            )
+        ),
+    ],
+)
+def test_filters_of_requests_have_a_largest_size(largest: Where, too_large: Where) -> None:
+    check_request(largest)
+    assert to_conditions(None, too_large)
+    with pytest.raises(InvalidParameterError, match=r"^where: must h.* at most .*Filter by fewer"):
+        check_request(too_large)
 
 
 @pytest.mark.parametrize(

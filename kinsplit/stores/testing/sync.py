@@ -12,6 +12,8 @@ import pytest
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
+from kinsplit.identity import chunk_id
+from kinsplit.stores.filters import MOST_VALUES
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
 from kinsplit.stores.payload import STATE, contents_of, state_of
 from kinsplit.stores.protocol import ChunkStore, Comparison, Query, SyncReport
@@ -78,6 +80,20 @@ class Syncing(Contract):
         origins = {name: f"origin of {name}" for name in ("a", "c\0", "changed", "lost", "unknown", "new")}
         assert store.stored({**origins, "b": "another"}) == {"a": 3, "c\0": 3}
         assert store.stored({}) == {}
+
+    def test_more_documents_than_a_request_may_name_are_looked_up(self, store: ChunkStore) -> None:
+        """The limits of requests don't hold for a program's own look-ups, which go in batches."""
+        chunks = make_chunks("a", TEXTS[:3])
+        state = state_of("origin", contents_of({chunk.id: chunk.content_hash for chunk in chunks}))
+        chunks[0] = replace(chunks[0], metadata={STATE: state})
+        save(store, "a", chunks)
+        others = [str(number) for number in range(MOST_VALUES)]
+        assert store.stored({**dict.fromkeys(others, "origin"), "a": "origin"}) == {"a": 3}
+        compared = store.compare({**{name: [] for name in others}, "a": chunks[:2]})
+        assert [name for name, comparison in compared.items() if not comparison.is_stored] == ["a"]
+        absent = [chunk_id(name, "f1", 0, 0) for name in others]
+        assert store.get([*absent, chunks[1].id]) == chunks[1:2]
+        assert store.remove([*absent, chunks[1].id]) == 1
 
     def test_text_that_moved_keeps_its_vectors(self, store: ChunkStore) -> None:
         """Inserting a chunk at the front embeds one text, and every text keeps its vectors."""

@@ -109,8 +109,6 @@ class EdgeStore(EngineStore):
         inventories = self._lease.engine.inventories(origins)
         if not inventories:
             return {}
-        # Refuses too many documents, however few of them have changed.
-        to_conditions(None, {"source_id": list(origins)})
         states = self._lease.engine.payloads([each.holder for each in inventories], places_of([STATE]))
         # Counted one by one, since a facet looks at every source of the collection.
         return {

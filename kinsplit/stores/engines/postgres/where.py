@@ -141,10 +141,9 @@ def _equal(tables: Tables, condition: OneOf) -> Statement:
         for value in (*condition.strings, *condition.integers, *condition.floats, *condition.booleans)
         for shape in (value, [value])
     ]
-    if not shapes:
-        return Statement(sql.SQL("false"))
-    contains = sql.SQL("{} @> %s").format(tables.column(path[0] for path in paths_of(condition.key)))
-    return Statement(sql.SQL("({})").format(sql.SQL(" OR ").join([contains] * len(shapes))), (*shapes,))
+    # One parameter, since a statement has at most 65,535.
+    column = tables.column(path[0] for path in paths_of(condition.key))
+    return Statement(sql.SQL("{} @> ANY(%s::jsonb[])").format(column), (shapes,))
 
 
 def _nested(path: Path, value: Any) -> Any:
