@@ -16,7 +16,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
-from kinsplit.embedding.protocol import Embedder, Progress, repeatable
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import (
     CacheWarning,
@@ -26,12 +26,7 @@ from kinsplit.errors import (
     StoreError,
 )
 from kinsplit.identity import without_location
-from kinsplit.indexing.embedding_context import (
-    EmbeddingContext,
-    add_embedding_context,
-    check_embedding_context,
-    embedding_context_of,
-)
+from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.indexing.run import AddKeywords, add, interruptible
@@ -145,7 +140,7 @@ class Index:
             # A collection keeps its kinds of terms, of which older versions of kinsplit had fewer.
             self.bm25 = asked if asked and asked.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
-            self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
+            self._embedding_context = self._embedding_context or self.store.schema.embedding_context
             if replace(self.store.schema, weights="") != replace(self._asked(strategy), weights=""):
                 # The store's check reports the difference and a remedy.
                 self.store.close()
@@ -403,13 +398,14 @@ def schema_of(
 ) -> Schema:
     """Return the schema of a collection that an `Index` with these parts opens."""
     return Schema(
-        model=add_embedding_context(embedder.fingerprint, embedding_context),
+        model=embedder.fingerprint,
         dimension=embedder.dimension,
         sparse=bm25.fingerprint,
         strategy=json.dumps(
             {"name": strategy.name, "parameters": strategy.described, "sentences": strategy.sentence_splitter}
         ),
         fingerprint=strategy.fingerprint,
+        embedding_context=embedding_context,
     )
 
 

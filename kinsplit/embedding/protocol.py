@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,11 @@ from kinsplit.tokenizers import replace_surrogates
 
 #: Called with the number of model inputs embedded so far and their total.
 Progress = Callable[[int, int], None]
+
+#: Context that a chunk is embedded with. "headings": the chunk's own context, its heading path or table header, goes
+#: before its text. "none": the text stands alone. "late": the whole document is embedded, and each chunk gets the mean
+#: of its tokens' vectors (late chunking).
+EmbeddingContext = Literal["headings", "none", "late"]
 
 
 class Embedder(Protocol):

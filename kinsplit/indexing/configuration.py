@@ -9,9 +9,9 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from kinsplit import embedding
+from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError
-from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.retrieval import KinWeights
 from kinsplit.support.extras import needs

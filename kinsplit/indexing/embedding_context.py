@@ -1,25 +1,18 @@
-"""Embedding contexts, and their record in a collection's schema."""
+"""Embedding of leaves within their context."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document, embedded_text
 from kinsplit.embedding.late_chunking import embed_late
-from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
-
-#: Context that a chunk is embedded with. "headings": the chunk's own context, its heading path or table header, goes
-#: before its text. "none": the text stands alone. "late": the whole document is embedded, and each chunk gets the mean
-#: of its tokens' vectors (late chunking).
-EmbeddingContext = Literal["headings", "none", "late"]
-
-_SUFFIXES: dict[EmbeddingContext, str] = {"headings": "", "none": " without context", "late": " with late chunking"}
 
 
 def check_embedding_context(name: str) -> EmbeddingContext:
@@ -33,17 +26,6 @@ def check_embedding_context(name: str) -> EmbeddingContext:
             return known  # type: ignore[no-any-return]  # get_args loses the type.
     rule = f"must be one of {', '.join(get_args(EmbeddingContext))}"
     raise InvalidParameterError("embedding_context", rule, name, "Leave it out for 'headings'.")
-
-
-def add_embedding_context(fingerprint: str, embedding_context: EmbeddingContext) -> str:
-    """Return a model's fingerprint with the embedding context, so that vectors of different contexts never mix."""
-    return fingerprint + _SUFFIXES[embedding_context]
-
-
-def embedding_context_of(fingerprint: str) -> EmbeddingContext:
-    """Return the embedding context in a fingerprint that `add_embedding_context` made."""
-    suffixes = (context for context, suffix in _SUFFIXES.items() if suffix and fingerprint.endswith(suffix))
-    return next(suffixes, "headings")
 
 
 class WindowWarning(KinsplitWarning):

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
-from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
-from kinsplit.indexing.embedding_context import EmbeddingContext, embed_leaves, warn_of_windows
+from kinsplit.indexing.embedding_context import embed_leaves, warn_of_windows
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
 from kinsplit.indexing.reports import DocumentReport

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Content
-from kinsplit.embedding.protocol import SparseVector
+from kinsplit.embedding.protocol import EmbeddingContext, SparseVector
 from kinsplit.errors import InvalidParameterError
 
 #: A filter: payload keys, each with a condition. A condition is a value, a list of alternative values, or a mapping of
@@ -31,7 +31,7 @@ from kinsplit.errors import InvalidParameterError
 Where = Mapping[str, Any]
 
 #: Version of the layout of payloads and of the vectors' names; raised when older collections become unreadable.
-LAYOUT = 3
+LAYOUT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Schema:
         sparse: Fingerprint of the sparse embedder.
         strategy: Name and parameters of the chunking strategy, as JSON.
         fingerprint: Fingerprint of the strategy, which is part of every chunk's id.
+        embedding_context: Context that its leaves are embedded with.
         distance: Similarity measure of dense vectors.
         weights: Weights of kin scoring that its searches take unless others are given, as JSON without the defaults.
         version: Version of the layout; see `LAYOUT`.
@@ -54,6 +55,7 @@ class Schema:
     sparse: str
     strategy: str
     fingerprint: str
+    embedding_context: EmbeddingContext = "headings"
     distance: Literal["cosine"] = "cosine"
     weights: str = "{}"
     version: int = LAYOUT

@@ -7,9 +7,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from kinsplit.chunk import DOCUMENT
+from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
 from kinsplit.identity import RENAMED
 from kinsplit.stores.protocol import LAYOUT, Schema
@@ -108,6 +109,10 @@ def parse_schema(location: object, stored: Mapping[str, Any]) -> Schema:
         schema = Schema(**stored)
     except TypeError as error:
         raise StoreError(f"{location}: This version can't read the schema: {error}. {_REMEDY}") from error
+    if schema.embedding_context not in get_args(EmbeddingContext):
+        known = ", ".join(map(repr, get_args(EmbeddingContext)))
+        rule = f"its embedding_context is {schema.embedding_context!r}, and this version knows {known}"
+        raise StoreError(f"{location}: This version can't read the schema: {rule}. {_REMEDY}")
     return replace(schema, strategy=_renamed(schema.strategy))
 
 

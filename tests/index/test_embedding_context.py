@@ -15,7 +15,6 @@ from kinsplit.embedding import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
 from kinsplit.identity import DOCUMENT_CONTEXT
-from kinsplit.indexing.embedding_context import add_embedding_context, check_embedding_context, embedding_context_of
 from kinsplit.parsers import create
 from kinsplit.stores.maintenance import verify
 from tests.tokenizer_files import bundled_tokenizer
@@ -130,7 +129,7 @@ def test_vectors_of_two_ways_are_never_mixed(tmp_path: Path) -> None:
     with opened(tmp_path, Tokens(), "late") as index:
         index.add(Document("a.md", MARKDOWN))
     for context in ("headings", "none"):
-        with pytest.raises(SchemaMismatchError, match="with late chunking' there"):
+        with pytest.raises(SchemaMismatchError, match=f"embedding_context is 'late' there and '{context}' here"):
             opened(tmp_path, Tokens(), context)
 
 
@@ -159,10 +158,21 @@ def test_late_chunking_goes_past_the_cache(tmp_path: Path) -> None:
             assert index.add(Document("a.md", MARKDOWN)).embedded == LEAVES
 
 
-def test_the_schema_tells_the_way() -> None:
-    for context in ("headings", "none", "late"):
-        assert embedding_context_of(add_embedding_context("model:384", check_embedding_context(context))) == context
-    assert add_embedding_context("model:384", "headings") == "model:384"
+@pytest.mark.parametrize("ending", ["without context", "with late chunking"])
+@pytest.mark.parametrize("context", [None, "headings", "none", "late"])
+def test_no_fingerprint_of_a_model_tells_a_context(ending: str, context: str | None, tmp_path: Path) -> None:
+    class Ending(Tokens):
+        @property
+        def fingerprint(self) -> str:
+            return f"a model {ending}"
+
+    with opened(tmp_path, Ending(), context) as index:
+        index.add(Document("a.md", MARKDOWN))
+    with opened(tmp_path, Ending(), None) as index:
+        schema = index.store.schema
+        assert schema.model == f"a model {ending}"
+        assert index.embedding_context == schema.embedding_context == (context or "headings")
+        assert index.add(Document("a.md", MARKDOWN)).embedded == 0
 
 
 def test_the_bundled_model_finds_what_a_pronoun_means(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
                 *((name.capitalize(), f"{number:,}", "") for name, number in counts.items()),
                 ("Strategy", made["name"], parameters),
                 ("Embedding model", schema.model, f"{schema.dimension} dimensions, {schema.distance}"),
+                ("Embedding context", schema.embedding_context, ""),
                 ("Terms", schema.sparse, ""),
             ]
         )

@@ -12,7 +12,7 @@ from typing import Any
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import token_embedder
-from kinsplit.embedding.protocol import Embedder
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
@@ -29,7 +29,7 @@ from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
 from kinsplit.index import Index
-from kinsplit.indexing.embedding_context import EmbeddingContext, check_embedding_context
+from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.environment import cache_folder
 from kinsplit.tokenizers import BUNDLED, resolve

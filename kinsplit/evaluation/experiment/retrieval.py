@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document, by_size
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.embedding.protocol import TokenEmbedder, repeatable
+from kinsplit.embedding.protocol import EmbeddingContext, TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.records import Answer
 from kinsplit.evaluation.measures.read_text import Read, read_slices
 from kinsplit.index import Index, schema_of
-from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Question

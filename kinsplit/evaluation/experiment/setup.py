@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kinsplit.embedding import Embedder
+from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.evaluation.experiment.outcome_cache import hashed
 from kinsplit.evaluation.experiment.rankers import Ranker
@@ -15,7 +16,6 @@ from kinsplit.evaluation.experiment.retrieval import Depth
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Measure
 from kinsplit.index import Index
-from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import Tokenizer
 

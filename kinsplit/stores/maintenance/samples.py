@@ -14,7 +14,7 @@ from kinsplit.stores.protocol import ChunkStore, Schema, SyncReport, Vectors
 
 DENSE = HashEmbedder()
 SPARSE = Bm25Embedder()
-SCHEMA = Schema(DENSE.fingerprint, DENSE.dimension, SPARSE.fingerprint, "sentence(chunk_size=500)", "f1")
+SCHEMA = Schema(DENSE.fingerprint, DENSE.dimension, SPARSE.fingerprint, "sentence(chunk_size=500)", "f1", "none")
 
 TEXTS = (
     "A class is a blueprint for objects.",

@@ -51,9 +51,10 @@ class Opening(Contract):
             pytest.skip("nothing outlives this store object")
         self.open(address, schema=SCHEMA).close()
         with pytest.raises(SchemaMismatchError) as caught:
-            self.open(address, schema=replace(SCHEMA, model="other-model", fingerprint="f2"))
+            self.open(address, schema=replace(SCHEMA, model="other-model", fingerprint="f2", embedding_context="late"))
         message = str(caught.value)
         assert all(part in message for part in (SCHEMA.model, "other-model", "f1", "f2", "another collection name"))
+        assert "embedding_context is 'none' there and 'late' here" in message
         self.open(address, f"{COLLECTION}-second", replace(SCHEMA, model="other-model")).close()
 
     def test_the_layout_of_another_version_is_refused(self, address: str) -> None:
