@@ -21,10 +21,10 @@ import numpy as np
 
 from kinsplit.chunk import FIELDS, Chunk
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
 from kinsplit.frames import to_arrow
 from kinsplit.spans import Span
-from kinsplit.stores import ChunkStore, Schema, Vectors, open_catalog, open_store
+from kinsplit.stores import Catalog, ChunkStore, Schema, Vectors, open_catalog, open_store
 from kinsplit.stores.maintenance.copy import Copied, Progress, batches_of, read, unequal, write
 from kinsplit.stores.schema import check_collection, parse_schema
 from kinsplit.support.extras import needs
@@ -145,7 +145,7 @@ def restore(
     with _opened(Path(path)) as (file, backup), open_catalog(address) as catalog:
         name = collection or backup.collection
         check_collection(name)
-        exists = name in (info.name for info in catalog.collections())
+        exists = _is_taken(catalog, name)
         if exists and not replace:
             remedy = "Choose another name with --as, or replace it with --replace."
             raise InvalidParameterError("collection", "must not exist yet", name, remedy)
@@ -158,6 +158,14 @@ def restore(
         else:
             catalog.rename(draft, name)
     return done
+
+
+def _is_taken(catalog: Catalog, name: str) -> bool:
+    try:
+        catalog.check(name)
+    except CollectionNotFoundError:
+        return False
+    return True
 
 
 def _fill(target: ChunkStore, file: parquet.ParquetFile, backup: Backup, progress: Progress | None) -> Copied:

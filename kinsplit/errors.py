@@ -20,6 +20,7 @@ KinsplitError
 │   └── WorkerDiedError     its process died
 └── StoreError              a chunk store can't carry out an operation
     ├── CollectionNotFoundError nothing has been indexed under that name
+    ├── ForeignCollectionError something else than kinsplit made it
     ├── StoreLockedError    another process holds the folder
     ├── DiskFullError       too little disk space is free
     └── SchemaMismatchError the collection was made with another model or strategy
@@ -269,6 +270,24 @@ class StoreError(KinsplitError):
 
 class CollectionNotFoundError(StoreError):
     """Nothing has been indexed under that name."""
+
+
+class ForeignCollectionError(StoreError):
+    """Something else than kinsplit made a collection, so kinsplit changes and deletes nothing there.
+
+    Args:
+        place: The collection with its store.
+    """
+
+    def __init__(self, place: object) -> None:
+        super().__init__(place)
+        self.place = place
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place} was not made by kinsplit, which leaves it as it is. Choose another name, or change it with "
+            "the program that made it."
+        )
 
 
 class StoreLockedError(StoreError):

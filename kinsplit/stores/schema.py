@@ -11,7 +11,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.embedding.protocol import EmbeddingContext
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
+from kinsplit.errors import (
+    CollectionNotFoundError,
+    ForeignCollectionError,
+    InvalidParameterError,
+    SchemaMismatchError,
+    StoreError,
+)
 from kinsplit.identity import RENAMED
 from kinsplit.stores.protocol import LAYOUT, Schema
 
@@ -19,6 +25,8 @@ _REMEDY = "Delete the collection and index again, or open it with the version of
 #: Advice to those who name a collection that does not exist.
 LISTED = "`kinsplit collections` lists them."
 _COLLECTION = re.compile(r"\w[\w.-]*")
+#: Fields of a stored schema, of whatever version of kinsplit, by which a collection is known as kinsplit's own.
+_MARKS = frozenset({"fingerprint", "sparse", "version"})
 # Largest number of other collections that an error names.
 _SHOWN = 10
 
@@ -99,14 +107,30 @@ def _others(names: Iterable[str]) -> str:
     return f", which has {', '.join([*first[:_SHOWN], *more])}" if first else ""
 
 
-def parse_schema(location: object, stored: Mapping[str, Any]) -> Schema:
+def check_own(location: object, stored: object) -> Mapping[str, Any]:
+    """Return the stored schema of a collection, which marks it as kinsplit's own.
+
+    Args:
+        location: The collection, for errors.
+        stored: JSON that lies where kinsplit stores a schema; None if there is nothing.
+
+    Raises:
+        ForeignCollectionError: It is no schema of any version of kinsplit.
+    """
+    if isinstance(stored, Mapping) and stored.keys() >= _MARKS:
+        return stored
+    raise ForeignCollectionError(location)
+
+
+def parse_schema(location: object, stored: object) -> Schema:
     """Return the schema of a collection's JSON, with the current name of its strategy.
 
     Raises:
+        ForeignCollectionError: It is no schema of any version of kinsplit.
         StoreError: This version of kinsplit can't read it.
     """
     try:
-        schema = Schema(**stored)
+        schema = Schema(**check_own(location, stored))
     except TypeError as error:
         raise StoreError(f"{location}: This version can't read the schema: {error}. {_REMEDY}") from error
     if schema.embedding_context not in get_args(EmbeddingContext):

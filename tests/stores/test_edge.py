@@ -4,6 +4,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kill_worker import sync_and_die
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
-from kinsplit.stores import open_store
+from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.engines.edge import engine as edge_places
 from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.points import _boolean
@@ -375,12 +376,23 @@ def test_a_place_that_is_a_file_is_one_clear_error(tmp_path):
         open_store(f"edge:{tmp_path / 'file'}", "cs", SCHEMA)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": 1, "more": 2}'])
-def test_a_schema_file_that_can_not_be_read_is_one_clear_error(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"kinsplit\.json is no schema of kinsplit: Expecting value.*damaged"),
+        ("[" * 100_000, r"kinsplit\.json is no schema of kinsplit: .*recursion"),
+        ('{"fingerprint": "f1", "sparse": "bm25", "version": 1}', "can't read the schema: .*'model'"),
+        (json.dumps({**asdict(SCHEMA), "more": 2}), "can't read the schema: .*'more'"),
+        (json.dumps({**asdict(SCHEMA), "embedding_context": "early"}), "its embedding_context is 'early'.*'headings'"),
+    ],
+)
+def test_a_schema_file_that_can_not_be_read_is_one_clear_error(tmp_path, content, message):
     open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
     (tmp_path / "cs" / "kinsplit.json").write_text(content)
-    with pytest.raises(StoreError, match=r"kinsplit\.json: .*read the schema"):
+    with pytest.raises(StoreError, match=message):
         open_store(f"edge:{tmp_path}", "cs", SCHEMA)
+    with open_catalog(f"edge:{tmp_path}") as catalog:
+        assert [(each.name, each.schema) for each in catalog.collections()] == [("cs", None)]
 
 
 def test_a_shard_that_can_not_be_loaded_is_one_clear_error(tmp_path):

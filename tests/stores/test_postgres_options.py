@@ -238,7 +238,6 @@ def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connectio
 def test_an_older_collection_with_a_foreign_key_is_written_and_emptied(postgres, connection):
     open_store(postgres, "cs", SCHEMA).close()
     for statement in (
-        "ALTER TABLE kinsplit.collections DROP COLUMN options",
         "DROP TABLE kinsplit.sizes_1, kinsplit.counts_1",
         "ALTER TABLE kinsplit.chunks_1 DROP facts",
         "ALTER TABLE kinsplit.chunks_1 ALTER key DROP DEFAULT",

@@ -24,7 +24,7 @@ def drop(
 
     terminal = Terminal(as_json=as_json)
     with open_catalog(store) as catalog:
-        catalog.identity(name)
+        catalog.check(name)
         info = next((each for each in catalog.collections() if each.name == name), None)
         size = "" if info is None or info.documents is None else f" with {counted(info.documents, 'document')}"
         if not yes:

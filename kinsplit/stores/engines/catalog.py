@@ -1,12 +1,19 @@
-"""Protocol of catalogs: the collections at an address, and their names."""
+"""Catalogs: the collections at an address, and their names."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kinsplit.stores.protocol import Schema
+from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection
+
+#: What an engine itself knows a collection by, whatever its name.
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +39,21 @@ class Catalog(Protocol):
     """The collections at an address.
 
     Every change is atomic: a process that is killed in the middle leaves the old or the new state. Open stores keep the
-    collection that they opened, whatever its name becomes, until it is dropped.
+    collection that they opened, whatever its name becomes, until it is dropped. What kinsplit didn't make is neither
+    listed nor changed.
     """
 
     def collections(self) -> list[CollectionInfo]:
-        """Return the collections, in order of their names."""
+        """Return the collections that kinsplit made, in order of their names."""
+        ...
+
+    def check(self, name: str) -> None:
+        """Check that kinsplit made the collection of a name, and may therefore change it.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignCollectionError: Something else made it.
+        """
         ...
 
     def identity(self, name: str) -> str:
@@ -54,6 +71,7 @@ class Catalog(Protocol):
 
         Raises:
             CollectionNotFoundError: There is no such collection.
+            ForeignCollectionError: Something else than kinsplit made it.
             StoreLockedError: The engine's collections are opened by one process at a time, and this one is open.
         """
         ...
@@ -64,7 +82,7 @@ class Catalog(Protocol):
         Raises:
             InvalidParameterError: The new name is not allowed.
             CollectionNotFoundError: There is no such collection.
-            StoreLockedError: See `drop`.
+            ForeignCollectionError, StoreLockedError: See `drop`.
             StoreError: There is a collection of the new name, or the engine can't rename this one.
         """
         ...
@@ -75,7 +93,7 @@ class Catalog(Protocol):
         Raises:
             InvalidParameterError: The names are the same.
             CollectionNotFoundError: One of them does not exist.
-            StoreLockedError: See `drop`.
+            ForeignCollectionError, StoreLockedError: See `drop`.
             StoreError: The engine can't rename one of them.
         """
         ...
@@ -91,3 +109,89 @@ class Catalog(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Named(NamedTuple, Generic[Key]):
+    """A collection as an engine finds it.
+
+    Attributes:
+        name: Its name.
+        key: What the engine itself knows it by.
+    """
+
+    name: str
+    key: Key
+
+
+class EngineCatalog(Catalog, Generic[Key]):
+    """`Catalog` on top of a few reads and changes that each engine provides, which see kinsplit's own collections only.
+
+    Args:
+        place: Folder, server or database, for errors.
+    """
+
+    def __init__(self, place: object) -> None:
+        self._place = place
+
+    def check(self, name: str) -> None:
+        """Check that kinsplit made the collection of a name; see `Catalog.check`."""
+        with self._reading():
+            self._own(self._names(), name)
+
+    def drop(self, name: str) -> None:
+        """Delete a collection; see `Catalog.drop`."""
+        with self._dropping():
+            self._drop(self._own(self._names(), name))
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a collection another name; see `Catalog.rename`."""
+        with self._naming():
+            names = self._names()
+            check_change(self._place, names, old, new, is_switch=False)
+            self._rename(self._own(names, old), new)
+
+    def switch(self, one: str, other: str) -> None:
+        """Exchange the names of two collections; see `Catalog.switch`."""
+        with self._naming():
+            names = self._names()
+            check_change(self._place, names, one, other, is_switch=True)
+            self._switch(self._own(names, one), self._own(names, other))
+
+    def _own(self, names: Mapping[str, Key], name: str) -> Named[Key]:
+        """Return a collection that kinsplit made."""
+        if name not in names:
+            raise no_collection(self._place, name, names, LISTED)
+        check_own(f"{self._place}/{name}", self._stored(names[name]))
+        return Named(name, names[name])
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[object]:
+        """Return a context manager in which the engine's errors become kinsplit's."""
+
+    @abstractmethod
+    def _dropping(self) -> AbstractContextManager[object]:
+        """Return `_reading` that also keeps others from giving the name away."""
+
+    @abstractmethod
+    def _naming(self) -> AbstractContextManager[object]:
+        """Return `_reading` that also keeps others from changing any name."""
+
+    @abstractmethod
+    def _names(self) -> Mapping[str, Key]:
+        """Return the keys of all collections by name, whoever made them."""
+
+    @abstractmethod
+    def _stored(self, key: Key) -> object:
+        """Return the JSON that lies where kinsplit stores a collection's schema; None if there is nothing."""
+
+    @abstractmethod
+    def _drop(self, found: Named[Key]) -> None:
+        """Delete a collection."""
+
+    @abstractmethod
+    def _rename(self, found: Named[Key], new: str) -> None:
+        """Give a collection a name that is free."""
+
+    @abstractmethod
+    def _switch(self, one: Named[Key], other: Named[Key]) -> None:
+        """Exchange the names of two collections."""

@@ -157,15 +157,31 @@ def read_schema(folder: Path) -> Schema:
     """Return the schema of a collection.
 
     Raises:
+        ForeignCollectionError: Something else than kinsplit made the folder.
         StoreError: This version of kinsplit can't read it.
+    """
+    return parse_schema(folder, stored_schema(folder))
+
+
+def stored_schema(folder: Path) -> object:
+    """Return the JSON in a collection's schema file.
+
+    Raises:
+        StoreError: It is not JSON.
     """
     path = folder / SCHEMA_FILE
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        remedy = f"Delete {folder} and index again."
-        raise StoreError(f"{path}: This version can't read the schema: {error}. {remedy}") from error
-    return parse_schema(path, stored)
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        remedy = f"If {folder} is a damaged collection of yours, delete it and index again."
+        raise StoreError(f"{path} is no schema of kinsplit: {reason}. {remedy}") from error
+
+
+def strangers_in(folder: Path) -> list[str]:
+    """Return the names of the files in a collection's folder that kinsplit didn't make."""
+    own = {SCHEMA_FILE, SHARD, *(f"{LEDGER_FILE}{ending}" for ending in ("", "-wal", "-shm", "-journal"))}
+    return sorted(path.name for path in folder.iterdir() if path.name not in own)
 
 
 def _check_files(folder: Path) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kinsplit.errors import LockWarning, StoreLockedError
+from kinsplit.errors import InvalidParameterError, LockWarning, StoreError, StoreLockedError
+from kinsplit.stores.schema import check_collection
 
 SHARD = "shard"
 # Locked by the engine while a shard is open.
@@ -95,15 +97,28 @@ def _complete(place: Path) -> None:
     """Complete the exchange that was written down; nothing has been moved while nothing is aside."""
     journal = place / _JOURNAL
     try:
-        names = json.loads(journal.read_text(encoding="utf-8"))
+        one, other, aside = (place / name for name in _read(journal))
     except FileNotFoundError:
         return
-    one, other, aside = (place / names[key] for key in ("one", "other", "aside"))
     if aside.exists():
         if not one.exists():
             other.rename(one)
         aside.rename(other)
     journal.unlink()
+
+
+def _read(journal: Path) -> tuple[str, str, str]:
+    """Return the names in a journal, which may come with a folder from anywhere and must not lead out of it."""
+    try:
+        names = json.loads(journal.read_text(encoding="utf-8"))
+        one, other, aside = (str(names[key]) for key in ("one", "other", "aside"))
+        check_collection(one)
+        check_collection(other)
+        if re.fullmatch(rf"\.{re.escape(one)}\.[0-9a-f]{{32}}", aside):
+            return one, other, aside
+    except (ValueError, TypeError, KeyError, RecursionError, InvalidParameterError):
+        pass
+    raise StoreError(f"{journal} is no record of kinsplit's of an exchange of names. Delete the file.")
 
 
 def _locked(folder: Path) -> StoreLockedError:

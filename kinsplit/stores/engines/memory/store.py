@@ -21,7 +21,7 @@ from kinsplit.stores.schema import check_collection, check_schema, schema_to_cre
 
 
 @dataclass(slots=True)
-class _Collection:
+class HeldCollection:
     """State that the store objects of one collection share.
 
     Attributes:
@@ -40,7 +40,7 @@ class _Collection:
 
 
 #: Collections by name of the store; they live as long as the process.
-PLACES: dict[str, dict[str, _Collection]] = {}
+PLACES: dict[str, dict[str, HeldCollection]] = {}
 PLACES_LOCK = threading.Lock()
 
 
@@ -65,12 +65,12 @@ class MemoryStore(EngineStore):
         with PLACES_LOCK:
             found = PLACES.get(place, {}).get(collection) if place else None
             if found is None:
-                found = _Collection(schema_to_create(f"memory:{place}", collection, schema, PLACES.get(place, ())))
+                found = HeldCollection(schema_to_create(f"memory:{place}", collection, schema, PLACES.get(place, ())))
                 if place:
                     PLACES.setdefault(place, {})[collection] = found
         check_schema(self._name, found.schema, schema)
         super().__init__(found.schema)
-        self._collection: _Collection | None = found
+        self._collection: HeldCollection | None = found
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
@@ -85,7 +85,7 @@ class MemoryStore(EngineStore):
         """Release the collection. A second call does nothing."""
         self._collection = None
 
-    def _open(self) -> _Collection:
+    def _open(self) -> HeldCollection:
         if self._collection is None:
             raise StoreError(f"{self._name} was closed. Open the store again.")
         return self._collection

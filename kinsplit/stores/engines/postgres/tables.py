@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from kinsplit.errors import StoreError
+from kinsplit.errors import ForeignCollectionError, StoreError
 from kinsplit.stores.engines.postgres.indexes import Indexes
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import type_of
@@ -36,14 +36,16 @@ from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_
 LOCK = 0x6B696E73
 
 _COLLECTIONS = """
-CREATE TABLE IF NOT EXISTS kinsplit.collections (
-    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, schema jsonb NOT NULL);
-ALTER TABLE kinsplit.collections ADD COLUMN IF NOT EXISTS options jsonb NOT NULL DEFAULT '{{}}'
+CREATE TABLE kinsplit.collections (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, schema jsonb NOT NULL,
+    options jsonb NOT NULL)
 """
-# An older table has no options.
-_FIND = """
-SELECT id, schema, coalesce(to_jsonb(found) -> 'options', '{}') FROM kinsplit.collections AS found WHERE name = %s
+# The columns of the table, if there is one.
+_COLUMNS = """
+SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute
+WHERE attrelid = to_regclass('kinsplit.collections') AND attnum > 0 AND NOT attisdropped
 """
+_FIND = "SELECT id, schema, options FROM kinsplit.collections WHERE name = %s"
 
 # The columns are generated from the payload, so that they can't contradict it. Filters and rankings read `facts`, which
 # stays in its row and is not compressed, so that reading it takes an eighth of the time. The number of a partition
@@ -127,11 +129,11 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
     with postgres_errors(name), ExitStack() as stack:
         with closing(connect(dsn)) as connection:
             check_versions(place, connection)
-            found = _find(connection, collection)
+            found = _find(place, connection, collection)
             if found is None:
-                new = schema_to_create(place, collection, schema, names_in(connection))
+                new = schema_to_create(place, collection, schema, names_in(place, connection))
                 _create(connection, place, collection, new, options)
-                found = _find(connection, collection)
+                found = _find(place, connection, collection)
             if found is None:
                 raise StoreError(f"{name}: was deleted while it was opened. Open it again.")
             number, stored, given = found
@@ -165,20 +167,31 @@ def _tables_of(number: int) -> Tables:
     return Tables(chunks, terms, sizes, counts)
 
 
-def names_in(connection: Connection) -> list[str]:
-    """Return the names of all collections."""
-    if not _is_set_up(connection):
-        return []
-    return [name for (name,) in connection.execute("SELECT name FROM kinsplit.collections")]
+def names_in(place: str, connection: Connection) -> dict[str, int]:
+    """Return the numbers of all collections by name.
+
+    Raises:
+        ForeignCollectionError: The table of collections is not kinsplit's.
+    """
+    if not is_set_up(place, connection):
+        return {}
+    return dict(connection.execute("SELECT name, id FROM kinsplit.collections"))
 
 
-def _is_set_up(connection: Connection) -> bool:
-    (exists,) = connection.execute("SELECT to_regclass('kinsplit.collections') IS NOT NULL").fetchone() or (False,)
-    return bool(exists)
+def is_set_up(place: str, connection: Connection) -> bool:
+    """Return whether there is a table of collections.
+
+    Raises:
+        ForeignCollectionError: It is not kinsplit's.
+    """
+    (columns,) = connection.execute(_COLUMNS).fetchone() or (None,)
+    if columns not in (None, ["id", "name", "schema", "options"]):
+        raise ForeignCollectionError(f"{place}: the table kinsplit.collections")
+    return columns is not None
 
 
-def _find(connection: Connection, collection: str) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
-    return connection.execute(_FIND, [collection]).fetchone() if _is_set_up(connection) else None
+def _find(place: str, connection: Connection, collection: str) -> tuple[int, object, dict[str, Any]] | None:
+    return connection.execute(_FIND, [collection]).fetchone() if is_set_up(place, connection) else None
 
 
 def _create(connection: Connection, place: str, collection: str, schema: Schema, options: PostgresOptions) -> None:
@@ -186,7 +199,8 @@ def _create(connection: Connection, place: str, collection: str, schema: Schema,
     with begin(connection, f"{place}: the creation of a collection", (LOCK, 0)):
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         connection.execute("CREATE SCHEMA IF NOT EXISTS kinsplit")
-        connection.execute(sql.SQL(_COLLECTIONS).format())
+        if not is_set_up(place, connection):
+            connection.execute(_COLLECTIONS)
         given = {name: value for name, value in options.of_new().items() if name in options.model_fields_set}
         row = connection.execute(
             "INSERT INTO kinsplit.collections (name, schema, options) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"

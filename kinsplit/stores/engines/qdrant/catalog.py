@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from kinsplit.errors import StoreError
+from kinsplit.errors import ForeignCollectionError, StoreError
 from kinsplit.stores.engine import Held
-from kinsplit.stores.engines.catalog import Catalog, CollectionInfo
+from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
 from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
-from kinsplit.stores.engines.qdrant.collection import alias, aliases_of, names_of, own_schema
+from kinsplit.stores.engines.qdrant.collection import alias, aliases_of, names_of, stored_schema
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.store import open_blocking
-from kinsplit.stores.schema import LISTED, check_change, no_collection
+from kinsplit.stores.schema import LISTED, no_collection, parse_schema
 from kinsplit.support.aio import run
 
 
-class QdrantCatalog(Catalog):
+class QdrantCatalog(EngineCatalog[str]):
     """The collections of a Qdrant server, whose names are aliases; see `collection`.
 
     Args:
@@ -29,75 +31,82 @@ class QdrantCatalog(Catalog):
     """
 
     def __init__(self, place: str, options: QdrantOptions) -> None:
-        self._place = place
+        super().__init__(place)
+        self._location = place
         self._client, self._writing = open_blocking(place, options)
 
     def collections(self) -> list[CollectionInfo]:
         """Return the collections that kinsplit made; a server doesn't tell their size."""
-        with qdrant_errors(self._place):
-            names = sorted(run(names_of(self._client)).items())
+        with self._reading():
+            names = sorted(self._names().items())
             found = [self._info(name, own_name) for name, own_name in names]
         return [info for info in found if info is not None]
 
     def identity(self, name: str) -> str:
         """Return the own name of the collection that has a name; see `Catalog.identity`."""
-        with qdrant_errors(self._place):
-            return self._own_name(name)
-
-    def drop(self, name: str) -> None:
-        """Delete a collection with its aliases; see `Catalog.drop`."""
-        with qdrant_errors(self._place):
-            run(self._client.delete_collection(self._own_name(name)))
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a collection another alias instead of its own; see `Catalog.rename`."""
-        from qdrant_client import models
-
-        with qdrant_errors(self._place):
-            check_change(self._place, run(names_of(self._client)), old, new, is_switch=False)
-            moved = models.RenameAlias(old_alias_name=self._alias(old), new_alias_name=new)
-            run(self._client.update_collection_aliases([models.RenameAliasOperation(rename_alias=moved)]))
-
-    def switch(self, one: str, other: str) -> None:
-        """Exchange the aliases of two collections in one request; see `Catalog.switch`."""
-        with qdrant_errors(self._place):
-            names = run(names_of(self._client))
-            check_change(self._place, names, one, other, is_switch=True)
-            first, second = (names[self._alias(name)] for name in (one, other))
-            run(self._client.update_collection_aliases([alias(one, second), alias(other, first)]))
+        with self._reading():
+            names = self._names()
+            if name not in names:
+                raise no_collection(self._place, name, names, LISTED)
+            return names[name]
 
     def close(self) -> None:
         """Release the connection. A second call does nothing."""
         run(self._client.close())
 
     def _info(self, name: str, own_name: str) -> CollectionInfo | None:
-        info = run(self._client.get_collection(own_name))
         try:
-            schema = own_schema(name, info)
+            schema = parse_schema(name, self._stored(own_name))
+        except ForeignCollectionError:
+            return None
         except StoreError:
             return CollectionInfo(name, None, None, None, self._size(own_name))
-        if schema is None:
-            return None
         store = AsyncQdrantStore(self._client, f"{self._place}/{name}", own_name, schema, Held(self._writing))
         return CollectionInfo(name, schema, len(run(store.sources(0))), run(store.count(0)), self._size(own_name))
 
     def _size(self, own_name: str) -> int | None:
-        if is_url(self._place) or self._place == ":memory:":
+        if is_url(self._location) or self._location == ":memory:":
             return None
-        folder = Path(self._place).expanduser() / "collection" / own_name
+        folder = Path(self._location).expanduser() / "collection" / own_name
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
-    def _own_name(self, name: str) -> str:
-        names = run(names_of(self._client))
-        if name not in names:
-            raise no_collection(self._place, name, names, LISTED)
-        return names[name]
+    def _reading(self) -> AbstractContextManager[object]:
+        return qdrant_errors(self._location)
 
-    def _alias(self, name: str) -> str:
-        """Return a name if it is an alias, which alone can be moved."""
-        if name not in run(aliases_of(self._client)):
-            raise StoreError(
-                f"{self._place}/{name} was created under its own name, and Qdrant renames aliases alone. Copy it to "
-                "a new collection with `kinsplit copy --as NAME`, and drop it."
-            )
-        return name
+    def _dropping(self) -> AbstractContextManager[object]:
+        return self._reading()
+
+    def _naming(self) -> AbstractContextManager[object]:
+        return self._reading()
+
+    def _names(self) -> Mapping[str, str]:
+        return run(names_of(self._client))
+
+    def _stored(self, key: str) -> object:
+        return stored_schema(run(self._client.get_collection(key)))
+
+    def _drop(self, found: Named[str]) -> None:
+        # With its aliases.
+        run(self._client.delete_collection(found.key))
+
+    def _rename(self, found: Named[str], new: str) -> None:
+        from qdrant_client import models
+
+        self._check_aliases(found.name)
+        moved = models.RenameAlias(old_alias_name=found.name, new_alias_name=new)
+        run(self._client.update_collection_aliases([models.RenameAliasOperation(rename_alias=moved)]))
+
+    def _switch(self, one: Named[str], other: Named[str]) -> None:
+        self._check_aliases(one.name, other.name)
+        # In one request.
+        run(self._client.update_collection_aliases([alias(one.name, other.key), alias(other.name, one.key)]))
+
+    def _check_aliases(self, *names: str) -> None:
+        """Check that names are aliases, which alone can be moved."""
+        aliases = run(aliases_of(self._client))
+        for name in names:
+            if name not in aliases:
+                raise StoreError(
+                    f"{self._place}/{name} was created under its own name, and Qdrant renames aliases alone. Copy it "
+                    "to a new collection with `kinsplit copy --as NAME`, and drop it."
+                )

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Container
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import StoreError, StoreLockedError
+from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.first_load import POSTPONED, build_graph, is_abandoned
 from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.payload import ABOVE
 from kinsplit.stores.protocol import Schema
-from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
+from kinsplit.stores.schema import DENSE, SPARSE, check_own, check_schema, parse_schema, schema_to_create
 from kinsplit.support.environment import read
 from kinsplit.support.extras import needs
 
@@ -55,15 +57,10 @@ async def open_collection(
             exists = own_name != collection or await client.collection_exists(collection)
             if not exists:
                 new = schema_to_create(place, collection, schema, [] if schema else await names_of(client))
-                # One without an alias was left by an interrupted creation.
-                numbered = (f"{collection}@{number}" for number in count(1))
-                own_name = next(name for name in numbered if name not in aliases.values())
-                await _create(client, options, own_name, new)
+                own_name = await _create_numbered(client, options, collection, set(aliases.values()), new)
                 await client.update_collection_aliases([alias(collection, own_name)])
             info = await client.get_collection(own_name)
-            found = own_schema(name, info)
-            if found is None:
-                raise StoreError(f"{name} holds no schema of kinsplit, so something else made it. Choose another name.")
+            found = parse_schema(name, stored_schema(info))
             check_schema(name, found, schema)
             if is_url(place):
                 if exists:
@@ -75,14 +72,9 @@ async def open_collection(
     return own_name, found
 
 
-def own_schema(name: str, info: models.CollectionInfo) -> Schema | None:
-    """Return the schema in a collection's metadata, or None if something else made the collection.
-
-    Raises:
-        StoreError: This version of kinsplit can't read it.
-    """
-    stored = (info.config.metadata or {}).get(_METADATA)
-    return parse_schema(name, stored) if isinstance(stored, dict) else None
+def stored_schema(info: models.CollectionInfo) -> object:
+    """Return what a collection's metadata has as its schema; None if there is nothing."""
+    return (info.config.metadata or {}).get(_METADATA)
 
 
 async def aliases_of(client: AsyncQdrantClient) -> dict[str, str]:
@@ -211,6 +203,31 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
         "check_compatibility": False,
         "verify": certificates(),
     }
+
+
+async def _create_numbered(
+    client: AsyncQdrantClient, options: QdrantOptions, collection: str, aliased: Container[str], schema: Schema
+) -> str:
+    """Create a collection under the next number, or take over one that an interrupted creation left without an alias.
+
+    Args:
+        client: The client.
+        options: Options of a server.
+        collection: Name that becomes the alias.
+        aliased: Own names of the collections that have an alias.
+        schema: The schema.
+
+    Returns:
+        The collection's own name.
+    """
+    numbered = (f"{collection}@{number}" for number in count(1))
+    while True:
+        own_name = next(name for name in numbered if name not in aliased)
+        await _create(client, options, own_name, schema)
+        # Something else may have a collection of this name.
+        with suppress(ForeignCollectionError):
+            check_own(own_name, stored_schema(await client.get_collection(own_name)))
+            return own_name
 
 
 async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
