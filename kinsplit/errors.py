@@ -10,7 +10,9 @@ KinsplitError
 ├── LoadError               a file can't be read as text
 ├── FetchError              a source on the network can't be fetched
 ├── CacheError              a cache folder can't be used
-├── EmbeddingError          a model's files are missing or not the ones expected
+├── EmbeddingError          an embedding model gave no usable vectors, or its files are not the ones expected
+│   ├── TextRefusedError    its server refuses a text
+│   └── EmbedderUnavailableError it can't be reached, refuses access, or fails with any text
 ├── LanguageModelError      a language model gave no usable answer
 │   └── ModelUnavailableError it can't be reached, doesn't exist, or refuses access
 ├── WorkerError             a call in a worker process gave no result
@@ -182,7 +184,42 @@ class CacheError(KinsplitError):
 
 
 class EmbeddingError(KinsplitError):
-    """A model's files are missing or not the ones expected."""
+    """An embedding model gave no usable vectors, or its files are missing or not the ones expected."""
+
+
+class TextRefusedError(EmbeddingError):
+    """The server of an embedding model refuses a text; others may be fine.
+
+    Args:
+        reason: The server's answer and the remedy.
+        text: The text, as it was sent.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(reason, text)
+        self.reason, self.text = reason, text
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class EmbedderUnavailableError(EmbeddingError):
+    """An embedding model can't be reached, refuses access, or fails with any text; other texts would fail as well.
+
+    Args:
+        reason: The cause and the remedy.
+        stored: Number of documents that a run had stored when it ended there; None outside a run.
+    """
+
+    def __init__(self, reason: str, stored: int | None = None) -> None:
+        super().__init__(reason, stored)
+        self.reason, self.stored = reason, stored
+
+    def __str__(self) -> str:
+        if self.stored is None:
+            return self.reason
+        done = f"{self.stored:,} {'document is' if self.stored == 1 else 'documents are'}"
+        return f"{self.reason} The run ended there: {done} stored, and another run goes on with the others."
 
 
 class LanguageModelError(KinsplitError):

@@ -144,7 +144,7 @@ class WatchStatus:
             and another one follows, or "stopped".
         updates: Number of updates of the index.
         updated: Time of the last one; None before the first.
-        failed: Why files can't be loaded, by the files' ids.
+        failed: Why files can't be loaded, and documents split or embedded, by their ids.
         error: Why the last attempt failed; None if it didn't.
     """
 
@@ -228,7 +228,8 @@ class BackgroundWatch:
             self._check()
 
     def _record(self, loaded: Loaded) -> None:
-        failed = {id_: error for id_, error in self.status.failed.items() if id_ != loaded.source.source_id}
+        read = {loaded.source.source_id, *(document.id for document in loaded.documents)}
+        failed = {id_: error for id_, error in self.status.failed.items() if id_ not in read}
         self.status = replace(self.status, state="indexing", failed=failed)
 
     def _report(self, error: Exception) -> None:

@@ -20,6 +20,34 @@ from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
 
+def finite_vectors(answer: object, count: int, name: str, dimension: int | None = None) -> NDArray[np.float64]:
+    """Check the vectors that a model returned for some texts.
+
+    Args:
+        answer: One sequence of numbers per text.
+        count: Number of texts.
+        name: Name of the model, for errors.
+        dimension: Length of a vector; None for any.
+
+    Returns:
+        The vectors: float64, shape (count, dimension).
+
+    Raises:
+        EmbeddingError: Their number or length is wrong, they differ in length, or one is not finite.
+    """
+    try:
+        vectors = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise EmbeddingError(f"{name} returned something other than one vector per text: {error}.") from error
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
+        raise EmbeddingError(f"{name} returned an array of shape {vectors.shape} for {count} texts.")
+    if dimension is not None and vectors.shape[1] != dimension:
+        raise EmbeddingError(f"{name} returned vectors of {vectors.shape[1]} numbers instead of {dimension}.")
+    if not np.isfinite(vectors).all():
+        raise EmbeddingError(f"{name} returned a vector that holds NaN or infinity.")
+    return vectors
+
+
 def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
     """Check the vectors that an object returned for some texts, and scale them to length 1.
 
@@ -34,14 +62,7 @@ def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
     Raises:
         EmbeddingError: Their number is wrong, they differ in length, or one is not finite or zero.
     """
-    try:
-        vectors = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise EmbeddingError(f"{name} returned something other than one vector per text: {error}.") from error
-    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
-        raise EmbeddingError(f"{name} returned an array of shape {vectors.shape} for {count} texts.")
-    if not np.isfinite(vectors).all():
-        raise EmbeddingError(f"{name} returned a vector that holds NaN or infinity.")
+    vectors = finite_vectors(answer, count, name)
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     if not largest.all():
         raise EmbeddingError(f"{name} returned a zero vector, which points nowhere and can't be compared.")

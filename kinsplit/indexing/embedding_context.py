@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
 from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document, embedded_text
+from kinsplit.embedding.cached import without_cache
+from kinsplit.embedding.foreign import finite_vectors
 from kinsplit.embedding.late_chunking import embed_late
-from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
-from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, check_texts
+from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
+from kinsplit.indexing.refusals import PROBE, Division, settle
 
 
 def check_embedding_context(name: str) -> EmbeddingContext:
@@ -42,7 +47,10 @@ def warn_of_windows(embedder: Embedder, embedding_context: EmbeddingContext, lea
     """
     if not leaves or embedding_context == "late":
         return
-    long = sum(windows > 1 for windows in embedder.windows(_texts(leaves, embedding_context)))
+    try:
+        long = sum(windows > 1 for windows in embedder.windows(_texts(leaves, embedding_context)))
+    except Exception:  # Embedding, which comes next, counts them again, and finds the document that can't be counted.
+        return
     if long:
         warn_of_long(embedder, long, len(leaves))
 
@@ -70,12 +78,57 @@ def _texts(leaves: Iterable[Chunk], embedding_context: EmbeddingContext) -> list
     return [leaf.text if embedding_context == "none" else embedded_text(leaf) for leaf in leaves]
 
 
+#: Vector of a leaf, and the number of windows of which it is the mean.
+Embedded = tuple[NDArray[np.float32], int]
+
+
+def embed_documents(
+    embedder: Embedder,
+    embedding_context: EmbeddingContext,
+    documents: Sequence[tuple[Document, Sequence[Chunk]]],
+    embed: Callable[[Sequence[tuple[Document, Chunk]]], Sequence[Embedded]],
+) -> list[list[Embedded] | KinsplitError]:
+    """Embed leaves of documents, and find the documents that the model refuses, so that they keep no others out.
+
+    Args:
+        embedder: The model.
+        embedding_context: Context that the leaves are embedded with.
+        documents: The documents, each with its leaves to embed.
+        embed: Function that embeds leaves with their documents; see `embed_leaves`.
+
+    Returns:
+        What the leaves of each document give, or why the model refuses it.
+
+    Raises:
+        EmbedderUnavailableError: The model fails with any text.
+    """
+
+    def work(part: Sequence[tuple[Document, Sequence[Chunk]]]) -> list[list[Embedded]]:
+        embedded = iter(embed([(document, leaf) for document, leaves in part for leaf in leaves]))
+        return [list(islice(embedded, len(leaves))) for _, leaves in part]
+
+    division: Division[tuple[Document, Sequence[Chunk]], list[Embedded]] = Division(
+        embedder.name, lambda item: item[0].id, lambda item: check_texts(_texts(item[1], embedding_context))
+    )
+    return settle(division.steps(documents), work, partial(probe, embedder))
+
+
+def probe(embedder: Embedder) -> None:
+    """Embed a short text, past a cache.
+
+    Raises:
+        EmbeddingError: The vector is not usable.
+    """
+    model = without_cache(embedder)
+    finite_vectors(model.embed([PROBE]), 1, model.name, model.dimension)
+
+
 def embed_leaves(
     embedder: Embedder,
     embedding_context: EmbeddingContext,
     leaves: Sequence[tuple[Document, Chunk]],
     progress: Progress | None = None,
-) -> list[tuple[NDArray[np.float32], int]]:
+) -> list[Embedded]:
     """Embed leaves.
 
     Args:
@@ -84,16 +137,21 @@ def embed_leaves(
         leaves: Leaves with their documents; those of one document are adjacent.
         progress: See `Embedder.embed`.
 
-    Returns:
-        The vector of each leaf, and the number of windows of which it is the mean.
+    Raises:
+        EmbeddingError: The model returns anything but one finite vector of its dimension per leaf.
     """
     if not leaves:
         return []
     texts = _texts((leaf for _, leaf in leaves), embedding_context)
     if embedding_context != "late":
-        return list(zip(embedder.embed(texts, progress), embedder.windows(texts), strict=True))
+        return _checked(embedder.embed(texts, progress), embedder.windows(texts), embedder)
     documents = {document.id: document for document, _ in leaves}
     spans = [[leaf.spans for document, leaf in leaves if document.id == id_] for id_ in documents]
     vectors = embed_late(embedder, [document.text for document in documents.values()], spans, progress)
     windows = embedder.windows([leaf.text for _, leaf in leaves])
-    return list(zip((vector for own in vectors for vector in own), windows, strict=True))
+    return _checked([vector for own in vectors for vector in own], windows, embedder)
+
+
+def _checked(vectors: object, windows: Sequence[int], embedder: Embedder) -> list[Embedded]:
+    checked = finite_vectors(vectors, len(windows), embedder.name, embedder.dimension)
+    return list(zip(checked.astype(np.float32), windows, strict=True))

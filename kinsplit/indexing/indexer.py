@@ -12,11 +12,19 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
+from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
-from kinsplit.indexing.embedding_context import embed_leaves, warn_of_windows
+from kinsplit.errors import (
+    EmbedderUnavailableError,
+    EmbeddingError,
+    InvalidParameterError,
+    KinsplitError,
+    MissingContentError,
+)
+from kinsplit.indexing.embedding_context import Embedded, embed_documents, embed_leaves, probe, warn_of_windows
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
+from kinsplit.indexing.refusals import Division, settle
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
@@ -69,7 +77,7 @@ class _Batch:
         failed: Reports of documents that can't be split.
         missing: Number of chunks whose contents the store does not hold.
         chunks: Number of all chunks.
-        vectors: Vectors and numbers of windows of the missing leaves, once they are embedded.
+        embedded: What each document's missing leaves gave, or why the model refuses it, once that is known.
     """
 
     is_first: bool
@@ -77,7 +85,7 @@ class _Batch:
     failed: list[DocumentReport] = field(default_factory=list)
     missing: int = 0
     chunks: int = 0
-    vectors: list[tuple[NDArray[np.float32], int]] = field(default_factory=list)
+    embedded: list[list[Embedded] | KinsplitError] = field(default_factory=list)
 
     def add(self, job: Job) -> None:
         """Add a document."""
@@ -121,17 +129,22 @@ class Indexer:
             inbox: Calls that the documents' iterator leaves for the caller's thread.
 
         Yields:
-            A report of each document once it is stored, in order; documents that can't be split come earlier.
+            A report of each document once it is stored, in order; documents that can't be split come earlier. One that
+            the model refuses has an error in its report, and its former chunks stay.
 
         Raises:
             InvalidParameterError: An id comes twice, or metadata can't be stored.
+            EmbedderUnavailableError: The model fails with any text.
         """
         calls = inbox or Inbox()
 
         def show(done: int, total: int) -> None:
-            calls.make()
-            if progress is not None:
-                progress(done, total)
+            try:
+                calls.make()
+                if progress is not None:
+                    progress(done, total)
+            except Exception as error:
+                raise _CallbackError(error) from error
 
         yield from Overlap(self._batches(documents), partial(self._embed_batch, progress=show), self._write, calls)
 
@@ -161,15 +174,15 @@ class Indexer:
                 yield next(compared) if leaves is None else Job(document, [], [], leaves)
 
     def _compared(
-        self, split: Iterable[tuple[Document, list[Chunk] | LimitTooSmallError]]
+        self, split: Iterable[tuple[Document, list[Chunk] | KinsplitError]]
     ) -> Iterator[Job | DocumentReport]:
         """Compare documents with the store, many at a time; yield reports of those that can't be split."""
         for group in _groups(split):
             wanted = {document.id: chunks for document, chunks in group if isinstance(chunks, list)}
             found = self.store.compare(wanted)
             for document, chunks in group:
-                if isinstance(chunks, LimitTooSmallError):
-                    yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
+                if isinstance(chunks, KinsplitError):
+                    yield failure_of(document, chunks)
                 else:
                     number = leaves_of(chunks) if found[document.id].is_stored else None
                     yield Job(document, chunks, found[document.id].missing, number)
@@ -180,44 +193,63 @@ class Indexer:
 
     def _embed_batch(self, batch: _Batch, progress: Progress) -> _Batch:
         """Return a batch with the vectors of its new leaves."""
-        new = [(job.document, leaf) for job in batch.jobs for leaf in job.missing_leaves()]
+        new = [(job.document, job.missing_leaves()) for job in batch.jobs]
         if batch.is_first:
-            warn_of_windows(self.embedder, self.embedding_context, [leaf for _, leaf in new])
-        batch.vectors = self._embed(new, progress)
-        return batch
+            warn_of_windows(self.embedder, self.embedding_context, [leaf for _, leaves in new for leaf in leaves])
+        try:
+            batch.embedded = self._embed(new, progress)
+            return batch
+        except EmbedderUnavailableError as down:
+            raise EmbedderUnavailableError(down.reason, sum(job.stored is not None for job in batch.jobs)) from down
+        except _CallbackError as wrapped:
+            error = wrapped.error
+        raise error
 
     def _write(self, batch: _Batch) -> Iterator[DocumentReport]:
         yield from batch.failed
-        embedded = iter(batch.vectors)
-        for job in batch.jobs:
-            yield self.write(job, {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()})
+        for job, embedded in zip(batch.jobs, batch.embedded, strict=True):
+            yield self.write(job, embedded)
 
-    def write(self, job: Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> DocumentReport:
-        """Store a document, unless it is stored as it is.
+    def write(self, job: Job, embedded: Sequence[Embedded] | KinsplitError) -> DocumentReport:
+        """Store a document, unless it is stored as it is, or refused.
 
         Args:
             job: The document.
-            leaves: Vectors and numbers of windows of its missing leaves by content hash.
+            embedded: What its missing leaves gave, in order, or why the model refuses it.
         """
+        if isinstance(embedded, KinsplitError):
+            return failure_of(job.document, embedded)
         if job.stored is not None:
             return DocumentReport(job.document.id, job.stored, SyncReport(unchanged=job.stored), 0, 0)
         number = leaves_of(job.chunks)
+        leaves = dict(zip((leaf.content_hash for leaf in job.missing_leaves()), embedded, strict=True))
         with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
-            report = self._sync(job, leaves)
+            try:
+                report = self._sync(job, leaves)
+            except EmbedderUnavailableError:
+                raise
+            except EmbeddingError as error:
+                return failure_of(job.document, error)
             record(added=report.added, updated=report.updated, deleted=report.deleted)
         windowed = sum(windows > 1 for _, windows in leaves.values())
         return DocumentReport(job.document.id, number, report, len(leaves), windowed)
 
     def _embed(
-        self, leaves: Sequence[tuple[Document, Chunk]], progress: Progress | None = None
-    ) -> list[tuple[NDArray[np.float32], int]]:
-        if not leaves:
-            return []
-        with model_span("embeddings", self.embedder.name) as record:
-            record({"gen_ai.embeddings.dimension.count": self.embedder.dimension}, texts=len(leaves))
-            return embed_leaves(self.embedder, self.embedding_context, leaves, progress)
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]], progress: Progress | None = None
+    ) -> list[list[Embedded] | KinsplitError]:
+        def embed(leaves: Sequence[tuple[Document, Chunk]]) -> list[Embedded]:
+            with model_span("embeddings", self.embedder.name) as record:
+                record({"gen_ai.embeddings.dimension.count": self.embedder.dimension}, texts=len(leaves))
+                return embed_leaves(self.embedder, self.embedding_context, leaves, progress)
 
-    def _sync(self, job: Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
+        found = iter(
+            embed_documents(
+                self.embedder, self.embedding_context, [(document, own) for document, own in documents if own], embed
+            )
+        )
+        return [next(found) if own else [] for _, own in documents]
+
+    def _sync(self, job: Job, leaves: dict[str, Embedded]) -> SyncReport:
         """Store a document, embedding contents that another writer has deleted in the meantime.
 
         Args:
@@ -230,11 +262,13 @@ class Indexer:
             now = self.store.compare({job.document.id: job.chunks})[job.document.id].missing
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.missing_leaves() if leaf.content_hash not in leaves]
-            embedded = self._embed([(job.document, leaf) for leaf in more])
+            (embedded,) = self._embed([(job.document, more)])
+            if isinstance(embedded, KinsplitError):
+                raise embedded
             leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
         return self._sync_once(job, leaves)
 
-    def _sync_once(self, job: Job, leaves: Mapping[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
+    def _sync_once(self, job: Job, leaves: Mapping[str, Embedded]) -> SyncReport:
         dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
         return self.store.sync(job.document.id, job.chunks, self._vectors(job, dense))
 
@@ -298,7 +332,7 @@ def stored_leaves(store: ChunkStore, documents: Sequence[Document], strategy: St
 
 def chunk_documents(
     documents: Iterable[Document], strategy: Strategy, embedding_context: EmbeddingContext
-) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
+) -> Iterator[tuple[Document, list[Chunk] | KinsplitError]]:
     """Split documents into chunks of all levels, as they are stored; many are split together.
 
     Args:
@@ -307,23 +341,47 @@ def chunk_documents(
         embedding_context: Context that leaves will be embedded with.
 
     Yields:
-        Each document with its chunks, or the error that prevents splitting.
+        Each document with its chunks, or the error that prevents splitting: a character is longer than a chunk may be,
+        or the strategy's embedding model refuses the document.
+
+    Raises:
+        EmbedderUnavailableError: The strategy's embedding model fails with any text.
     """
+
+    def work(part: Sequence[Document]) -> list[list[Chunk]]:
+        with span("kinsplit.split", {"strategy": strategy.name}) as record:
+            split = strategy.chunk_many(part)
+            record(documents=len(part), chunks=sum(map(len, split)))
+        return split
+
     late = embedding_context == "late"
+    embedder = getattr(strategy, "embedder", None)
+    model = None if embedder is None else f"{strategy.name} with {resolve(embedder).name}"
+    division: Division[Document, list[Chunk]] = Division(model, lambda document: document.id)
     for batch in by_size(documents, _CHARACTERS):
-        try:
-            with span("kinsplit.split", {"strategy": strategy.name}) as record:
-                split = strategy.chunk_many(batch)
-                record(documents=len(batch), chunks=sum(map(len, split)))
-        except LimitTooSmallError:
-            for document in batch:
-                try:
-                    yield document, complete(document, strategy.chunk(document), strategy, late=late)
-                except LimitTooSmallError as error:
-                    yield document, error
-        else:
-            for document, chunks in zip(batch, split, strict=True):
+        results = settle(division.steps(batch), work, lambda: probe(resolve(embedder)))
+        for document, chunks in zip(batch, results, strict=True):
+            if isinstance(chunks, KinsplitError):
+                yield document, chunks
+            else:
                 yield document, complete(document, chunks, strategy, late=late)
+
+
+def failure_of(document: Document, error: KinsplitError) -> DocumentReport:
+    """Return the report of a document that was not stored."""
+    return DocumentReport(document.id, 0, SyncReport(), 0, 0, error)
+
+
+class _CallbackError(BaseException):
+    """An error of a caller's function, which no embedder that calls it may take for one of its own.
+
+    Args:
+        error: The error.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def leaves_of(chunks: Iterable[Chunk]) -> int:
@@ -332,14 +390,14 @@ def leaves_of(chunks: Iterable[Chunk]) -> int:
 
 
 def _groups(
-    split: Iterable[tuple[Document, list[Chunk] | LimitTooSmallError]],
-) -> Iterator[list[tuple[Document, list[Chunk] | LimitTooSmallError]]]:
+    split: Iterable[tuple[Document, list[Chunk] | KinsplitError]],
+) -> Iterator[list[tuple[Document, list[Chunk] | KinsplitError]]]:
     """Yield documents in groups that are looked up together."""
-    group: list[tuple[Document, list[Chunk] | LimitTooSmallError]] = []
+    group: list[tuple[Document, list[Chunk] | KinsplitError]] = []
     size = 0
     for document, chunks in split:
         group.append((document, chunks))
-        size += 1 if isinstance(chunks, LimitTooSmallError) else 1 + len(chunks)
+        size += 1 if isinstance(chunks, KinsplitError) else 1 + len(chunks)
         if size >= _LOOKED_UP:
             yield group
             group, size = [], 0

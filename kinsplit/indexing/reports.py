@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kinsplit.embedding.remote_models.usage import Used
-from kinsplit.errors import KinsplitError, LimitTooSmallError
+from kinsplit.errors import KinsplitError
 from kinsplit.stores.protocol import SyncReport
 
 
@@ -19,7 +19,8 @@ class DocumentReport:
         changes: Changes in the store, in leaves.
         embedded: Number of embedded texts.
         windowed: Number of embedded texts longer than the model's window, embedded as the mean of several windows.
-        error: Error that prevented splitting, so that the store keeps its former chunks; None for a stored document.
+        error: Why it couldn't be split, or why the embedding model refuses it, so that the store keeps its former
+            chunks; None for a stored document.
     """
 
     source_id: str
@@ -27,12 +28,12 @@ class DocumentReport:
     changes: SyncReport
     embedded: int
     windowed: int
-    error: LimitTooSmallError | None = None
+    error: KinsplitError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that couldn't be loaded, or a document that couldn't be split.
+    """A file that couldn't be loaded, or a document that couldn't be split or embedded.
 
     Attributes:
         source_id: Id of the file or document.
@@ -49,7 +50,7 @@ class AddReport:
 
     Attributes:
         documents: Reports of the stored documents, in order.
-        failed: Files and documents that couldn't be loaded or split. Their former chunks stay.
+        failed: Files and documents that couldn't be loaded, split or embedded. Their former chunks stay.
         warnings: Warnings of the loaders, each beginning with the file's name.
         pruned: Number of chunks deleted because their file is gone.
         seconds: Wall time.

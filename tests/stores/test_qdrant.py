@@ -143,19 +143,6 @@ def test_who_asks_for_the_vector_dense_finds_leaves_only(store):
     assert {point.id for point in run(query).points} == {leaf.id for leaf in leaves}
 
 
-def test_a_collection_of_something_else_is_left_alone(tmp_path):
-    from qdrant_client import QdrantClient, models
-
-    client = QdrantClient(path=str(tmp_path))
-    client.create_collection("mine", models.VectorParams(size=4, distance=models.Distance.DOT))
-    client.close()
-    with pytest.raises(StoreError, match="no schema of kinsplit"):
-        open_store(f"qdrant:{tmp_path}", "mine", SCHEMA)
-    client = QdrantClient(path=str(tmp_path))
-    assert client.get_collection("mine").config.params.vectors.size == 4
-    client.close()
-
-
 def test_more_sources_than_a_page(store, monkeypatch):
     monkeypatch.setattr("kinsplit.stores.engines.qdrant.async_store._PAGE", 2)
     for name in "abcde":

@@ -17,7 +17,7 @@ from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.remote_models.prices import price_of
 from kinsplit.embedding.remote_models.usage import Usage
 from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
-from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TextRefusedError
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.estimate import count_tokens
 
@@ -29,8 +29,10 @@ _SPECIAL = 2
 BATCH, BATCH_TOKENS = 256, 100_000
 #: Maximum bytes of a response, which holds about 20 bytes for each number of a vector.
 LONGEST_RESPONSE = 128 << 20
-#: Statuses with which servers reject too many texts or tokens.
-_TOO_MANY = frozenset({400, 413, 422})
+#: Statuses with which servers reject too many texts or tokens, or a text.
+_REFUSED = frozenset({400, 413, 422})
+#: Statuses with which they would answer any text: a wrong key, no credit, no such model, too many requests, overload.
+_UNAVAILABLE = frozenset({401, 402, 403, 404, 405, 407, 429, 501, 502, 503, 504})
 _TOO_LONG = re.compile(r"too (?:long|large|many tokens)|context (?:length|size|window)|maximum .*tokens")
 
 
@@ -150,7 +152,9 @@ class RemoteEmbedder(ABC):
         """Embed texts for an index; see `Embedder.embed`.
 
         Raises:
-            EmbeddingError: The server can't be reached, denies access, or gives anything but one vector per text.
+            EmbedderUnavailableError: The server can't be reached, denies access or has no such model.
+            TextRefusedError: It refuses a text.
+            EmbeddingError: It gives anything but one vector per text.
         """
         slices = self._slices(texts)
         flat = [part or " " for part in chain.from_iterable(slices)]  # Servers reject an empty text.
@@ -212,16 +216,20 @@ class RemoteEmbedder(ABC):
                 rule = f"{self.name} returned vectors of {vectors.shape[1]} numbers instead of {self.dimensions}"
                 raise EmbeddingError(f"{rule}. Leave the dimensions out for this model.")
             return vectors
-        if answer.status not in _TOO_MANY or len(texts) == 1:
-            raise self._with_remedy(answer.error)
+        if answer.status in _UNAVAILABLE:
+            raise EmbedderUnavailableError(str(answer.error))
+        if answer.status not in _REFUSED:
+            raise answer.error
+        if len(texts) == 1:
+            raise TextRefusedError(self._with_remedy(str(answer.error)), texts[0])
         half = len(texts) // 2
-        first = self._embed_batch(texts[:half])
-        # The first half shows that the server accepts fewer texts.
+        halves = [self._embed_batch(texts[:half]), self._embed_batch(texts[half:])]
+        # They show that the server accepts fewer texts, while one text that it refuses shows nothing.
         self.batch_size = min(self.batch_size, max(1, half))
-        return np.concatenate([first, self._embed_batch(texts[half:])])
+        return np.concatenate(halves)
 
-    def _with_remedy(self, error: Exception) -> Exception:
-        """Return an error, with a remedy if the server says that a text is too long."""
-        if not _TOO_LONG.search(str(error)):
-            return error
-        return EmbeddingError(f"{error} Give the model's window: '{self.scheme}:{self.model}:window=NUMBER'.")
+    def _with_remedy(self, reason: str) -> str:
+        """Return the message of an error, with a remedy if the server says that a text is too long."""
+        if not _TOO_LONG.search(reason):
+            return reason
+        return f"{reason} Give the model's window: '{self.scheme}:{self.model}:window=NUMBER'."

@@ -15,7 +15,7 @@ from kinsplit.embedding.remote_models.base import (
     RemoteEmbedder,
 )
 from kinsplit.embedding.windows import CountedTokens
-from kinsplit.errors import EmbeddingError, InvalidParameterError, TokenizerError
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TokenizerError
 from kinsplit.model_servers.messages import quoted
 from kinsplit.model_servers.openai import OPENAI, connect
 from kinsplit.model_servers.secrets import redact_url
@@ -71,7 +71,7 @@ class OpenAIEmbedder(RemoteEmbedder):
             raise InvalidParameterError("base_url", "must not hold a password", redact_url(base_url), remedy)
         super().__init__(model, {"base_url": base_url}, dimensions, window, price, batch_size, batch_tokens)
         limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
-        kinds: dict[str, Any] = {"failed": EmbeddingError, "unavailable": EmbeddingError}
+        kinds: dict[str, Any] = {"failed": EmbeddingError, "unavailable": EmbedderUnavailableError}
         self._server = connect(self.name, base_url, api_key, **limits, **kinds)
 
     def _request(self, texts: list[str]) -> Answer | Rejection:

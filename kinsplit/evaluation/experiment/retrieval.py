@@ -246,7 +246,9 @@ def index(
         opener=lambda *_: store,
     )
     made = cast("Strategy", _ExistingChunks(strategy.name, strategy.fingerprint, by_source))
-    for done, _ in enumerate(Indexer(store, made, embedder, bm25, embedding_context).run(documents), 1):
+    for done, report in enumerate(Indexer(store, made, embedder, bm25, embedding_context).run(documents), 1):
+        if report.error is not None:
+            raise report.error
         if progress:
             progress(done, len(documents))
     leaves = [chunk for chunk in chunks if chunk.level == 0]

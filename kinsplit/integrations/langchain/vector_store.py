@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.embedding.foreign import finite_vectors
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError
+from kinsplit.indexing.refusals import PROBE, Division, asettle, settle
 from kinsplit.integrations.langchain.documents import item_of
 from kinsplit.integrations.langchain.queries import (
     Scored,
@@ -24,6 +27,9 @@ from kinsplit.integrations.shared.arguments import refuse_unknown
 from kinsplit.integrations.shared.collection import Collection, Work, count, put
 from kinsplit.stores import AsyncChunkStore, ChunkStore
 from kinsplit.stores.protocol import Where
+from kinsplit.tokenizers import describe
+
+Vectors = list[list[float]]
 
 
 class KinsplitVectorStore(VectorStore):
@@ -153,20 +159,46 @@ class KinsplitVectorStore(VectorStore):
 
         Raises:
             InvalidParameterError: Metadata can't be stored, or the numbers of ids and documents differ.
+            EmbeddingError: The embedding object refuses documents, which the error names; nothing is stored then. If it
+                fails with any text, its own exception is raised.
         """
         ids = _ids(documents, **kwargs)
         if documents:
-            vectors = self._embedding.embed_documents([document.page_content for document in documents])
-            self.add_embeddings(documents, vectors, ids=ids)
+            self.add_embeddings(documents, self._embed(documents, kwargs.get("ids")), ids=ids)
         return ids
 
     async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
         """Add documents; see `add_documents`."""
         ids = _ids(documents, **kwargs)
         if documents:
-            vectors = await self._embedding.aembed_documents([document.page_content for document in documents])
-            await self.aadd_embeddings(documents, vectors, ids=ids)
+            await self.aadd_embeddings(documents, await self._aembed(documents, kwargs.get("ids")), ids=ids)
         return ids
+
+    def _embed(self, documents: Sequence[Document], ids: Sequence[str | None] | None) -> Vectors:
+        def embed(part: Sequence[tuple[str, str]]) -> Vectors:
+            return self._checked(self._embedding.embed_documents([text for _, text in part]), len(part))
+
+        with _own_exceptions():
+            steps = self._division.steps(_named(documents, ids))
+            found = settle(steps, embed, lambda: embed([("", PROBE)]))
+        return _all(found)
+
+    async def _aembed(self, documents: Sequence[Document], ids: Sequence[str | None] | None) -> Vectors:
+        async def embed(part: Sequence[tuple[str, str]]) -> Vectors:
+            return self._checked(await self._embedding.aembed_documents([text for _, text in part]), len(part))
+
+        with _own_exceptions():
+            steps = self._division.steps(_named(documents, ids))
+            found = await asettle(steps, embed, lambda: embed([("", PROBE)]))
+        return _all(found)
+
+    @property
+    def _division(self) -> Division[tuple[str, str], list[float]]:
+        return Division(describe(self._embedding), lambda item: item[0])
+
+    def _checked(self, vectors: Vectors, count: int) -> Vectors:
+        finite_vectors(vectors, count, describe(self._embedding))
+        return vectors
 
     def add_embeddings(
         self, documents: Sequence[Document], embeddings: Sequence[Sequence[float]], *, ids: Sequence[str] | None = None
@@ -416,6 +448,33 @@ class KinsplitVectorStore(VectorStore):
         self, vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
     ) -> Work[list[Document]]:
         return lambda: diverse(vector, k, fetch_k, lambda_mult, where, slim=self._slim)
+
+
+def _named(documents: Sequence[Document], ids: Sequence[str | None] | None) -> list[tuple[str, str]]:
+    """Return the texts of documents with their names for errors: their ids, or else their positions."""
+    own = ids or [document.id for document in documents]
+    return [
+        (f"documents[{at}]" if id_ is None else id_, document.page_content)
+        for at, (id_, document) in enumerate(zip(own, documents, strict=True))
+    ]
+
+
+def _all(found: Sequence[list[float] | KinsplitError]) -> Vectors:
+    """Return the vectors of documents, all of which have one."""
+    refused = [str(each) for each in found if isinstance(each, KinsplitError)]
+    if refused:
+        more = f" Refused are {len(refused):,} of {len(found):,} documents." if refused[1:] else ""
+        raise EmbeddingError(f"Nothing was stored. {refused[0]}{more}")
+    return [each for each in found if not isinstance(each, KinsplitError)]
+
+
+@contextmanager
+def _own_exceptions() -> Iterator[None]:
+    """Raise the exceptions of an embedding object that fails with any text, as the framework's callers expect."""
+    try:
+        yield
+    except EmbedderUnavailableError as error:
+        raise error.__cause__ or error from None
 
 
 def _ids(

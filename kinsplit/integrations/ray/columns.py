@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.chunk import Chunk, Document, Heading, Moment, Part
-from kinsplit.errors import InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
 from kinsplit.integrations.ray.file_systems import is_address
 from kinsplit.loaders import SourceFile
@@ -262,8 +262,8 @@ def to_error(error: KinsplitError | None) -> dict[str, str] | None:
 
 
 def from_error(row: dict[str, str] | None) -> Any:
-    """Return the error of a file (`LoadError`) or a document (`LimitTooSmallError`); the inverse of `to_error`."""
+    """Return the error of a file or a document; the inverse of `to_error`."""
     if row is None:
         return None
-    kind = {"LoadError": LoadError, "LimitTooSmallError": LimitTooSmallError}.get(row["kind"])
+    kind = {each.__name__: each for each in (LoadError, LimitTooSmallError, EmbeddingError)}.get(row["kind"])
     return KinsplitError(row["message"]) if kind is None else kind(*json.loads(row["arguments"]))

@@ -14,10 +14,10 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.usage import usage_of
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
-from kinsplit.indexing.embedding_context import check_embedding_context, embed_leaves
+from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
 from kinsplit.indexing.origins import ABSOLUTE_PATH, check_rows
 from kinsplit.integrations.ray.columns import (
@@ -141,9 +141,9 @@ class Split:
         split = [None if document is None else next(results)[1] for document in rest]
         known = table["error"].to_pylist() if "error" in table.column_names else [None] * table.num_rows
         errors = [
-            to_error(one) if isinstance(one, LimitTooSmallError) else own for one, own in zip(split, known, strict=True)
+            to_error(one) if isinstance(one, KinsplitError) else own for one, own in zip(split, known, strict=True)
         ]
-        chunks = [None if isinstance(one, LimitTooSmallError) else one for one in split]
+        chunks = [None if isinstance(one, KinsplitError) else one for one in split]
         columns = {"unchanged": pa.array(unchanged, pa.int64())} if self.compare else {}
         return _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks), **columns)
 
@@ -244,7 +244,8 @@ class Embed:
 
     Adds `vectors` (list of fixed-size lists of float32, shape (leaves, dimension), each of length 1) and `windows`
     (list of int32, the windows of which a vector is the mean): of the leaves at the positions `missing` of `chunks`, in
-    that order; without that column, of the first leaf of each content. `requests` and `tokens` (int64) are those sent
+    that order; without that column, of the first leaf of each content. A document that the model refuses gets an
+    `error` instead, and loses `chunks`. `requests` and `tokens` (int64) are those sent
     to a model on a server, in the first row. The model is loaded at the first batch that has something to embed.
 
     Args:
@@ -279,17 +280,29 @@ class Embed:
         before = usage.since() if usage else None
         chunks = from_lists(table["chunks"])
         positions = _missing(table, chunks)
-        leaves: list[tuple[Document, Chunk]] = []
-        counts: list[int | None] = []
-        for document, own, at in zip(from_documents(table), chunks, positions, strict=True):
-            new = [] if own is None else [own[number] for number in at or () if own[number].level == 0]
-            counts.append(None if own is None else len(new))
-            leaves += [(document, leaf) for leaf in new if document is not None]
-        embedded = [
-            pair for part in self._parts(leaves) for pair in embed_leaves(embedder, self.embedding_context, part)
-        ]
-        each = iter(embedded)
-        rows = [None if count is None else [next(each) for _ in range(count)] for count in counts]
+        new: list[tuple[int, Document, list[Chunk]]] = []
+        for number, (document, own, at) in enumerate(zip(from_documents(table), chunks, positions, strict=True)):
+            leaves = [own[index] for index in at or () if own[index].level == 0] if own else []
+            if document is not None and leaves:
+                new.append((number, document, leaves))
+
+        def embed(leaves: Sequence[tuple[Document, Chunk]]) -> list[Embedded]:
+            parts = self._parts(leaves)
+            return [pair for part in parts for pair in embed_leaves(embedder, self.embedding_context, part)]
+
+        found = embed_documents(
+            embedder, self.embedding_context, [(document, leaves) for _, document, leaves in new], embed
+        )
+        errors = table["error"].to_pylist() if "error" in table.column_names else [None] * table.num_rows
+        is_refused = any(isinstance(embedded, KinsplitError) for embedded in found)
+        rows: list[list[Embedded] | None] = [None if own is None else [] for own in chunks]
+        for (number, _, _), embedded in zip(new, found, strict=True):
+            if isinstance(embedded, KinsplitError):
+                errors[number], chunks[number], rows[number] = to_error(embedded), None, None
+            else:
+                rows[number] = embedded
+        if is_refused:
+            table = _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks))
         used = usage.since(before) if usage else None
         first = [None] * (table.num_rows - 1)
         return _with(
@@ -359,13 +372,14 @@ class Write:
             if document is not None and own is not None:
                 self._check(own)
                 job = Job(document, own, [own[at] for at in positions[number] or ()])
-                leaves = [leaf.content_hash for leaf in job.missing_leaves()]
-                pairs = zip(leaves, zip(vectors[number], windows[number], strict=True), strict=True)
-                report = self._indexer.write(job, dict(pairs))
+                report = self._indexer.write(job, list(zip(vectors[number], windows[number], strict=True)))
                 changes = report.changes
-                row |= {"chunks": report.chunks, "embedded": report.embedded, "windowed": report.windowed}
-                row |= {"added": changes.added, "updated": changes.updated}
-                row |= {"unchanged": changes.unchanged, "deleted": changes.deleted}
+                if report.error is not None:
+                    row |= {"error": to_error(report.error)}
+                else:
+                    row |= {"chunks": report.chunks, "embedded": report.embedded, "windowed": report.windowed}
+                    row |= {"added": changes.added, "updated": changes.updated}
+                    row |= {"unchanged": changes.unchanged, "deleted": changes.deleted}
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=REPORTS)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Schema, Vectors, calls, open_store
 from kinsplit.stores.protocol import Where
@@ -54,6 +54,11 @@ class Collection:
     def open(self) -> ChunkStore | None:
         """Return the store, opened on first call; None while the collection doesn't exist."""
         return self._open(None)
+
+    @property
+    def dimension(self) -> int | None:
+        """Dimension of the collection's vectors; None while it doesn't exist."""
+        return None if self._store is None else self._store.schema.dimension
 
     @property
     def bm25(self) -> Bm25Embedder:
@@ -108,6 +113,9 @@ async def put(collection: Collection, items: Sequence[Item], vectors: Sequence[S
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
         dense = np.asarray(vector, dtype=np.float32)
+        if dense.shape != (collection.dimension,) or not np.isfinite(dense).all():
+            rule = f"must be finite and of shape ({collection.dimension},), as the collection's schema says"
+            raise InvalidParameterError(f"embedding of {item.id!r}", rule, vector, "Embed with the collection's model.")
         chunk = to_chunk(item, dense)
         pairs[chunk.id] = chunk, dense
     chunks = [chunk for chunk, _ in pairs.values()]

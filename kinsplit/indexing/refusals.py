@@ -1,0 +1,173 @@
+"""Batches of texts of which an embedding model refuses some: those are found, and the others embedded.
+
+A batch that fails is divided until the items are found that fail alone, which takes about twice the logarithm of their
+number in calls for each. Whether the model refuses texts or is down altogether is told by a short text, which is
+embedded when a batch fails, and again when an item failed and nothing has been embedded since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from kinsplit.display import inline
+from kinsplit.errors import (
+    EmbedderUnavailableError,
+    EmbeddingError,
+    KinsplitError,
+    LimitTooSmallError,
+    TextRefusedError,
+)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Text that every model embeds.
+PROBE = "probe"
+
+#: Yields items to work on, or none for the probe; receives their results, or an exception.
+Steps = Generator[Sequence[Item], Sequence[Result], list[Result | KinsplitError]]
+
+
+@dataclass(frozen=True)
+class Division(Generic[Item, Result]):
+    """The way in which a batch of items is divided that fails.
+
+    Attributes:
+        model: Name of the model, for errors; None for work without a model, in which limits alone are refusals.
+        name_of: Function that returns an item's name, for errors.
+        texts_of: Function that returns the texts of an item, as the model gets them.
+    """
+
+    model: str | None
+    name_of: Callable[[Item], str]
+    texts_of: Callable[[Item], Collection[str]] = lambda _: ()
+
+    def steps(self, items: Sequence[Item]) -> Steps[Item, Result]:
+        """Work on items together, and divide them where that fails.
+
+        Returns:
+            The result of each item, or the error that says why the model refuses it.
+
+        Raises:
+            EmbedderUnavailableError: The model fails with any text.
+        """
+        found: dict[int, Result | KinsplitError] = {}
+        todo = [range(len(items))] if items else []
+        # The failure of an item since which nothing has succeeded.
+        doubt: Exception | None = None
+        while todo:
+            part = todo.pop()
+            try:
+                results = yield [items[at] for at in part]
+                found.update(zip(part, results, strict=True))
+                doubt = None
+                continue
+            except Exception as error:  # Models of others raise exceptions of any kind.
+                failure = error
+            if not self._is_refusal(failure):
+                raise failure
+            if len(part) == 1:
+                if doubt is not None:
+                    yield from self._probe(doubt)
+                found[part[0]], doubt = self._refusal(items[part[0]], failure), failure
+                continue
+            if len(part) == len(items):
+                yield from self._probe(failure)
+            todo += reversed(self._parts(part, items, failure))
+        if doubt is not None:
+            yield from self._probe(doubt)
+        return [found[at] for at in range(len(items))]
+
+    def _is_refusal(self, error: Exception) -> bool:
+        if self.model is None:
+            return isinstance(error, LimitTooSmallError)
+        return not isinstance(error, EmbedderUnavailableError)
+
+    def _probe(self, failure: Exception) -> Generator[Sequence[Item], object, None]:
+        """Check that a failure is about texts, since the model embeds a short one."""
+        if isinstance(failure, LimitTooSmallError):
+            return
+        try:
+            yield ()
+        except Exception as error:
+            cause = error
+        else:
+            return
+        # An error of another kind has a remedy of its own, such as the command that installs an extra.
+        is_known = isinstance(cause, KinsplitError) and not isinstance(cause, EmbeddingError)
+        if is_known or isinstance(cause, EmbedderUnavailableError):
+            raise cause
+        rule = f"{self.model} embeds no text, not even a short one: {_reason(cause)}"
+        raise EmbedderUnavailableError(f"{rule}. Check the model and its server.") from cause
+
+    def _parts(self, part: range, items: Sequence[Item], failure: Exception) -> list[range]:
+        """Return the halves of a part, or what lies around an item whose text a server has refused by name."""
+        start = end = len(part) // 2
+        if isinstance(failure, TextRefusedError):
+            known = (number for number, at in enumerate(part) if failure.text in self.texts_of(items[at]))
+            if (number := next(known, None)) is not None:
+                start, end = number, number + 1
+        return [each for each in (part[:start], part[start:end], part[end:]) if each]
+
+    def _refusal(self, item: Item, failure: Exception) -> KinsplitError:
+        if isinstance(failure, LimitTooSmallError):
+            return failure
+        rule = f"{inline(self.name_of(item))}: {self.model} refuses it: {_reason(failure)}"
+        refusal = EmbeddingError(
+            f"{rule}. It is not stored, and a former version stays. Choose smaller chunks, or leave it out."
+        )
+        # Its traceback would keep the whole batch.
+        refusal.__cause__ = failure.with_traceback(None)
+        return refusal
+
+
+def settle(
+    steps: Steps[Item, Result], work: Callable[[Sequence[Item]], Sequence[Result]], probe: Callable[[], object]
+) -> list[Result | KinsplitError]:
+    """Carry out the steps of a division.
+
+    Args:
+        steps: The steps.
+        work: Function that returns the result of each of some items.
+        probe: Function that embeds `PROBE`.
+    """
+    items, found = _advance(steps, None)
+    while items is not None:
+        try:
+            answer = work(items) if items else probe()
+        except Exception as error:
+            answer = error
+        items, found = _advance(steps, answer)
+    return found
+
+
+async def asettle(
+    steps: Steps[Item, Result],
+    work: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
+    probe: Callable[[], Awaitable[object]],
+) -> list[Result | KinsplitError]:
+    """Carry out the steps of a division with coroutines; see `settle`."""
+    items, found = _advance(steps, None)
+    while items is not None:
+        try:
+            answer = await (work(items) if items else probe())
+        except Exception as error:
+            answer = error
+        items, found = _advance(steps, answer)
+    return found
+
+
+def _advance(steps: Steps[Item, Result], answer: Any) -> tuple[Sequence[Item] | None, list[Result | KinsplitError]]:
+    """Return the next items, or None and the results."""
+    try:
+        return (steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)), []
+    except StopIteration as stop:
+        return None, stop.value
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of an error within a line, without a full stop; with its type if it is not kinsplit's."""
+    message = inline(" ".join(str(error).split()).rstrip("."))
+    return message if isinstance(error, KinsplitError) else ": ".join(filter(None, (type(error).__name__, message)))
