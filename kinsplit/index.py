@@ -204,18 +204,16 @@ class Index:
             limits: Limits of each file (see `kinsplit.loaders.Limits`); None for the defaults.
             progress: Function called with the number of embedded texts of a batch and their total.
             on_file: Function called with each file that was read or couldn't be read.
-            on_document: Function called with the report of each document that was stored, or couldn't be split or
-                embedded.
+            on_document: Function called with the report of each document.
 
         Returns:
-            A report, which includes files that couldn't be loaded, and documents that couldn't be split or that the
-            embedding model refuses; they don't stop the others.
+            A report, which includes files that couldn't be loaded, and documents that couldn't be split or embedded;
+            they don't stop the others.
 
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing is written then.
-            EmbedderUnavailableError: The embedding model fails with any text. The error tells how many documents are
-                stored; another call goes on with the others.
+            EmbedderUnavailableError: The model fails with any text. What is stored stays; another call goes on.
             InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
                 the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """

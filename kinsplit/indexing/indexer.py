@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -134,7 +134,7 @@ class Indexer:
 
         Raises:
             InvalidParameterError: An id comes twice, or metadata can't be stored.
-            EmbedderUnavailableError: The model fails with any text.
+            EmbedderUnavailableError: The model fails with any text. The error tells how many documents are stored.
         """
         calls = inbox or Inbox()
 
@@ -146,7 +146,15 @@ class Indexer:
             except Exception as error:
                 raise _CallbackError(error) from error
 
-        yield from Overlap(self._batches(documents), partial(self._embed_batch, progress=show), self._write, calls)
+        overlap = Overlap(self._batches(documents), partial(self._embed_batch, progress=show), self._write, calls)
+        stored = 0
+        try:
+            with closing(iter(overlap)) as reports:
+                for report in reports:
+                    stored += report.error is None
+                    yield report
+        except EmbedderUnavailableError as error:
+            raise EmbedderUnavailableError(error.reason, stored + (error.stored or 0)) from error
 
     def _batches(self, documents: Iterable[Document]) -> Generator[_Batch, None, None]:
         batch = _Batch(is_first=True)

@@ -114,7 +114,10 @@ class Division(Generic[Item, Result]):
     def _refusal(self, item: Item, failure: Exception) -> KinsplitError:
         if isinstance(failure, LimitTooSmallError):
             return failure
-        rule = f"{inline(self.name_of(item))}: {self.model} refuses it: {_reason(failure)}"
+        reason = _reason(failure)
+        if not reason.startswith(str(self.model)):
+            reason = f"{self.model} refuses it: {reason}"
+        rule = f"{inline(self.name_of(item))}: {reason}"
         refusal = EmbeddingError(
             f"{rule}. It is not stored, and a former version stays. Choose smaller chunks, or leave it out."
         )

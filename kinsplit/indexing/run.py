@@ -16,7 +16,7 @@ from kinsplit.chunk import Document
 from kinsplit.display import inline
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.usage import usage_of
-from kinsplit.errors import EmbedderUnavailableError, KinsplitWarning
+from kinsplit.errors import KinsplitWarning
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox
@@ -79,15 +79,12 @@ def add(
         span("kinsplit.index") as record,
         closing(indexer.run(chain(documents, reading), progress, inbox)) as reports,
     ):
-        try:
-            for report in reports:
-                if report.error is None:
-                    stored.append(report)
-                else:
-                    reading.failed.append(Failure(report.source_id, report.error))
-                on_document(report)
-        except EmbedderUnavailableError as error:
-            raise EmbedderUnavailableError(error.reason, len(stored) + (error.stored or 0)) from error
+        for report in reports:
+            if report.error is None:
+                stored.append(report)
+            else:
+                reading.failed.append(Failure(report.source_id, report.error))
+            on_document(report)
         changes = sum((report.changes for report in stored), SyncReport())
         record(documents=len(stored), failed=len(reading.failed), embedded=sum(report.embedded for report in stored))
         record(**asdict(changes))

@@ -19,7 +19,7 @@ from langchain_tests.integration_tests import VectorStoreIntegrationTests
 from kinsplit import Document as CoreDocument
 from kinsplit import Index
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.integrations.langchain import ChunkKeys, KinsplitVectorStore, text_splitter
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
 from kinsplit.integrations.llama_index import node_parser
@@ -98,6 +98,48 @@ FRUIT = [
     Document(id="2", page_content="red cherry", metadata={"kind": "fruit", "n": 2}),
     Document(id="3", page_content="green bean", metadata={"kind": "other", "n": 3}),
 ]
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("ids", [None, ["a", "b", "c"]])
+def test_the_error_of_a_refused_document_names_it(ids: list[str] | None, *, awaited: bool) -> None:
+    class Picky(HashEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if any("cherry" in text for text in texts):
+                raise RuntimeError("413 input too large")
+            if any("bean" in text for text in texts):
+                return [[float("nan")] * HASH.dimension for _ in texts]
+            return super().embed_documents(texts)
+
+    store = KinsplitVectorStore(Picky(), "memory:")
+
+    def add(documents: list[Document]) -> None:
+        more = {} if ids is None else {"ids": ids[: len(documents)]}
+        if awaited:
+            asyncio.run(store.aadd_documents(documents, **more))
+        else:
+            store.add_documents(documents, **more)
+
+    names = ids or ["1", "2", "3"]
+    with pytest.raises(EmbeddingError, match=rf"^Nothing was stored\. {names[1]}: .*413.*Refused are 2 of 3"):
+        add(FRUIT)
+    with pytest.raises(EmbeddingError, match=rf"^Nothing was stored\. {names[1] if ids else 3}: .*NaN"):
+        add([FRUIT[0], FRUIT[2]])
+    with pytest.raises(EmbeddingError, match="413" if ids else r"documents\[0\]: .*413"):
+        add([Document("red cherry")])
+    assert store.count() == 0
+
+
+def test_an_embedding_object_that_is_down_raises_its_own_exception() -> None:
+    class Down(HashEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise ConnectionError("is down")
+
+    store = KinsplitVectorStore(Down(), "memory:")
+    with pytest.raises(ConnectionError, match="is down"):
+        store.add_documents(FRUIT)
+    with pytest.raises(ConnectionError, match="is down"):
+        asyncio.run(store.aadd_documents(FRUIT))
 
 
 def test_filters(store: KinsplitVectorStore) -> None:

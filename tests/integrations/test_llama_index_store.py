@@ -164,6 +164,20 @@ def test_adding_again_replaces_and_a_repeated_id_counts_once(store: KinsplitVect
     assert [node.get_content() for node in store.get_nodes()] == ["New."]
 
 
+@pytest.mark.parametrize(
+    ("vector", "rule"),
+    [(None, "must be set"), ([float("nan")] * HASH.dimension, "finite"), ([1.0, 2.0], "as many as in the other")],
+)
+def test_the_error_of_a_wrong_embedding_names_the_node(
+    store: KinsplitVectorStore, vector: list[float] | None, rule: str
+) -> None:
+    nodes = embedded([TextNode(id_="a", text="Owls hunt."), TextNode(id_="b", text="Owls sleep.")])
+    nodes[1].embedding = vector
+    with pytest.raises(InvalidParameterError, match=f"^embedding of 'b': .*{rule}"):
+        store.add(nodes)
+    assert store.count() == 0
+
+
 def test_the_three_modes(store: KinsplitVectorStore) -> None:
     store.add(embedded([TextNode(id_="a", text="zebra crossing"), TextNode(id_="b", text="zebra zebra stripes")]))
     mode = VectorStoreQueryMode

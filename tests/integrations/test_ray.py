@@ -19,7 +19,14 @@ from pytest_socket import enable_socket
 from kinsplit import Index
 from kinsplit.chunk import Document
 from kinsplit.embedding import create
-from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, SchemaMismatchError, StoreError
+from kinsplit.errors import (
+    EmbeddingError,
+    InvalidParameterError,
+    KinsplitError,
+    LoadError,
+    SchemaMismatchError,
+    StoreError,
+)
 from kinsplit.loaders import Limits, SourceFile, discover
 from kinsplit.parsers import create as create_strategy
 from kinsplit.stores.maintenance import verify
@@ -30,7 +37,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
 from kinsplit.integrations.ray import file_systems, run, stages  # noqa: E402
-from kinsplit.integrations.ray.columns import from_documents, to_error  # noqa: E402
+from kinsplit.integrations.ray.columns import from_documents, from_error, to_error  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
 # Ray's processes talk over the loopback, and Ray Data warns of its own old options.
@@ -279,6 +286,26 @@ def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path
     with pytest.raises(InvalidParameterError, match="Give Split the same strategy"):
         next(stages[3](next(stages[2](next(others)))))
     stages[3].close()
+
+
+def test_a_document_that_the_model_refuses_keeps_no_others_out(postgres: str) -> None:
+    class Picky(Mortal):
+        def embed(self, texts: Any, progress: Any = None) -> np.ndarray:
+            if any("POISON" in text for text in texts):
+                raise RuntimeError("413 input too large")
+            return super().embed(texts)
+
+    picky = Picky(Path(__file__))
+    Index(postgres, collection="picky", embedder=picky).close()
+    texts = ["Owls hunt.", "Owls sleep. POISON.", "Owls fly."]
+    table = pa.table({"id": ["a", "b", "c"], "text": texts, "file": ["a", "b", "c"]})
+    for stage in (on_ray.Split(), on_ray.Embed(picky, tokens=1), on_ray.Write(postgres, "picky", picky)):
+        table = next(stage(table))
+    assert table["added"].to_pylist() == [1, None, 1]
+    first, error, last = table["error"].to_pylist()
+    assert first is last is None
+    assert isinstance(from_error(error), EmbeddingError)
+    assert str(from_error(error)).startswith("b: mortal refuses it: RuntimeError: 413 input too large")
 
 
 def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(

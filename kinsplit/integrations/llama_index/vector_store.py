@@ -110,18 +110,19 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             The ids of the nodes.
 
         Raises:
-            InvalidParameterError: Metadata can't be stored, or vectors don't have the collection's dimension.
+            InvalidParameterError: Metadata can't be stored, or a vector is missing, not finite or of another dimension
+                than the collection's; the error names the node, unless all have another dimension.
         """
         refuse_unknown(kwargs)
         if nodes:
-            self._collection.run(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
+            self._collection.run(lambda: self._add(nodes), None, len(_embedding(nodes[0])))
         return [node.node_id for node in nodes]
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes; see `add`."""
         refuse_unknown(kwargs)
         if nodes:
-            await self._collection.run_async(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
+            await self._collection.run_async(lambda: self._add(nodes), None, len(_embedding(nodes[0])))
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:
@@ -227,7 +228,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         self._collection.close()
 
     async def _add(self, nodes: Sequence[BaseNode]) -> None:
-        await put(self._collection, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
+        await put(self._collection, [item_of(node) for node in nodes], [_embedding(node) for node in nodes])
 
     async def _query(
         self, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
@@ -254,6 +255,13 @@ class KinsplitVectorStore(BasePydanticVectorStore):
                 return rankings
         within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
         return await calls.search(to_queries(query, within, self._collection.bm25))
+
+
+def _embedding(node: BaseNode) -> list[float]:
+    if node.embedding is None:
+        remedy = "Embed it first, or add it through a VectorStoreIndex."
+        raise InvalidParameterError(f"embedding of {node.node_id!r}", "must be set", None, remedy)
+    return node.embedding
 
 
 async def _delete(ref_doc_id: str) -> None:

@@ -56,11 +56,6 @@ class Collection:
         return self._open(None)
 
     @property
-    def dimension(self) -> int | None:
-        """Dimension of the collection's vectors; None while it doesn't exist."""
-        return None if self._store is None else self._store.schema.dimension
-
-    @property
     def bm25(self) -> Bm25Embedder:
         """The embedder of the collection's term weights."""
         if self._store is None:
@@ -113,9 +108,9 @@ async def put(collection: Collection, items: Sequence[Item], vectors: Sequence[S
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
         dense = np.asarray(vector, dtype=np.float32)
-        if dense.shape != (collection.dimension,) or not np.isfinite(dense).all():
-            rule = f"must be finite and of shape ({collection.dimension},), as the collection's schema says"
-            raise InvalidParameterError(f"embedding of {item.id!r}", rule, vector, "Embed with the collection's model.")
+        if dense.shape != (len(vectors[0]),) or not np.isfinite(dense).all():
+            rule = "must be finite numbers, as many as in the other embeddings"
+            raise InvalidParameterError(f"embedding of {item.id!r}", rule, vector, "Embed it again, or leave it out.")
         chunk = to_chunk(item, dense)
         pairs[chunk.id] = chunk, dense
     chunks = [chunk for chunk, _ in pairs.values()]
