@@ -12,7 +12,7 @@ for loaded in load_files(found.files):          # or load(["courses"], subjects=
 **Ids.** A file's id consists of the name of the given folder, `/`, and the path below it
 (`courses/cs/6_0001/lecture_10.pdf`); for a file that is given itself, of its folder's name and its own. Ids therefore
 don't depend on the machine or the working directory. Bytes of a name that are not UTF-8 become hexadecimal escapes.
-JSON rows have their own `docid`.
+JSON rows have their own `docid`; where strangers give files, as the service's uploads are, a row's id is `FILE#docid`.
 
 **Readers.** What reads a file depends on its suffix; see `kinsplit.loaders.registry`, also for readers of other
 packages.
@@ -49,7 +49,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+    from kinsplit.loaders.content import Content, Format, Reading, UnreadableError, row_id
     from kinsplit.loaders.discovery import Discovery, SourceFile, discover
     from kinsplit.loaders.reader import Limits
     from kinsplit.loaders.registry import FORMATS, suffixes
@@ -69,6 +69,7 @@ __all__ = [
     "load",
     "load_file",
     "load_files",
+    "row_id",
     "suffixes",
 ]
 
@@ -77,7 +78,7 @@ _HOME = {
     **dict.fromkeys(("Discovery", "SourceFile", "discover"), "discovery"),
     **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),
     **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
-    **dict.fromkeys(("Content", "Format", "Reading", "UnreadableError"), "content"),
+    **dict.fromkeys(("Content", "Format", "Reading", "UnreadableError", "row_id"), "content"),
     "Limits": "reader",
 }
 

@@ -16,6 +16,11 @@ class ForeignError(UnreadableError):
     """The content is valid but has another purpose, such as a `package.json`; in a folder it is skipped."""
 
 
+def row_id(file_id: str, docid: str) -> str:
+    """Return the id of a row with the file's id before its own, so that no other file's row or file has the same."""
+    return f"{file_id}#{docid}"
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """One text of a file.

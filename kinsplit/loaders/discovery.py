@@ -149,6 +149,7 @@ class SourceFile:
         error: Reason why there is nothing to load; None for a file.
         reader: Name of the reader that reads it; empty for the first one that knows its suffix.
         address: Address from which the file is fetched; empty for a file of this machine.
+        scoped: Whether the ids of its rows begin with its own (see `row_id`), so that no row takes another's id.
     """
 
     path: Path
@@ -158,6 +159,7 @@ class SourceFile:
     error: LoadError | None = None
     reader: str = ""
     address: str = ""
+    scoped: bool = False
 
     @property
     def place(self) -> str:

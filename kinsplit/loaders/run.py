@@ -22,7 +22,7 @@ from kinsplit.errors import (
     WorkerDiedError,
     WorkerError,
 )
-from kinsplit.loaders.content import Content, Reading
+from kinsplit.loaders.content import Content, Reading, row_id
 from kinsplit.loaders.discovery import SourceFile, discover
 from kinsplit.loaders.reader import Limits, read_file
 from kinsplit.support.telemetry import span
@@ -175,8 +175,9 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
 def _document(source: SourceFile, content: Content, digest: str) -> Document:
     title = {"title": content.title} if content.title else {}
     metadata = {**content.metadata, **title, **source.metadata}
+    own = row_id(source.source_id, content.id) if content.id and source.scoped else content.id
     return Document(
-        content.id or source.source_id,
+        own or source.source_id,
         content.text,
         metadata,
         content.pages,

@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 import kinsplit
 from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
-from kinsplit.server.collections import Collections
+from kinsplit.server.collections import Collections, UploadFolders
 from kinsplit.server.errors import RESPONSES, add_handlers
 from kinsplit.server.middleware.access import REQUIRES_ACCESS, AccessControl
 from kinsplit.server.middleware.body_limits import BodyLimits
@@ -59,7 +59,13 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
         settings: The settings.
         collections: The open collections; closed when the application shuts down.
         previewer: Makes the previews; None for one of the application's own.
+
+    Raises:
+        KinsplitError: The folder of uploads can't be used; see `UploadFolders`.
     """
+    folders = None
+    if settings.uploads is not None:
+        folders = UploadFolders(settings.uploads, collections, log_text=settings.log_text)
     own_previewer, metrics = Previewer(settings.timeout), collections.metrics
     viewer = Viewer(settings)
     workers = Workers(settings.threads, settings.queue, settings.timeout, metrics)
@@ -77,6 +83,8 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
             await each.close()
         own_previewer.close()
         viewer.close()
+        if folders is not None:
+            folders.close()
         collections.close()
 
     app = FastAPI(
@@ -90,7 +98,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     )
     app.state.settings, app.state.collections = settings, collections
     app.state.workers, app.state.preview_workers, app.state.model_workers = workers, preview_workers, model_workers
-    app.state.upload_workers = upload_workers
+    app.state.upload_workers, app.state.uploads = upload_workers, folders
     app.state.previewer = previewer or own_previewer
     app.state.viewer = viewer
     app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
@@ -100,8 +108,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     app.include_router(page.router)
     for router in _ROUTERS:
         app.include_router(router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
-    if settings.uploads is not None:
-        settings.uploads.mkdir(parents=True, exist_ok=True)
+    if folders is not None:
         app.include_router(uploads.router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
     _add_middleware(app, settings, metrics)
     return app

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
-from kinsplit.server.collections import Collections, OpenCollection
+from kinsplit.server.collections import Collections, OpenCollection, UploadFolders
 from kinsplit.server.processes.previews import Previewer
 from kinsplit.server.processes.viewer import Viewer
 from kinsplit.server.settings import ServiceSettings
@@ -52,6 +52,7 @@ PreviewerDep = Annotated[Previewer, Depends(_state("previewer"))]
 ModelWorkersDep = Annotated[Workers, Depends(_state("model_workers"))]
 #: For uploaded files, which are embedded one after the other.
 UploadWorkersDep = Annotated[Workers, Depends(_state("upload_workers"))]
+UploadsDep = Annotated[UploadFolders | None, Depends(_state("uploads"))]
 ViewerDep = Annotated[Viewer, Depends(_state("viewer"))]
 AnswersDep = Annotated[AnswerStreams, Depends(_state("answers"))]
 

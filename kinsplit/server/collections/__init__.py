@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from kinsplit.server.collections.facets import Facet, FacetCounts
 from kinsplit.server.collections.registry import Collections, OpenCollection
+from kinsplit.server.collections.uploads import UploadFolder, UploadFolders
 
-__all__ = ["Collections", "Facet", "FacetCounts", "OpenCollection"]
+__all__ = ["Collections", "Facet", "FacetCounts", "OpenCollection", "UploadFolder", "UploadFolders"]

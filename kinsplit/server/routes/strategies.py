@@ -10,8 +10,8 @@ from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.reference import describe
 from kinsplit.retrieval import rankings
 from kinsplit.server import limits
-from kinsplit.server.collections import Collections, OpenCollection
-from kinsplit.server.dependencies import CollectionsDep, SettingsDep, WorkersDep, respond
+from kinsplit.server.collections import Collections, OpenCollection, UploadFolders
+from kinsplit.server.dependencies import CollectionsDep, SettingsDep, UploadsDep, WorkersDep, respond
 from kinsplit.server.models.strategies import (
     IndexedRow,
     ParameterRow,
@@ -29,17 +29,17 @@ router = APIRouter(tags=["strategies"])
 
 
 @router.get("/strategies", response_model=Strategies, summary="List strategies, collections, rankings and rerankers")
-async def strategies(collections: CollectionsDep, settings: SettingsDep, workers: WorkersDep) -> Response:
+async def strategies(
+    collections: CollectionsDep, settings: SettingsDep, folders: UploadsDep, workers: WorkersDep
+) -> Response:
     """List all strategies with their parameters, the indexed collections, the rankings and the rerankers."""
-    return await respond(workers, _list, collections, settings)
+    return await respond(workers, _list, collections, settings, folders)
 
 
-def _list(collections: Collections, settings: ServiceSettings) -> Strategies:
+def _list(collections: Collections, settings: ServiceSettings, folders: UploadFolders | None) -> Strategies:
     uploads = None
-    if settings.uploads is not None:
-        uploads = UploadRules(
-            folder=settings.uploads.resolve().name, max_bytes=settings.max_upload, suffixes=list(suffixes())
-        )
+    if folders is not None:
+        uploads = UploadRules(folder=folders.name, max_bytes=settings.max_upload, suffixes=list(suffixes()))
     return Strategies(
         strategies=[_strategy(name) for name in names()],
         indexed=[_indexed(collection, collection is collections.default) for collection in collections],

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-import shutil
-import tempfile
-import threading
 import unicodedata
-from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request, UploadFile
 from fastapi.responses import Response
 
-from kinsplit.errors import InvalidParameterError
-from kinsplit.indexing.reports import AddReport
+from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.identity import chunk_id
 from kinsplit.loaders import suffixes
 from kinsplit.server import limits
-from kinsplit.server.collections import OpenCollection
+from kinsplit.server.collections import OpenCollection, UploadFolder, UploadFolders
 from kinsplit.server.dependencies import CollectionDep, SettingsDep, UploadWorkersDep, respond
 from kinsplit.server.errors import RequestError
 from kinsplit.server.models.documents import Deleted, Uploaded, UploadRow
 from kinsplit.server.routes.document import DocumentId, DocumentRoute
-from kinsplit.server.settings import ServiceSettings
 
-# Characters that a file system or a shell may give a meaning, and those that nobody sees.
-_UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]|[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]')
-# Names of devices on Windows, whatever their suffix.
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+# Characters that a file system, a shell or the id of a row gives a meaning, and those that nobody sees.
+_UNSAFE = re.compile(r'[<>:"/\\|?*#\x00-\x1f\x7f]|[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]')
+# Names of devices on Windows, whatever their suffix, and the file that marks the folder of a collection.
+_TAKEN = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)|kinsplit\.json$", re.IGNORECASE)
 #: Bytes of a name in UTF-8, which every file system allows.
 _NAME = 200
+#: Hexadecimal digits that tell names with a common beginning apart.
+_DIGITS = 8
 
 
 async def check_origin(request: Request, settings: SettingsDep) -> None:
@@ -50,41 +48,31 @@ async def check_origin(request: Request, settings: SettingsDep) -> None:
         raise RequestError(403, "must be an origin that may change documents", remedy, field="Origin", value=origin)
 
 
+async def _folder(request: Request, collection: CollectionDep) -> UploadFolder:
+    folders: UploadFolders = request.app.state.uploads
+    return folders.of(collection.collection)
+
+
+FolderDep = Annotated[UploadFolder, Depends(_folder)]
+
 router = APIRouter(tags=["documents"], route_class=DocumentRoute, dependencies=[Depends(check_origin)])
 
 
 @router.post("/documents", response_model=Uploaded, summary="Upload files")
 async def upload(
-    collection: CollectionDep, settings: SettingsDep, workers: UploadWorkersDep, files: list[UploadFile]
+    collection: CollectionDep, folder: FolderDep, workers: UploadWorkersDep, files: list[UploadFile]
 ) -> Response:
     """Read files and add them to a collection, each with a report. A file of the same name is replaced."""
     if len(files) > limits.UPLOADS:
         remedy = "Send several requests."
         raise InvalidParameterError("files", f"must be at most {limits.UPLOADS}", len(files), remedy)
-    return await respond(workers, _store_all, collection.collection, settings, files)
+    return await respond(workers, _store_all, collection.collection, folder, files)
 
 
 @router.delete("/documents/{id:id}", response_model=Deleted, summary="Delete an uploaded file")
-async def delete(
-    collection: CollectionDep, settings: SettingsDep, workers: UploadWorkersDep, id: DocumentId
-) -> Response:
-    """Delete the documents of an uploaded file from a collection, and the file."""
-    return await respond(workers, collection.call, _delete, settings, id)
-
-
-# One writer at a time: two files of one name would overtake each other.
-_WRITING = threading.Lock()
-
-
-def folder_of(settings: ServiceSettings) -> Path:
-    """Return the folder of uploaded files.
-
-    Raises:
-        InvalidParameterError: Uploads are not allowed.
-    """
-    if settings.uploads is None:
-        raise InvalidParameterError("uploads", "must be set", None, "Start the service with --allow-upload FOLDER.")
-    return settings.uploads.resolve()
+async def delete(collection: CollectionDep, folder: FolderDep, workers: UploadWorkersDep, id: DocumentId) -> Response:
+    """Delete an uploaded file and its documents from a collection. A row goes with its file only."""
+    return await respond(workers, collection.call, _delete, folder, id)
 
 
 def safe_name(given: str) -> str:
@@ -93,80 +81,66 @@ def safe_name(given: str) -> str:
     Raises:
         InvalidParameterError: Nothing is left, or the suffix is not one of a file that can be read.
     """
-    last = re.split(r"[/\\]", given)[-1]
+    last = re.split(r"[/\\]", given.encode("utf-8", "replace").decode())[-1]
     name = _UNSAFE.sub("_", unicodedata.normalize("NFC", last)).strip().lstrip(".").rstrip(". ")
+    if _TAKEN.match(name):
+        name = f"_{name}"
     stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a Path would refuse some names
     if not stem or suffix.casefold() not in suffixes():
         remedy = f"Files that can be read end in {', '.join(suffixes()[:12])} and others; see docs/material.md."
         raise InvalidParameterError("file", "must have a name with a suffix of a known format", given, remedy)
-    if _DEVICES.match(name):
-        stem = f"_{stem}"
-    room = _NAME - len(suffix.encode())
-    return stem.encode("utf-8", "replace")[:room].decode("utf-8", "ignore") + suffix
+    if len(name.encode()) > _NAME:
+        mark = f"-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}{suffix}"
+        name = stem.encode()[: _NAME - len(mark.encode())].decode("utf-8", "ignore") + mark
+    return name
 
 
-def _store_all(collection: OpenCollection, settings: ServiceSettings, files: list[UploadFile]) -> Uploaded:
-    with _WRITING:
-        rows = [_store(collection, folder_of(settings), each.filename or "", each.file) for each in files]
-    collection.facets.expire()
+def _store_all(collection: OpenCollection, folder: UploadFolder, files: list[UploadFile]) -> Uploaded:
+    try:
+        rows = [_store(collection, folder, each.filename or "", each.file) for each in files]
+    finally:
+        collection.facets.expire()
     return Uploaded(strategy=collection.name, files=rows)
 
 
-def _store(collection: OpenCollection, folder: Path, given: str, content: BinaryIO) -> UploadRow:
-    """Save one file and add it to the collection; a file that can't be read leaves its former state."""
+def _store(collection: OpenCollection, folder: UploadFolder, given: str, content: BinaryIO) -> UploadRow:
+    name = given[: limits.NAME]
     try:
         name = safe_name(given)
-    except InvalidParameterError as error:
-        return UploadRow(name=given[: limits.NAME], id=None, documents=0, chunks=0, warnings=[], error=str(error))
-    path = folder / name
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".kinsplit-upload-") as made:
-        new, former = Path(made) / "new", Path(made) / "former"
-        with new.open("wb") as target:
-            shutil.copyfileobj(content, target)
-        if path.exists():
-            shutil.copy2(path, former)
-        new.replace(path)
-        try:
-            report = collection.index.add(path, prune=True)
-        except BaseException:
-            _restore(path, former)
-            raise
-        if report.failed:
-            _restore(path, former)
-    return _row(name, f"{folder.name}/{name}", report, path)
-
-
-def _restore(path: Path, former: Path) -> None:
-    if former.exists():
-        former.replace(path)
-    else:
-        path.unlink()
-
-
-def _row(name: str, id_: str, report: AddReport, path: Path) -> UploadRow:
-    # The path of the file is nobody's business.
-    reasons = [str(failure.error).removeprefix(f"{path}: ") for failure in report.failed]
+        stored = folder.store(collection, name, content)
+    except (InvalidParameterError, LoadError) as error:
+        reason = str(error).removeprefix(f"{name}: ")
+        return UploadRow(name=name, id=None, documents=0, chunks=0, warnings=[], error=reason)
     return UploadRow(
         name=name,
-        id=None if reasons else id_,
-        documents=len(report.documents),
-        chunks=sum(document.chunks for document in report.documents),
-        warnings=[warning.removeprefix(f"{path}: ") for warning in report.warnings],
-        error=" ".join(reasons) or None,
+        id=stored.id,
+        documents=len(stored.report.documents),
+        chunks=sum(document.chunks for document in stored.report.documents),
+        warnings=list(stored.warnings),
+        error=None,
     )
 
 
-def _delete(collection: OpenCollection, settings: ServiceSettings, source_id: str) -> Deleted:
-    folder = folder_of(settings)
-    parent, _, name = source_id.rpartition("/")
-    path = folder / name
-    # Only a direct child of the folder: the id is a client's.
-    is_ours = parent == folder.name and name not in ("", ".", "..") and not re.search(r"[/\\\x00]", name)
-    if not is_ours or not path.is_file():
-        remedy = "GET /documents lists the ids; only uploaded files can be deleted."
-        raise RequestError(404, "must be the id of an uploaded file", remedy, field="id", value=source_id)
-    with _WRITING:
-        path.unlink(missing_ok=True)
-        chunks = collection.index.delete(where={"file_path": source_id})
+def _delete(collection: OpenCollection, folder: UploadFolder, id_: str) -> Deleted:
+    name = id_.removeprefix(folder.id_of(""))
+    chunks = folder.delete(collection, name) if folder.id_of(name) == id_ and _is_safe(name) else None
+    if chunks is None:
+        raise RequestError(404, "must be the id of an uploaded file", _advice(collection, id_), field="id", value=id_)
     collection.facets.expire()
-    return Deleted(id=source_id, strategy=collection.name, chunks=chunks)
+    return Deleted(id=id_, strategy=collection.name, chunks=chunks)
+
+
+def _is_safe(name: str) -> bool:
+    try:
+        return safe_name(name) == name
+    except InvalidParameterError:
+        return False
+
+
+def _advice(collection: OpenCollection, id_: str) -> str:
+    """Return the remedy for an id that can't be deleted."""
+    for chunk in collection.index.store.get([chunk_id(id_, collection.index.strategy.fingerprint, 0, 0)]):
+        file = chunk.metadata.get("file_path")
+        if file not in (None, id_):
+            return f"It is a row of {file}: delete that file, or upload it without the row."
+    return "GET /documents lists the ids; only uploaded files can be deleted."
