@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from kinsplit.chunk import Document
+from kinsplit.evaluation.document_names import DocumentNames
 from kinsplit.spans import Span
 
 
@@ -63,16 +64,23 @@ class Dataset:
         name: Name in reports.
         documents: Documents with unique ids.
         questions: Questions with unique ids.
+        files: Ids of the files of documents that are rows, by id of the document; labels may name these with it.
     """
 
     name: str
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @cached_property
     def sources(self) -> Mapping[str, Document]:
         """The documents by id."""
         return {document.id: document for document in self.documents}
+
+    @cached_property
+    def names(self) -> DocumentNames:
+        """The ids of the documents by all of their names."""
+        return DocumentNames(self.sources, self.files)
 
     @property
     def labelled(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,13 +53,13 @@ def compare(
     """
     from kinsplit.evaluation.datasets.documents import load_documents
     from kinsplit.evaluation.experiment.experiment import Experiment
-    from kinsplit.evaluation.labels import Dataset, Question
+    from kinsplit.evaluation.labels import Question
 
     terminal = Terminal(as_json=as_json)
     if not query.strip():
         raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
     made = strategies_of(strategy, embedder=embedder)
-    dataset = Dataset("compare", load_documents(docs or [Path("docs")]), (Question("1", query),))
+    dataset = replace(load_documents(docs or [Path("docs")], name="compare"), questions=(Question("1", query),))
     experiment = Experiment(
         dataset, made, embedder=embedder, ranker=ranker, measures=["cosine"], headline="cosine", top_k=top_k
     )

@@ -128,7 +128,7 @@ def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[
     for path in manifests:
         label = path.stem.removeprefix("chunks_")
         _check_unique(label, found)
-        found[label] = [chunk for chunk in read_manifest(path, dataset.sources) if chunk.level == 0]
+        found[label] = [chunk for chunk in read_manifest(path, dataset) if chunk.level == 0]
     return found
 
 

@@ -50,7 +50,8 @@ def questions(
     from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 
     terminal = Terminal(as_json=as_json)
-    documents = load_documents(paths, [output])
+    dataset = load_documents(paths, [output])
+    documents = dataset.documents
     if dry_run:
         cost = cost_of(documents, model, number, seed=seed)
         if as_json:
@@ -64,9 +65,8 @@ def questions(
         made = make_questions(
             documents, model, number, filters, seed=seed, concurrency=concurrency, told=moving.advance
         )
-    sources = {document.id: document for document in documents}
     if made.questions:
-        rows = (json.dumps(to_row(question, sources), ensure_ascii=False) for question in made.questions)
+        rows = (json.dumps(to_row(question, dataset.sources), ensure_ascii=False) for question in made.questions)
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes("".join(row + "\n" for row in rows).encode("utf-8", "surrogatepass"))
     _show(made, number, output, terminal)

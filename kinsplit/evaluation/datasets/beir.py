@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
@@ -49,7 +50,7 @@ def _split(folder: Path) -> list[Path]:
 
 def _read(given: Given, name: str) -> Dataset:
     queries, judged = given.questions
-    documents = _documents(given.documents[0])
+    dataset = Dataset(name, _documents(given.documents[0]), ())
     problems = Problems(judged)
     labels: dict[str, list[StatedLabel]] = defaultdict(list)
     places: dict[str, Row] = {}
@@ -69,7 +70,7 @@ def _read(given: Given, name: str) -> Dataset:
         for row in asked
         if row.value.get("_id") in places
     ]
-    return Dataset(name, documents, verified(stated, documents, problems))
+    return replace(dataset, questions=verified(stated, dataset, problems))
 
 
 def _documents(path: Path) -> tuple[Document, ...]:

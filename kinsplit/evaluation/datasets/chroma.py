@@ -12,6 +12,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -52,7 +53,7 @@ def _table(path: Path) -> csv.DictReader[str]:
 
 
 def _read(given: Given, name: str) -> Dataset:
-    documents = _documents(given.documents)
+    dataset = Dataset(name, _documents(given.documents), ())
     problems = Problems(given.questions[0])
     numbers: Counter[str] = Counter()
     stated = []
@@ -65,7 +66,7 @@ def _read(given: Given, name: str) -> Dataset:
             numbers[id_] += 1
             labels = _labels(row, id_, query_id, problems)
             stated.append(StatedQuestion(row, query_id, row.value["question"], labels, field="question"))
-    return Dataset(name, documents, verified(stated, documents, problems))
+    return replace(dataset, questions=verified(stated, dataset, problems))
 
 
 def _documents(paths: Sequence[Path]) -> tuple[Document, ...]:

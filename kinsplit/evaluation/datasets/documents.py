@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
 from kinsplit.display import inline
 from kinsplit.errors import KinsplitWarning, LoadError
-from kinsplit.loaders import SourceFile, discover, load_files
+from kinsplit.evaluation.labels import Dataset
+from kinsplit.loaders import SourceFile, discover, load_files, row_id
+from kinsplit.loaders.discovery import absolute, folder_id
 
 #: The file of a folder that holds its documents as rows.
 ROWS = "docs.jsonl"
@@ -20,13 +23,16 @@ class DatasetWarning(KinsplitWarning):
     """A problem of a dataset that may affect its figures."""
 
 
-def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tuple[Document, ...]:
-    """Load the documents under some paths.
+def load_documents(paths: Sequence[Path], questions: Iterable[Path] = (), name: str = "") -> Dataset:
+    """Load the documents under some paths, as a dataset without questions.
+
+    A row has its `docid` as its id, or `FILE#docid` if another document has that `docid` too.
 
     Args:
         paths: Files and folders. Of a folder with a `docs.jsonl`, only that file is read; anything else is read as by
             `kinsplit index`, with the same ids.
         questions: Files to skip, since they hold questions.
+        name: Name of the dataset.
 
     Raises:
         LoadError: A document can't be loaded, or no document has text.
@@ -35,10 +41,10 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
     left_out = {path.resolve() for path in questions}
     others = [path for path, file in zip(paths, rows, strict=True) if file is None]
     files = [file for file in discover(others).files if file.resolved not in left_out] if others else []
-    # Several folders may hold a docs.jsonl each: the ids of the files don't matter, since rows have their own.
-    files += [SourceFile(file, file.as_posix(), {}, given=True) for file in rows if file is not None]
+    files += [_rows_source(absolute(file)) for file in rows if file is not None]
     documents: list[Document] = []
-    for loaded in load_files(files):
+    of_rows: dict[str, str] = {}
+    for loaded in load_files(replace(file, scoped=True) for file in files):
         if loaded.error is not None:
             raise loaded.error
         for warning in loaded.warnings:
@@ -47,7 +53,26 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
             # No measure uses other metadata, which every chunk would carry.
             title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
             documents.append(replace(document, metadata=title))
-    return checked(documents, paths[0])
+            if document.id != loaded.source.source_id:
+                of_rows[document.id] = loaded.source.source_id
+    return _named(checked(documents, paths[0]), of_rows, name)
+
+
+def _rows_source(file: Path) -> SourceFile:
+    return SourceFile(file, f"{folder_id(file.parent, file.parent)}/{file.name}", {}, given=True)
+
+
+def _named(documents: Sequence[Document], files: Mapping[str, str], name: str) -> Dataset:
+    """Give rows their own ids, unless another document has the same."""
+    docids = {document.id: _docid(document.id, files.get(document.id)) for document in documents}
+    taken = Counter(docids.values()) + Counter(files.keys())
+    ids = {id_: docid if taken[docid] == 1 else id_ for id_, docid in docids.items()}
+    renamed = tuple(replace(document, id=ids[document.id]) for document in documents)
+    return Dataset(name, renamed, (), {ids[id_]: file for id_, file in files.items()})
+
+
+def _docid(id_: str, file_id: str | None) -> str:
+    return id_ if file_id is None else id_.removeprefix(row_id(file_id, ""))
 
 
 def rows_file(path: Path) -> Path | None:

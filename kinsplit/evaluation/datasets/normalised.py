@@ -188,7 +188,7 @@ def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Da
         )
         for question in dataset.questions
     )
-    return Dataset(dataset.name, documents, questions)
+    return replace(dataset, documents=documents, questions=questions)
 
 
 def _as_document(document: Document, made: Normalised) -> Document:

@@ -7,6 +7,7 @@ queries.json   ["What is a loop?", ...]   or   {"queries": [{"id": "1", "questio
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def _find(given: Given) -> Given | None:
 
 
 def _read(given: Given, name: str) -> Dataset:
-    documents = load_documents(given.documents, given.questions)
+    dataset = load_documents(given.documents, given.questions, name)
     found = [
         _row(path, number, entry)
         for path in given.questions
@@ -55,7 +56,7 @@ def _read(given: Given, name: str) -> Dataset:
     ]
     problems = Problems(given.questions[0])
     stated = [rows.stated_question(row, number, problems) for number, row in enumerate(found, 1)]
-    return Dataset(name, documents, verified(stated, documents, problems))
+    return replace(dataset, questions=verified(stated, dataset, problems))
 
 
 def _row(path: Path, number: int, entry: object) -> Row:

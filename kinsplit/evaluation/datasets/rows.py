@@ -11,6 +11,7 @@ The documents may also be any files that kinsplit.loaders reads; `docid` is then
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +163,11 @@ def _find(given: Given) -> Given | None:
 
 
 def _read(given: Given, name: str) -> Dataset:
-    documents = load_documents(given.documents, given.questions)
+    dataset = load_documents(given.documents, given.questions, name)
     problems = Problems(given.questions[0])
     rows: Sequence[Row] = [row for path in given.questions for row in lines(path)]
     stated = [stated_question(row, number, problems) for number, row in enumerate(rows, 1)]
-    return Dataset(name, documents, verified(stated, documents, problems))
+    return replace(dataset, questions=verified(stated, dataset, problems))
 
 
 FORMAT = Format(

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets.documents import load_documents, rows_file
 from kinsplit.evaluation.datasets.files import Problems, Row, object_row, read_json
@@ -64,29 +63,28 @@ def _find(given: Given) -> Given | None:
 
 
 def _read(given: Given, name: str) -> Dataset:
-    documents = load_documents(
-        [file for path in given.documents for file in (_json_files(path) or [path])], given.questions
-    )
+    files = [file for path in given.documents for file in (_json_files(path) or [path])]
+    dataset = load_documents(files, given.questions, name)
     questions = _rows(given.questions[1:])
     problems = Problems(given.questions[0])
     stated = _stated(questions, _rows(given.questions[:1]), problems)
-    normalised = {document.id: normalise(document.text) for document in documents}
-    plainer = [replace(document, text=normalised[document.id].text) for document in documents]
+    normalised = {document.id: normalise(document.text) for document in dataset.documents}
+    plainer = tuple(replace(document, text=normalised[document.id].text) for document in dataset.documents)
     before = problems.count
     try:
-        found = verified(stated, plainer, problems)
+        found = verified(stated, replace(dataset, documents=plainer), problems)
     except LoadError:
         as_stored = Problems(given.questions[0])
-        if before or not _fits(stated, documents, as_stored):
+        if before or not _fits(stated, dataset, as_stored):
             raise
-        return Dataset(name, documents, verified(stated, documents, as_stored))
-    return Dataset(name, documents, tuple(_to_source(question, normalised) for question in found))
+        return replace(dataset, questions=verified(stated, dataset, as_stored))
+    return replace(dataset, questions=tuple(_to_source(question, normalised) for question in found))
 
 
-def _fits(stated: Sequence[StatedQuestion], documents: Sequence[Document], problems: Problems) -> bool:
+def _fits(stated: Sequence[StatedQuestion], dataset: Dataset, problems: Problems) -> bool:
     """Return whether the annotations were made on the texts as they are stored."""
     try:
-        verified(stated, documents, problems)
+        verified(stated, dataset, problems)
     except LoadError:
         return False
     return True

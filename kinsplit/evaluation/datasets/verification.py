@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import Document
 from kinsplit.evaluation.datasets.files import Problems, Row
-from kinsplit.evaluation.labels import Label, Place, Question
+from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.loaders.decoding import clean
 from kinsplit.spans import Span
 
@@ -65,27 +64,24 @@ class StatedQuestion:
     field: str = "query"
 
 
-def verified(
-    stated: Iterable[StatedQuestion], documents: Sequence[Document], problems: Problems
-) -> tuple[Question, ...]:
+def verified(stated: Iterable[StatedQuestion], dataset: Dataset, problems: Problems) -> tuple[Question, ...]:
     """Verify questions and their labels.
 
     Args:
         stated: Questions as the files state them.
-        documents: All documents.
+        dataset: All documents.
         problems: Collector of the problems, which are raised at the end.
 
     Raises:
         LoadError: There are problems, or no questions.
     """
-    sources = {document.id: document for document in documents}
     questions: list[Question] = []
     seen: dict[str, Row] = {}
     for one in stated:
         before = problems.count
         _check_text(one, seen, problems)
         # A label that is stated twice counts once.
-        labels = dict.fromkeys(_label(label, one, sources, problems) for label in one.labels)
+        labels = dict.fromkeys(_label(label, one, dataset, problems) for label in one.labels)
         if problems.count == before:
             questions.append(Question(one.id, one.text, tuple(labels), one.answer))
     problems.check(empty=not questions)
@@ -108,22 +104,24 @@ def _check_text(one: StatedQuestion, seen: dict[str, Row], problems: Problems) -
         problems.add(one.row, one.id, "answer", "must be a string", one.answer, "Write the answer, or nothing.")
 
 
-def _label(label: StatedLabel, one: StatedQuestion, sources: Mapping[str, Document], problems: Problems) -> Label:
-    places = (_place(place, one, sources, problems) for place in label.places)
+def _label(label: StatedLabel, one: StatedQuestion, dataset: Dataset, problems: Problems) -> Label:
+    places = (_place(place, one, dataset, problems) for place in label.places)
     # A wrong place is None; its question is never used.
     return Label(tuple(dict.fromkeys(place for place in places if place is not None)), label.group, label.grade)
 
 
-def _place(
-    place: StatedPlace, one: StatedQuestion, sources: Mapping[str, Document], problems: Problems
-) -> Place | None:
-    document = sources.get(place.source_id) if isinstance(place.source_id, str) else None
-    if document is None:
-        some = ", ".join(map(repr, list(sources)[:3]))
-        remedy = f"Name one of the {len(sources):,} documents, such as {some}."
+def _place(place: StatedPlace, one: StatedQuestion, dataset: Dataset, problems: Problems) -> Place | None:
+    found = dataset.names.find(place.source_id)
+    if len(found) != 1:
+        some = ", ".join(map(repr, list(dataset.sources)[:3]))
         rule = "must name a document that is there"
+        remedy = f"Name one of the {len(dataset.sources):,} documents, such as {some}."
+        if found:
+            rule = "must name one document, and is the docid of several rows"
+            remedy = f"Write {' or '.join(map(repr, found))}."
         problems.add(place.row or one.row, one.id, place.field, rule, place.source_id, remedy)
         return None
+    document = dataset.sources[found[0]]
     if place.span is None:
         return Place(document.id)
     return Place(document.id, Span(*place.span)) if _fits(place, place.span, one, document.text, problems) else None

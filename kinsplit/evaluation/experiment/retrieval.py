@@ -145,6 +145,7 @@ class Collection:
         index: The index over the store.
         tokenizer: Counts the tokens of passages.
         closes: Whether the store is closed in the end.
+        documents: Ids of the documents by those in the store, where they differ.
     """
 
     store: ChunkStore
@@ -154,6 +155,7 @@ class Collection:
     index: Index
     tokenizer: Tokenizer
     closes: bool = True
+    documents: Mapping[str, str] = field(default_factory=dict)
     _positions: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,7 +175,8 @@ class Collection:
                 begin = time.perf_counter()
                 slices = ranker.passages(self.index, text, budget)
                 times.append(time.perf_counter() - begin)
-                read[str(budget)] = read_slices(slices, budget, self.tokenizer)
+                seen = read_slices(slices, budget, self.tokenizer)
+                read[str(budget)] = {self.documents.get(id_, id_): spans for id_, spans in seen.items()}
             seconds = max(times, default=seconds)
         return Answer(
             positions=[self._positions[chunk.id] for chunk, _ in found],

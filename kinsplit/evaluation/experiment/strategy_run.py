@@ -219,7 +219,7 @@ class StrategyRun:
         """Return the collection, embedding the chunks unless they are indexed already."""
         setup = self.setup
         if self.label in setup.indexes:
-            return stored_collection(setup.indexes[self.label], record.leaves, setup.tokenizer)
+            return stored_collection(setup.indexes[self.label], setup.dataset, record.leaves, setup.tokenizer)
         return index(
             record.chunks,
             setup.tokenizer,

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import Chunk, Document
+from kinsplit.chunk import Chunk
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets.files import lines
+from kinsplit.evaluation.labels import Dataset
 from kinsplit.identity import content_hash
 from kinsplit.spans import Span, shared, stretches
 
@@ -38,13 +39,13 @@ def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def read_manifest(path: Path, documents: Mapping[str, Document]) -> tuple[Chunk, ...]:
+def read_manifest(path: Path, dataset: Dataset) -> tuple[Chunk, ...]:
     """Read a manifest of SC-Qrels or of `write_manifest`, or the rows that `kinsplit chunk` writes.
 
     Args:
         path: Path of the file.
-        documents: Documents of the chunks, by id. A chunk's text must equal the document's text at its spans; a row
-            without text gets that text.
+        dataset: Documents of the chunks. A chunk's text must equal the document's text at its spans; a row without text
+            gets that text.
 
     Returns:
         The chunks in the order of the file, linked to their siblings.
@@ -56,7 +57,7 @@ def read_manifest(path: Path, documents: Mapping[str, Document]) -> tuple[Chunk,
     ids: set[str] = set()
     for row in lines(path):
         try:
-            chunk = _chunk(row.value, documents)
+            chunk = _chunk(row.value, dataset)
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise LoadError(path, f"{row.place}: {reason}.") from error
@@ -67,11 +68,14 @@ def read_manifest(path: Path, documents: Mapping[str, Document]) -> tuple[Chunk,
     return tuple(_linked(chunks))
 
 
-def _chunk(row: Mapping[str, Any], documents: Mapping[str, Document]) -> Chunk:
-    source_id = row["docid"] if "docid" in row else row["original_doc_id"]
-    if source_id not in documents:
-        raise ValueError(f"there is no document {source_id!r}")
-    source = documents[source_id].text
+def _chunk(row: Mapping[str, Any], dataset: Dataset) -> Chunk:
+    stated = row["docid"] if "docid" in row else row["original_doc_id"]
+    found = dataset.names.find(stated)
+    if len(found) != 1:
+        several = f"{stated!r} is the docid of several rows. Write {' or '.join(map(repr, found))}"
+        raise ValueError(several if found else f"there is no document {stated!r}")
+    (source_id,) = found
+    source = dataset.sources[source_id].text
     spans = tuple(Span(*span) for span in row.get("spans") or [(row["start"], row["end"])])
     bounds = [bound for span in spans for bound in span]
     if bounds != sorted(bounds) or bounds[0] < 0 or bounds[-1] > len(source) or any(a == b for a, b in spans):

@@ -130,6 +130,20 @@ def test_several_folders_make_one_set(tmp_path: Path) -> None:
     assert (dataset.name, len(dataset.documents), set(labels(dataset))) == ("both", 2, {"q1", "q2"})
 
 
+@pytest.mark.parametrize("docid", ["d#1", "loops/docs.jsonl#d#1", "uploads/docs.jsonl#d#1"])
+def test_a_label_may_name_a_row_with_its_file(tmp_path: Path, docid: str) -> None:
+    row = {"query_id": "q", "query": "?", "docid": docid, "spans": [[1, 6]]}
+    dataset = load(write_set(tmp_path / "loops", row, docid="d#1"))
+    assert labels(dataset) == {"q": (Label((Place("d#1", Span(1, 6)),)),)}
+
+
+@pytest.mark.parametrize("docid", ["uploads/other.jsonl#d#1", "docs.jsonl#d", "1"])
+def test_a_label_of_another_file_is_refused(tmp_path: Path, docid: str) -> None:
+    row = {"query_id": "q", "query": "?", "docid": docid, "spans": [[1, 6]]}
+    with pytest.raises(LoadError, match="must name a document that is there"):
+        load(write_set(tmp_path / "loops", row, docid="d#1"))
+
+
 def test_documents_may_be_any_files(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     (docs / "sub").mkdir(parents=True)

@@ -112,9 +112,20 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: bytes, wrong: str)
         load(tmp_path)
 
 
-def test_two_documents_with_one_id_are_refused(tmp_path: Path) -> None:
+def write_in(folder: Path, **changes: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return write(folder, GOOD | changes)
+
+
+def test_a_docid_that_two_files_have_is_refused_with_both(tmp_path: Path) -> None:
+    folders = [write_in(tmp_path / name, query_id=name) for name in "ab"]
+    both = r"several rows \(got 'd'\)\. Write 'a/docs.jsonl#d' or 'b/docs.jsonl#d'\. 1 more problem"
+    with pytest.raises(LoadError, match=both):
+        load(folders)
     for name in "ab":
-        (tmp_path / name).mkdir()
-        write(tmp_path / name, {**GOOD, "query_id": name})
-    with pytest.raises(LoadError, match="its document 'd' is also in"):
-        load([tmp_path / "a", tmp_path / "b"])
+        write_in(tmp_path / name, query_id=name, docid=f"{name}/docs.jsonl#d")
+    dataset = load(folders)
+    assert {q.labels[0].places[0].source_id for q in dataset.questions} == {"a/docs.jsonl#d", "b/docs.jsonl#d"}
+    # Nothing tells these two apart.
+    with pytest.raises(LoadError, match=r"'set/docs\.jsonl#d' is also in"):
+        load([write_in(tmp_path / name / "set") for name in "ab"])

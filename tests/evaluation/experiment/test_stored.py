@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinsplit import Index
+from kinsplit import Document, Index
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import Dataset, Experiment
@@ -87,6 +88,28 @@ def test_a_collection_that_does_not_fit_is_refused(address: str, dataset: Datase
             Experiment(more, {"it": index}, embedder="hash", cache=False).run()
         with pytest.raises(InvalidParameterError, match="language: must be that of the collection"):
             Experiment(dataset, {"it": index}, embedder="hash", language="german")
+
+
+def test_rows_are_found_under_the_ids_of_uploads(tmp_path: Path) -> None:
+    texts = {"owl": "Owls hunt at night.", "lark": "Larks sing at dawn."}
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "rows.jsonl").write_text("".join(json.dumps({"docid": k, "text": v}) + "\n" for k, v in texts.items()))
+    question = {"query": "Who hunts?", "docid": "uploads/rows.jsonl#owl", "spans": [[0, 19]]}
+    (tmp_path / "labels.jsonl").write_text(json.dumps(question))
+    dataset = load(data / "rows.jsonl", tmp_path / "labels.jsonl")
+    facts = {"file_path": "uploads/rows.jsonl"}
+    uploaded = [Document(f"uploads/rows.jsonl#{docid}", text, facts) for docid, text in texts.items()]
+    options: dict[str, Any] = {"embedder": "hash", "cache": False, "measures": ["recall@1000t", "P@5"]}
+    for ranker in ("kin", "search"):
+        with Index("memory:", collection=ranker, embedder="hash") as index:
+            index.add(uploaded)
+            found = Experiment(dataset, {"it": index}, ranker=ranker, **options).run().strategies[0].measures
+            assert found["recall@1000t"].mean == 1
+            index.add([Document("uploads/more.jsonl#owl", texts["owl"], {"file_path": "uploads/more.jsonl"})])
+            both = "each document once, and has uploads/more.jsonl#owl and uploads/rows.jsonl#owl"
+            with pytest.raises(InvalidParameterError, match=both):
+                Experiment(dataset, {"it": index}, ranker=ranker, **options).run()
 
 
 def test_weights_are_tuned_where_the_collection_lies(address: str, dataset: Dataset) -> None:

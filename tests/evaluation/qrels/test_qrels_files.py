@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Document
 from kinsplit.cli.output.chunks import to_rows
 from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.qrels.export import Embeddings, read_embeddings, write_embeddings
 from kinsplit.evaluation.qrels.manifests import read_manifest, write_manifest
 from kinsplit.evaluation.qrels.trec import Run, Scored, read_qrels, read_run, write_qrels, write_run
@@ -126,7 +127,8 @@ def test_a_file_that_is_no_run_is_one_clear_error(tmp_path: Path, text: str, rea
         read_run(tmp_path / "run")
 
 
-DOCUMENTS = {"d": Document("d", "One two three four. Cats like warm milk. " * 4 + "\u2028The end \U0001f600.\n")}
+DOCUMENT = Document("d", "One two three four. Cats like warm milk. " * 4 + "\u2028The end \U0001f600.\n")
+DATASET = Dataset("d", (DOCUMENT,), ())
 
 
 @pytest.mark.parametrize("strategy", ["sentence", "cluster"])
@@ -135,9 +137,9 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path, strategy: str) -> 
         "sentence": {"chunk_size": 12, "chunk_overlap": 4},
         "cluster": {"embedder": "hash", "chunk_size": 10, "passage_size": 4, "passage_overlap": 0, "threshold": 0.9},
     }
-    chunks = create(strategy, **parameters[strategy]).chunk(DOCUMENTS["d"])
+    chunks = create(strategy, **parameters[strategy]).chunk(DOCUMENT)
     write_manifest(tmp_path / "m.jsonl", chunks)
-    read = read_manifest(tmp_path / "m.jsonl", DOCUMENTS)
+    read = read_manifest(tmp_path / "m.jsonl", DATASET)
     attributes = ("id", "spans", "text", "index", "total", "prev_id", "next_id", "overlap", "content_hash")
     for name in attributes:
         assert [getattr(chunk, name) for chunk in read] == [getattr(chunk, name) for chunk in chunks], name
@@ -146,10 +148,10 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path, strategy: str) -> 
 
 
 def test_the_rows_of_the_chunk_command_are_a_manifest(tmp_path: Path) -> None:
-    chunks = create("hierarchical", parent_size=80, child_size=30).chunk(DOCUMENTS["d"])
+    chunks = create("hierarchical", parent_size=80, child_size=30).chunk(DOCUMENT)
     rows = to_rows(chunks, resolve("bundled"))
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    read = read_manifest(tmp_path / "m.jsonl", DOCUMENTS)
+    read = read_manifest(tmp_path / "m.jsonl", DATASET)
     for name in ("id", "level", "spans", "text", "index", "total", "prev_id", "next_id", "content_hash"):
         assert [getattr(chunk, name) for chunk in read] == [getattr(chunk, name) for chunk in chunks], name
 
@@ -161,7 +163,7 @@ def row(**changed: Any) -> dict[str, Any]:
 
 def test_a_text_that_is_left_out_is_the_documents(tmp_path: Path) -> None:
     (tmp_path / "m.jsonl").write_text(json.dumps(row(text=None)))
-    assert read_manifest(tmp_path / "m.jsonl", DOCUMENTS)[0].text == "One two"
+    assert read_manifest(tmp_path / "m.jsonl", DATASET)[0].text == "One two"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_a_text_that_is_left_out_is_the_documents(tmp_path: Path) -> None:
 def test_a_row_that_is_no_chunk_is_one_clear_error(tmp_path: Path, rows: list[Any], reason: str) -> None:
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(own) + "\n" for own in rows))
     with pytest.raises(LoadError, match=reason):
-        read_manifest(tmp_path / "m.jsonl", DOCUMENTS)
+        read_manifest(tmp_path / "m.jsonl", DATASET)
 
 
 def test_embeddings_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -224,3 +226,12 @@ def test_a_file_that_is_no_npz_is_one_clear_error(tmp_path: Path, content: bytes
 def test_letters_count_as_a_tokenizer_does() -> None:
     # A check of the tests' own tokenizer: counts and starts agree, as in every tokenizer.
     assert Letters().count(["abc"]).tolist() == [len(Letters().starts(["abc"])[0])]
+
+
+def test_a_manifest_may_name_a_row_with_its_file(tmp_path: Path) -> None:
+    rows = Dataset("rows", (DOCUMENT,), (), {"d": "birds/rows.jsonl"})
+    for docid in ("d", "uploads/rows.jsonl#d"):
+        (tmp_path / "m.jsonl").write_text(json.dumps({"chunk_id": "c", "docid": docid, "start": 0, "end": 7}))
+        assert [(chunk.source_id, chunk.text) for chunk in read_manifest(tmp_path / "m.jsonl", rows)] == [
+            ("d", "One two")
+        ]

@@ -43,7 +43,7 @@ def alice() -> Dataset:
 
 
 def manifest(name: str, dataset: Dataset) -> tuple[Chunk, ...]:
-    return read_manifest(published(f"chunk_manifests/chunks_{name}.jsonl"), dataset.sources)
+    return read_manifest(published(f"chunk_manifests/chunks_{name}.jsonl"), dataset)
 
 
 @pytest.mark.parametrize("name", CHUNKINGS)
