@@ -65,6 +65,26 @@ def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp
     assert sorted(path.name for path in (tmp_path / "files").iterdir()) == ["larks.md"]
 
 
+def test_a_row_goes_with_its_file(serve: Serve, visit: Visit, tmp_path: Path) -> None:
+    address = serve(store=f"memory:{tmp_path}", collections="uploaded", uploads=tmp_path / "#files")
+    page = visit("#/documents", address=address)
+    (tmp_path / "rows.jsonl").write_text(
+        '{"docid": "a#1", "text": "Owls hunt."}\n{"docid": "b", "text": "Larks sing."}'
+    )
+    page.get_by_label("Add files").set_input_files(tmp_path / "rows.jsonl")
+    expect(page.locator(".documents li")).to_have_count(2)
+    page.get_by_role("link", name="#files/rows.jsonl#a#1").click()
+    expect(page.get_by_text("Owls hunt.")).to_be_visible()
+    page.go_back()
+    page.get_by_role("button", name="Delete #files/rows.jsonl").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "#files/rows.jsonl is removed from the index with all of its rows"
+    )
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".documents li")).to_have_count(0)
+    assert list((tmp_path / "#files").iterdir()) == []
+
+
 def test_without_the_setting_nothing_is_offered(visit: Visit) -> None:
     page = visit("#/documents")
     expect(page.locator(".documents li").first).to_be_visible()

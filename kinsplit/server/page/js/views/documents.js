@@ -67,16 +67,25 @@ export async function mount(root, params, { signal }) {
     }
   }
 
-  function remover(id) {
-    const act = () => remove(id);
-    return el("button", { type: "button", class: "plain", "aria-label": `Delete ${id}`, on: { click: act } }, "Delete");
+  /** The uploaded file that a document comes from: itself, or for a row what its id has before the "#". */
+  function fileOf(id) {
+    const folder = uploads && `${uploads.folder}/`;
+    return folder && id.startsWith(folder) ? folder + id.slice(folder.length).split("#")[0] : null;
   }
 
-  async function remove(id) {
+  function remover(id) {
+    const file = fileOf(id);
+    if (!file) return null;
+    const act = () => remove(file, file === id ? "" : " with all of its rows");
+    const label = `Delete ${file}`;
+    return el("button", { type: "button", class: "plain", "aria-label": label, on: { click: act } }, "Delete");
+  }
+
+  async function remove(id, rows) {
     const form = el(
       "form",
       { method: "dialog" },
-      el("p", {}, el("bdi", {}, id), " is removed from the index, and the uploaded file is deleted."),
+      el("p", {}, el("bdi", {}, id), ` is removed from the index${rows}, and the uploaded file is deleted.`),
       el(
         "p",
         { class: "row end" },
@@ -105,7 +114,7 @@ export async function mount(root, params, { signal }) {
         {},
         el("a", { id: `document-${id}`, href: address("document", { id, strategy }) }, el("bdi", {}, id)),
         el("span", { class: "quiet" }, counted(chunks, "chunk")),
-        uploads && id.startsWith(`${uploads.folder}/`) && remover(id),
+        remover(id),
       ),
     );
     const rest = total - rows.length;
