@@ -54,6 +54,8 @@ def main() -> int:
             with service(folder) as (address, process):
                 seen = Seen()
                 seen.look(folder, address, known)
+                seen.faults += known.refused
+                known.refused.clear()
                 wrong += bool(seen.faults)
                 settled += before
                 row = f"documents {seen.documents:3}", f"files {seen.files:3}", f"journals {before}"
@@ -73,10 +75,12 @@ class Known:
     Attributes:
         contents: Contents that a file may have: the last one answered, and those sent without an answer.
         answers: Number of answered writes.
+        refused: Answers other than the expected ones.
     """
 
     contents: dict[tuple[str, str], set[bytes]] = field(default_factory=dict)
     answers: int = 0
+    refused: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -177,9 +181,9 @@ def write(address: str, known: Known, client: int, chance: random.Random, stop: 
             else:
                 response = http.post("/documents", params=query, files=[("files", (name, content))])
                 done = response.status_code == 200 and response.json()["files"][0]["error"] is None
-            if not done:
-                raise SystemExit(f"{response.status_code}: {response.text}")
             with known.lock:
+                if not done:
+                    known.refused.append(f"{response.status_code}: {response.text}")
                 known.contents[key] = {content}
                 known.answers += 1
 

@@ -54,7 +54,7 @@ class UploadRow(Model):
     """The report of one uploaded file."""
 
     name: str = Field(description="Name of the file, as it is stored.")
-    id: str | None = Field(description="Id of the file, and of its document unless it holds rows; null if it failed.")
+    id: str | None = Field(description="Id of the file and of its document; rows have `ID#docid`. Null if it failed.")
     documents: int = Field(description="Number of its documents.")
     chunks: int = Field(description="Number of their chunks.")
     warnings: list[str] = Field(description="Decisions and losses.")

@@ -62,7 +62,9 @@ class RankingRow(Model):
 class UploadRules(Model):
     """The files that clients may upload."""
 
-    folder: str = Field(description="First part of the ids of uploaded files, which alone can be deleted.")
+    folder: str = Field(
+        description="First part of the ids of uploaded files, in all collections. Only they can be deleted."
+    )
     max_bytes: int = Field(description="Maximum bytes of a request.")
     suffixes: list[str] = Field(description="Suffixes of files that can be read.")
 

@@ -145,7 +145,7 @@ class MemoryStore(EngineStore):
         return {id_: payload for id_, (payload, _) in self._points(ids).items()}
 
 
-def _candidates(collection: _Collection, conditions: Sequence[Condition]) -> Iterable[str]:
+def _candidates(collection: HeldCollection, conditions: Sequence[Condition]) -> Iterable[str]:
     """Return the ids of the points that can meet conditions: those of the named sources, or all."""
     named = values_of(conditions, "source_id")
     if named is None:
