@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -226,9 +224,8 @@ def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal
     from kinsplit.integrations.ray import index as index_on_ray
 
     reporter = _StoredReporter(terminal)
-    # Ray writes to stdout that it runs a lost task again.
-    only_json = redirect_stdout(sys.stderr) if terminal.as_json else nullcontext()
-    with connected(ray), only_json, bar(terminal.screen, "Indexing", 0) as moving:
+    # Ray writes to stdout that it runs a lost task again, at the latest when it ends.
+    with terminal.own_stdout(), connected(ray), bar(terminal.screen, "Indexing", 0) as moving:
         reporter.bar = moving
         report = index_on_ray(paths, store, on_found=reporter.found, on_stored=reporter.stored, **options)
     if terminal.as_json:

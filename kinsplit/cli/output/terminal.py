@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any, TextIO
 
 import typer
 from rich.console import Console
@@ -20,6 +22,8 @@ _ENDLESS = 10_000
 #: Maximum line length of prose on a wide terminal.
 _READABLE = 100
 _INDENT = "    "
+# Numbers of the files that a process and those that it starts inherit.
+_STDOUT, _STDERR = 1, 2
 
 # Control characters in the text or name of a file could act on the terminal. JSON need not escape these: C1 controls,
 # characters that change the text direction, and line separators.
@@ -50,6 +54,22 @@ class Terminal:
     def screen(self) -> Console:
         """The console for progress bars: stdout if it is a terminal, so that bars and lines don't mix."""
         return self.out if self.out.is_terminal and not self.as_json else self.err
+
+    @contextmanager
+    def own_stdout(self) -> Iterator[None]:
+        """Keep stdout to this terminal while the block runs: what others write there, and processes, goes to stderr."""
+        stdout = sys.stdout
+        stdout.flush()
+        with open(os.dup(_STDOUT), "w", encoding=stdout.encoding, errors=stdout.errors) as kept:  # noqa: PTH123
+            self.out.file = kept if _is_descriptor(stdout) else stdout
+            os.dup2(_STDERR, _STDOUT)
+            try:
+                with redirect_stdout(sys.stderr):
+                    yield
+            finally:
+                stdout.flush()  # Others may have kept the object, and written to its buffer.
+                os.dup2(kept.fileno(), _STDOUT)
+                self.out.file = stdout
 
     def table(self, table: Table) -> None:
         """Write a table to stdout."""
@@ -106,9 +126,17 @@ class Terminal:
         console.print(note, soft_wrap=True)
 
 
+def _is_descriptor(stream: TextIO) -> bool:
+    """Return whether a stream is the stdout of the process, and not a stream of a test in its place."""
+    try:
+        return stream.fileno() == _STDOUT
+    except OSError:
+        return False
+
+
 def describe_error(error: Exception) -> dict[str, str]:
-    """Return an error for `--json`."""
-    message = str(error)
+    """Return an error for `--json`, with its notes in one line, such as the node on which it arose."""
+    message = " ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if "\n" not in note)])
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{inline(str(error.filename))}: {error.strerror}."  # Without the error number.
     return {"type": type(error).__name__, "message": message}

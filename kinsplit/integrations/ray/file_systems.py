@@ -239,6 +239,22 @@ def check_addresses(store: ChunkStore, fingerprint: str, files: Iterable[SourceF
                 raise would_replace(own, other, chunk.source_id)
 
 
+def size_of(address: str) -> int:
+    """Return the size of a file of an object store in bytes.
+
+    Raises:
+        LoadError: It can't be reached, or isn't there.
+    """
+    system, path = _open(address)
+    try:
+        info = system.get_file_info(path)
+    except OSError as error:
+        raise LoadError(address, f"can't be reached: {_line(error)}. Check the credentials.") from error
+    if info.type == fs.FileType.NotFound:
+        raise LoadError(address, "doesn't exist. Check the spelling, and that your credentials may read it.")
+    return info.size or 0
+
+
 def _exists(place: str) -> bool:
     try:
         if not is_address(place):

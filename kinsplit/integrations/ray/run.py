@@ -14,13 +14,14 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.usage import usage_of
-from kinsplit.errors import InvalidParameterError, KinsplitError
+from kinsplit.errors import InvalidParameterError, KinsplitError, WorkerError
 from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import warn_of_duplicates
 from kinsplit.integrations.ray.columns import check_documents, pack, unpack
 from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
+from kinsplit.integrations.ray.nodes import check_nodes, noting_node, summary_of
 from kinsplit.integrations.ray.report import RayReport, Stored, Totals
 from kinsplit.integrations.ray.resources import Pool, Resources
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
@@ -97,6 +98,8 @@ def index(
         MissingExtraError: Ray is not installed.
         KinsplitError: See `kinsplit.Index` and `kinsplit.Index.add`; raised before anything is read or written.
         InvalidParameterError: The store belongs to one process, the dataset lacks a column, or the cluster lacks GPUs.
+        LoadError: See `find`; or a node lacks the files, or sees others under the same paths.
+        WorkerError: A node can't run kinsplit, or Ray gave up.
     """
     ray = _start()
     settings = _Settings(collection, subjects, readers, limits, vector_cache, resources or Resources(), options)
@@ -130,8 +133,10 @@ def _index(
     model = options.get("embedder", "bundled")
     pool = resources.on(_start().cluster_resources(), embedding.resolve(model))
     given = _given(source, address, settings.subjects, settings.readers, prune=prune)
-    if isinstance(given, Found) and on_found is not None:
-        on_found(given)
+    if isinstance(given, Found):
+        check_nodes(given)
+        if on_found is not None:
+            on_found(given)
     with Index(address, collection=settings.collection, **options) as opened:
         model = _portable(model, opened.embedder)
         embed = (model, opened.embedding_context, resources.tokens, settings.vector_cache)
@@ -233,7 +238,8 @@ def _relayed(
     try:
         report: RayReport = ray.get(task)
     except ray.exceptions.RayError as error:
-        raise _cause(error) from None
+        cause = _cause(error)
+        raise cause from cause.__cause__
     finally:
         calls.shutdown()
     return report
@@ -241,7 +247,8 @@ def _relayed(
 
 def _relay(calls: Any, given: Sequence[str], arguments: tuple[Any, ...]) -> RayReport:
     relays: dict[str, Any] = {name: partial(_leave, calls, name) for name in given}
-    return _index(*arguments, **relays)
+    with noting_node():
+        return _index(*arguments, **relays)
 
 
 def _leave(calls: Any, name: str, value: object) -> None:
@@ -361,11 +368,12 @@ def _consume(
             if is_first and totals.windowed:
                 warn(totals.windowed, totals.embedded)
     except RayError as error:
-        raise _cause(error) from None
+        cause = _cause(error)
+        raise cause from cause.__cause__
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return the error of kinsplit that made a task fail, or the error itself."""
+def _cause(error: BaseException) -> KinsplitError:
+    """Return the error of kinsplit that made a task fail, or one that sums up the error of Ray."""
     from ray.exceptions import RayError
 
     seen: BaseException | None = error
@@ -374,4 +382,8 @@ def _cause(error: BaseException) -> BaseException:
         if isinstance(seen, KinsplitError) and not isinstance(seen, RayError):
             return seen
         seen = getattr(seen, "cause", None) or seen.__cause__
-    return error
+    reason = f"{type(error).__name__}: {summary_of(error)}"
+    remedy = "What is stored stays; once the cause is gone, the same command stores the rest."
+    summed = WorkerError(f"Ray ended the run ({reason}). {remedy}")
+    summed.__cause__ = error
+    return summed

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.usage import usage_of
-from kinsplit.errors import InvalidParameterError, KinsplitError
+from kinsplit.errors import InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
@@ -33,6 +35,7 @@ from kinsplit.integrations.ray.columns import (
     to_vectors,
 )
 from kinsplit.integrations.ray.file_systems import fetched
+from kinsplit.integrations.ray.nodes import node_note, noting_node
 from kinsplit.loaders import Limits, Loaded, SourceFile, load_files
 from kinsplit.parsers import Strategy, create, default_strategy
 from kinsplit.stores import ChunkStore, open_store
@@ -69,10 +72,19 @@ class Load:
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[pa.Table]:
         """Load files that are not in a table."""
-        with fetched(files, self.limits) as (sources, located):
-            rows = (row for loaded in load_files(sources, self.limits) for row in _rows(located(loaded)))
+        with noting_node(), fetched(files, self.limits) as (sources, located):
+            rows = (row for loaded in load_files(sources, self.limits) for row in _rows(_placed(located(loaded))))
             for batch in _batches(rows):
                 yield from cut(pa.Table.from_pylist(batch, schema=DOCUMENTS))
+
+
+def _placed(loaded: Loaded) -> Loaded:
+    """Return what was loaded, with the node in the error of a file that it doesn't reach."""
+    source, error = loaded.source, loaded.error
+    is_missing = source.error is not None if source.address else not os.access(source.path, os.R_OK)
+    if error is None or not is_missing or (error is source.error and not source.address) or not (note := node_note()):
+        return loaded
+    return replace(loaded, error=LoadError(error.path, f"{error.reason} {note}"))
 
 
 def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
@@ -126,8 +138,9 @@ class Split:
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Split the documents of a batch."""
-        for table in cut(documents):
-            yield self._split(table)
+        with noting_node():
+            for table in cut(documents):
+                yield self._split(table)
 
     def _split(self, table: pa.Table) -> pa.Table:
         documents = from_documents(table)
@@ -168,9 +181,10 @@ class Compare:
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Compare the documents of a batch."""
-        store = _opened(self.store, self.collection, self._run)
-        for table in cut(documents):
-            yield self._compare(store, table)
+        with noting_node():
+            store = _opened(self.store, self.collection, self._run)
+            for table in cut(documents):
+                yield self._compare(store, table)
 
     def unchanged(self, documents: Sequence[Document | None], strategy: Strategy) -> list[int | None]:
         """Find the documents that the collection holds as they are, in one look-up.
@@ -265,12 +279,13 @@ class Embed:
         if tokens < 1:
             raise InvalidParameterError("tokens", "must be at least 1", tokens, f"The default is {TOKENS}.")
         self.tokens, self.vector_cache = tokens, vector_cache
-        self.embedder = embedding.resolve(embedder)
+        with noting_node():
+            self.embedder = embedding.resolve(embedder)
         self.embedding_context = check_embedding_context(embedding_context)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Embed the leaves of a batch."""
-        with use_vector_cache(self.vector_cache and self.embedding_context != "late"):
+        with noting_node(), use_vector_cache(self.vector_cache and self.embedding_context != "late"):
             embedder = embedding.resolve(self.embedder)
             for table in cut(documents):
                 yield self._embed(table, embedder)
@@ -345,14 +360,16 @@ class Write:
     """
 
     def __init__(self, store: str, collection: str = "default", embedder: object = "bundled") -> None:
-        index = Index(store, collection=collection, embedder=embedder, must_exist=True)
+        with noting_node():
+            index = Index(store, collection=collection, embedder=embedder, must_exist=True)
         self._index = index
         self._indexer = Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Store the documents of a batch."""
-        for table in cut(documents):
-            yield self._write(table)
+        with noting_node():
+            for table in cut(documents):
+                yield self._write(table)
 
     def close(self) -> None:
         """Close the collection. An actor that ends closes it anyway."""

@@ -1,0 +1,186 @@
+"""Nodes of a Ray cluster: their names, and whether each has the files of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kinsplit.errors import KinsplitError, LoadError, WorkerError
+from kinsplit.integrations.ray.file_systems import Found, is_address, size_of
+
+# Files whose contents are compared, evenly chosen, and the bytes of each.
+_FILES, _BYTES = 16, 2**16
+# Given paths that are looked for; a pattern gives one for each file.
+_ROOTS = 100
+# Seconds within which a node answers, since it may have to make a process, and a network drive may hang.
+_SECONDS = 120.0
+# Nodes that an error names.
+_NAMED = 5
+_NOTE = "This was on node"
+
+
+class Sight(NamedTuple):
+    """A file or folder as one machine sees it.
+
+    Attributes:
+        content: Kind, size and digest of the beginning, which are equal on all machines; empty if it can't be read.
+        error: Reason why it can't be read.
+    """
+
+    content: str
+    error: str = ""
+
+
+def check_nodes(found: Found) -> None:
+    """Check that every node that runs tasks sees the files of a run as this process does.
+
+    Nodes that join the cluster later are not checked: `Load` names them in the errors of their files.
+
+    Raises:
+        LoadError: A folder or file is missing or different on a node.
+        WorkerError: A node can't run kinsplit, or doesn't answer in time.
+    """
+    places = _sample(found)
+    own = dict(zip(places, look(places), strict=True))
+    answers, silent = _ask([place for place, sight in own.items() if not sight.error])
+    number = len(answers) + len(silent)
+    if silent:
+        raise WorkerError(
+            f"kinsplit can't run on {len(silent)} of the {number} nodes of the Ray cluster: {_listed(silent)}. Install "
+            "kinsplit there with the same extras, check the node's network drives, or take it out of the cluster."
+        )
+    wrong = {}
+    for name, sights in answers.items():
+        # A file that has changed since is no reason to stop.
+        seen = ((place, _difference(place, own[place], sight)) for place, sight in sights.items())
+        if problem := next(((place, text) for place, text in seen if text), None):
+            wrong[name] = problem
+    if wrong:
+        first = next(place for place in own if place in {place for place, _ in wrong.values()})
+        texts = {name: text if place == first else f"{place}: {text}" for name, (place, text) in wrong.items()}
+        raise LoadError(
+            first,
+            f"is missing or different on {len(wrong)} of the {number} nodes of the Ray cluster: {_listed(texts)}. "
+            "Mount the same folder there under the same path, or give an address such as s3://bucket/folder.",
+        )
+
+
+def look(places: Sequence[str]) -> list[Sight]:
+    """Return what this machine sees at some paths and addresses."""
+    return [_look(place) for place in places]
+
+
+@contextmanager
+def noting_node() -> Iterator[None]:
+    """Note the node on errors of kinsplit that the block raises, since Ray passes them on without it."""
+    try:
+        yield
+    except KinsplitError as error:
+        # A task that started others passes on their errors.
+        if not any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())) and (note := node_note()):
+            error.add_note(note)
+        raise
+
+
+def node_note() -> str:
+    """Return a sentence that names the node on which this process runs; empty without a cluster."""
+    import ray
+
+    if not ray.is_initialized():
+        return ""
+    node = ray.get_runtime_context().get_node_id()
+    return f"{_NOTE} {_name(ray.util.get_node_ip_address(), socket.gethostname(), node)} of the Ray cluster."
+
+
+def summary_of(error: BaseException) -> str:
+    """Return the line that tells most of an error of Ray, whose text may be a traceback with its cause at the end."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return (lines[-1] if any("ray::" in line for line in lines) else lines[0]).rstrip(".")
+
+
+def _sample(found: Found) -> list[str]:
+    """Return the given paths, and some of the files, evenly chosen."""
+    roots = found.roots[:: -(-len(found.roots) // _ROOTS) or 1]
+    ids = islice(found.by_id, 0, None, -(-len(found.by_id) // _FILES) or 1)
+    files = [found.by_id[id_] for id_ in ids]
+    return list(dict.fromkeys([*roots, *(file.place for file in files if file.error is None)]))
+
+
+def _look(place: str) -> Sight:
+    try:
+        if is_address(place):
+            return Sight(f"{size_of(place)} bytes")
+        if not stat.S_ISREG(Path(place).stat().st_mode):
+            return Sight("folder")
+        # A network drive asks its server for news when a file is opened, and not when its size is asked for.
+        with Path(place).open("rb") as file:
+            return Sight(f"{os.fstat(file.fileno()).st_size} {hashlib.sha256(file.read(_BYTES)).hexdigest()}")
+    except OSError as error:
+        return Sight("", (error.strerror or str(error)).lower())
+    except LoadError as error:
+        return Sight("", error.reason.rstrip("."))
+
+
+def _difference(place: str, own: Sight, other: Sight) -> str:
+    """Return what is wrong with a place on another machine; empty if nothing is, or if it has changed here since."""
+    if other == own or _look(place) != own:
+        return ""
+    return other.error or "another file or version"
+
+
+def _ask(places: Sequence[str]) -> tuple[dict[str, dict[str, Sight]], dict[str, str]]:
+    """Ask all nodes that run tasks what they see at some places.
+
+    Returns:
+        What each node sees, by its name, and why the other ones don't say.
+    """
+    import ray
+    from ray.exceptions import GetTimeoutError, RayError, TaskUnschedulableError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    names = _workers(ray)
+    task = ray.remote(num_cpus=0)(look)
+    asked = {
+        node: task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(places)
+        for node in names
+    }
+    if asked:
+        ray.wait(list(asked.values()), num_returns=len(asked), timeout=_SECONDS)
+    answers, silent = {}, {}
+    for node, name in names.items():
+        try:
+            answers[name] = dict(zip(places, ray.get(asked[node], timeout=0), strict=True))
+        except GetTimeoutError:
+            ray.cancel(asked[node], force=True)
+            silent[name] = f"no answer within {_SECONDS:g} s"
+        except TaskUnschedulableError:
+            pass  # It is being taken out of the cluster.
+        except RayError as error:
+            if node in _workers(ray):
+                silent[name] = summary_of(error)
+    return answers, silent
+
+
+def _workers(ray: Any) -> dict[str, str]:
+    """Return the names of the nodes that run tasks, by their ids."""
+    return {
+        node["NodeID"]: _name(node["NodeManagerAddress"], node["NodeManagerHostname"], node["NodeID"])
+        for node in ray.nodes()
+        if node["Alive"] and node["Resources"].get("CPU", 0)
+    }
+
+
+def _name(address: str, host: str, node_id: str) -> str:
+    return f"{address} ({host}, id {node_id[:8]})"
+
+
+def _listed(texts: Mapping[str, str]) -> str:
+    named = "; ".join(f"{name}: {text}" for name, text in islice(texts.items(), _NAMED))
+    return f"{named}; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else named
