@@ -52,8 +52,8 @@ class SentenceTransformerEmbedder:
     times faster than PyTorch, and stored in the cache folder; it uses bfloat16 where the CPU supports that. Where
     OpenVINO is not installed, because there are no wheels for the platform, NumPy computes the same in float32. Neither
     needs PyTorch. All other models, and every model on a GPU, run in sentence-transformers itself in float32, which the
-    extra "torch" installs. All give the same vectors (cosine 0.9999 and above) and share a fingerprint; "int8" gives
-    other vectors and has its own fingerprint.
+    extra "torch" installs. All give nearly the same vectors (cosine 0.9999 and above) and share a fingerprint; "int8"
+    gives other vectors and has its own fingerprint.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder.

@@ -132,8 +132,8 @@ class ServiceSettings(BaseSettings):
     )
     uploads: Path | None = Field(
         default=None,
-        description="Folder into which clients may upload files, and from which they may delete them; collections other "
-        "than the default one have folders in it. Without one, they can't.",
+        description="Folder into which clients may upload files, and from which they may delete them; collections "
+        "other than the default one have folders in it. Without one, they can't.",
     )
     max_upload: Annotated[int, _Found()] = Field(default=50 * 2**20, ge=1, description="Bytes of an upload.")
     pictures: Annotated[bool, _Found()] = Field(

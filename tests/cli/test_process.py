@@ -72,6 +72,26 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_stdout_is_kept_from_libraries_and_processes(tmp_path: Path) -> None:
+    probe = (
+        "import os, subprocess, sys\n"
+        "from kinsplit.cli.output.terminal import Terminal\n"
+        "terminal, kept = Terminal(as_json=False), sys.stdout\n"
+        "with terminal.own_stdout():\n"
+        "    print('a library', flush=True)\n"
+        "    os.write(1, b'a thread\\n')\n"
+        "    subprocess.run(['echo', 'a process'], check=True)\n"
+        "    terminal.line('own')\n"
+        "    kept.write('an object\\n')\n"
+        "terminal.line('later')\n"
+        "print('last')"
+    )
+    command = [sys.executable, "-c", probe]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout == "own\nlater\nlast\n"
+    assert done.stderr == "a library\na thread\na process\nan object\n"
+
+
 def test_json_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     (tmp_path / "é.txt").write_text("Das Maß ist voll. 東京", encoding="utf-8")
 

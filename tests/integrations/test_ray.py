@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from pytest_socket import enable_socket
 
 from kinsplit import Index
 from kinsplit.chunk import Document
+from kinsplit.cli.output.terminal import describe_error
 from kinsplit.embedding import create
 from kinsplit.errors import (
     EmbeddingError,
@@ -36,7 +41,7 @@ from tests.stores import conftest as stores
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
-from kinsplit.integrations.ray import file_systems, run, stages  # noqa: E402
+from kinsplit.integrations.ray import file_systems, nodes, report, run, stages  # noqa: E402
 from kinsplit.integrations.ray.columns import from_documents, from_error, to_error  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
@@ -49,6 +54,7 @@ def cluster() -> Iterator[None]:
     enable_socket()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_worker_niceness", "0")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
@@ -266,6 +272,10 @@ def test_an_error_of_a_task_comes_without_its_traceback() -> None:
     outer = RuntimeError("the stage failed")
     outer.__cause__ = failed
     assert run._cause(outer) is inner
+    lost = RayTaskError("split", "Traceback ...\n  ray::split() (pid=1, ip=10.0.0.7)\nKeyError: 'x'", KeyError("x"))
+    summed = run._cause(lost.as_instanceof_cause())
+    assert (summed.__cause__ is not None, "\n" in str(summed)) == (True, False)
+    assert "KeyError: 'x'). What is stored stays" in str(summed)
 
 
 def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path) -> None:
@@ -347,6 +357,152 @@ def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(
     for address, message in (("s3://bucket/none", "doesn't exist"), ("s3://bucket/course/*.xyz", "no file that")):
         with pytest.raises(LoadError, match=message):
             file_systems.find(address)
+
+
+@contextmanager
+def second_node(hidden: Path) -> Iterator[str]:
+    """Add a node to the cluster that sees an empty folder in place of another one, and yield its id."""
+    space = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+    hide = f"mount -t tmpfs none {hidden}"
+    if shutil.which("unshare") is None or subprocess.run([*space, "sh", "-c", hide], capture_output=True).returncode:
+        pytest.skip("a mount namespace can't be made here")
+    known = {node["NodeID"] for node in ray.nodes()}
+    address = ray.get_runtime_context().gcs_address
+    start = f"{hide} && exec ray start --address={address} --num-cpus=1 --object-store-memory={80 * 2**20} --block"
+    own = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    with subprocess.Popen([*space, "sh", "-c", start], env=own, stdout=subprocess.DEVNULL) as node:
+        try:
+            while not (new := {each["NodeID"] for each in ray.nodes()} - known):
+                assert node.poll() is None
+                time.sleep(0.05)
+            yield new.pop()
+        finally:
+            node.terminate()
+            while sum(each["Alive"] for each in ray.nodes()) > len(known):
+                time.sleep(0.05)
+
+
+def test_a_node_without_the_folder_is_named_before_anything_is_read(
+    cluster: None, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_ray, "connected", nullcontext)
+    arguments = ("index", course, "--embedder", "hash", "--store", "pgvector:host=/nowhere", "--ray")
+    with second_node(hidden=course) as node:
+        result = run_command(*arguments)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert result.stderr.startswith(f"Error: {course}/cs/")
+    assert "is missing or different on 1 of the 2 nodes of the Ray cluster" in result.stderr
+    assert f"id {node[:8]}): no such file or directory. Mount the same folder there" in result.stderr
+    assert "nowhere" in run_command(*arguments).stderr  # Without that node, the store is next.
+
+
+def test_errors_of_tasks_name_their_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = "This was on node 10.0.0.7 (far, id 1a2b3c4d) of the Ray cluster."
+    for module in (nodes, stages):
+        monkeypatch.setattr(module, "node_note", lambda: note)
+    documents = pa.table({"id": ["a"], "text": ["A text."]})
+    (split,) = on_ray.Split()(documents)
+    with pytest.raises(StoreError, match="nowhere") as caught, nodes.noting_node():  # as in a task that starts others
+        next(on_ray.Compare("pgvector:host=/nowhere")(split))
+    message = describe_error(pickle.loads(pickle.dumps(caught.value)))["message"]
+    assert message.count(note) == 1
+    assert "\n" not in message
+
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    files = [SourceFile(tmp_path / name, name, {}) for name in ("gone.md", "broken.pdf")]
+    (loaded,) = on_ray.Load()(file_table(files))
+    gone, broken = (error["message"] for error in loaded["error"].to_pylist())
+    assert (
+        gone
+        == f"{tmp_path}/gone.md: can't be read: No such file or directory. Check that it is there and readable. {note}"
+    )
+    assert note not in broken
+
+
+def test_stdout_has_the_report_alone_whatever_ray_writes(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def connected(address: str) -> Iterator[None]:
+        sys.stdout.write(f"Connected to {address}.\n")
+        try:
+            yield
+        finally:
+            sys.stdout.write("A task was run again.\n")
+            os.write(1, b"A thread of Ray has ended.\n")
+
+    def index(*_: object, **__: object) -> on_ray.RayReport:
+        sys.stdout.write("A task was lost.\n")
+        subprocess.run(["echo", "A process has ended."], check=True)
+        return report.Totals().report(0, (), 1.0, None)
+
+    monkeypatch.setattr(on_ray, "connected", connected)
+    monkeypatch.setattr(on_ray, "index", index)
+    result = run_command("index", course, "--ray", "--json")
+    assert json.loads(result.stdout)["documents"] == []
+    assert result.stderr == "Connected to auto.\nA task was lost.\nA task was run again.\n"
+    assert capfd.readouterr() == ("", "A process has ended.\nA thread of Ray has ended.\n")
+
+
+@pytest.fixture
+def guarded_cluster() -> Iterator[str]:
+    """Address at which everybody is refused, as by a cluster with a token that nobody has."""
+    grpc = pytest.importorskip("grpc", reason="grpcio is not installed")
+
+    def refuse(request: bytes, context: Any) -> bytes:
+        context.abort(grpc.StatusCode.UNAUTHENTICATED, "InvalidAuthToken")
+        return request
+
+    class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, _: object) -> Any:
+            return grpc.unary_unary_rpc_method_handler(refuse)
+
+    server = grpc.server(ThreadPoolExecutor(1), handlers=[Handler()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(None).wait()
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "secret"}, "RAY_AUTH_TOKEN holds a wrong token"),
+        ({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": "t"}, "RAY_AUTH_TOKEN_PATH holds a wrong token"),
+        ({"RAY_AUTH_MODE": "token"}, "~/.ray/auth_token holds a wrong token"),
+        ({"RAY_AUTH_MODE": "disabled"}, "none is sent, since RAY_AUTH_MODE is 'disabled'"),
+        ({}, "none is sent, since RAY_AUTH_MODE is not set"),
+    ],
+)
+def test_a_wrong_token_is_called_a_wrong_token(
+    guarded_cluster: str, course: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], reason: str
+) -> None:
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    rule = f"must be a cluster whose token you have ({reason}) (got '"
+    for address in (guarded_cluster, f"ray://{guarded_cluster}"):
+        result = run_command("index", course, "--ray", address)
+        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+        assert result.stderr.startswith(f"Error: ray: {rule}{address}'). Set RAY_AUTH_MODE=token")
+        assert "secret" not in result.stderr
+    monkeypatch.setenv("RAY_ADDRESS", guarded_cluster)
+    assert run_command("index", course, "--ray").stderr.startswith(f"Error: RAY_ADDRESS: {rule}{guarded_cluster}')")
+
+
+def test_a_token_that_ray_does_not_find_costs_one_line(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exceptions = pytest.importorskip("ray.exceptions")
+    if not hasattr(exceptions, "AuthenticationError"):
+        pytest.skip("this version of Ray knows no tokens")
+
+    def init(*_: object, **__: object) -> None:
+        raise exceptions.AuthenticationError("Token authentication is enabled but no authentication token was found")
+
+    monkeypatch.setattr(ray, "init", init)
+    result = run_command("index", course, "--ray", "local")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert "(Token authentication is enabled but no authentication token was found) (got 'local')" in result.stderr
 
 
 def test_a_missing_package_and_a_wrong_address_cost_one_line(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:

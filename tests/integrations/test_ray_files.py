@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit import Index
-from kinsplit.errors import LoadError
+from kinsplit.errors import KinsplitError, LoadError, WorkerError
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import DuplicateWarning
 from kinsplit.loaders import SourceFile, discover
@@ -24,7 +24,7 @@ from kinsplit.loaders.discovery import Part, collect, walk
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("ray", reason="ray is not installed")
-from kinsplit.integrations.ray import file_systems, run
+from kinsplit.integrations.ray import file_systems, nodes, run
 from kinsplit.integrations.ray.columns import pack, unpack
 from kinsplit.integrations.ray.file_systems import find
 from kinsplit.integrations.ray.stages import Load
@@ -209,3 +209,66 @@ def test_a_temporary_dict_is_a_dict_in_order(steps: list[tuple[str, str, int | N
         assert list(each.items()) == sorted(expected.items(), key=lambda item: item[0])
         assert len(each) == len(expected)
         assert each.get(stranger, "none") == expected.get(stranger, "none")
+
+
+def seen_at(other: Path, folder: Path) -> Any:
+    """Return a function that sees another folder in place of one, as a node of a cluster would."""
+    return lambda places: {place: nodes.look([place.replace(str(folder), str(other))])[0] for place in places}
+
+
+def refusal_of(monkeypatch: pytest.MonkeyPatch, folder: Path, views: dict[str, Any]) -> KinsplitError | None:
+    """Return the error of a run whose nodes see something or don't answer, if there is one."""
+
+    def ask(places: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+        answers = {name: view(places) for name, view in views.items() if not isinstance(view, str)}
+        return answers, {name: view for name, view in views.items() if isinstance(view, str)}
+
+    monkeypatch.setattr(nodes, "_ask", ask)
+    try:
+        nodes.check_nodes(find(folder))
+    except KinsplitError as error:
+        return error
+    return None
+
+
+def test_a_node_that_sees_other_files_is_named(courses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same, other, gone = (courses.parent / name for name in ("same", "other", "gone"))
+    for copy in (same, other):
+        shutil.copytree(courses, copy, symlinks=True)
+    (other / "math" / "week" / "b.txt").write_text("About math/week/c.txt.")  # of the same length
+    views = {"near": seen_at(same, courses), "far": seen_at(other, courses)}
+
+    assert refusal_of(monkeypatch, courses, {"near": views["near"]}) is None
+    error = refusal_of(monkeypatch, courses, views)
+    assert isinstance(error, LoadError)
+    assert error.path == str(courses / "math" / "week" / "b.txt")
+    assert "on 1 of the 2 nodes of the Ray cluster: far: another file or version. Mount the same" in error.reason
+
+    error = refusal_of(monkeypatch, courses, views | {f"n{n}": seen_at(gone, courses) for n in range(6)})
+    assert str(error).startswith(f"{courses}: is missing or different on 7 of the 8 nodes of the Ray cluster: ")
+    assert f"far: {courses}/math/week/b.txt: another file or version; n0: no such file or directory; " in str(error)
+    assert "n3: no such file or directory; and 2 more. Mount the same folder" in str(error)
+
+    error = refusal_of(monkeypatch, courses, views | {"hung": "no answer within 120 s"})
+    assert isinstance(error, WorkerError)
+    assert "on 1 of the 3 nodes of the Ray cluster: hung: no answer within 120 s. Install kinsplit" in str(error)
+
+
+def test_a_file_that_changes_during_the_check_stops_nobody(courses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(places: list[str]) -> dict[str, Any]:
+        (courses / "z.md").write_text("About something else.")
+        return dict(zip(places, nodes.look(places), strict=True))
+
+    assert refusal_of(monkeypatch, courses, {"far": late}) is None
+
+
+def test_the_nodes_are_asked_for_a_bounded_number_of_files(bucket: str, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(300):
+        (many / f"{number}.md").write_text("A text.")
+    places = nodes._sample(find([str(many / "*.md"), bucket]))
+    assert 16 <= len(places) <= 116
+    assert {sight.error for sight in nodes.look(places)} == {""}
+    assert any(place.startswith(bucket) for place in places)
+    assert nodes.look([f"{bucket}/gone.md"])[0].error.startswith("doesn't exist")

@@ -70,7 +70,7 @@ def index(
     on_stored: Callable[[Stored], None] | None = None,
     **options: Unpack[IndexKeywords],
 ) -> RayReport:
-    """Index files or a dataset on a Ray cluster, with the result of `Index.add`.
+    """Index files or a dataset on a Ray cluster, with the result of `Index.add` up to the rounding of vectors.
 
     Whatever Ray runs again, and whatever is started again after a crash, leaves the collection that one quiet run
     leaves. No stage holds the corpus, and this process keeps the names of files in a temporary file.
