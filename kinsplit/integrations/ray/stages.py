@@ -16,7 +16,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.usage import usage_of
-from kinsplit.errors import InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
+from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
