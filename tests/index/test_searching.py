@@ -56,7 +56,6 @@ def test_documents_filters_and_pages(tmp_path: Path) -> None:
         ({"query": "x", "candidates": 10**20}, "candidates"),
         ({"query": "x", "top_k": 2.5}, "top_k"),
         ({"query": None}, "query"),
-        ({"query": "x", "where": {f"key{i}": i for i in range(33)}}, "where"),
     ],
 )
 def test_a_wrong_argument_is_named(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
