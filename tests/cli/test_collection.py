@@ -30,6 +30,8 @@ def test_info_tells_documents_and_their_chunks(indexed: Cli) -> None:
     assert described["schema"]["strategy"]["name"] == "structure"
     lines = indexed("info").stdout.splitlines()
     assert any(line.split() == ["course/cs/loops.txt", "3"] for line in lines)
+    assert described["schema"]["embedding_context"] == "headings"
+    assert any(line.split() == ["Embedding", "context", "headings"] for line in lines)
 
 
 def test_verify_finds_a_chunk_that_is_gone(indexed: Cli) -> None:

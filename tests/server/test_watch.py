@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kinsplit import Index
+from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.server.collections import Collections
 from kinsplit.watch import BackgroundWatch
@@ -112,3 +113,34 @@ def test_an_attempt_that_fails_is_told_once_and_made_again(folder: Path, monkeyp
 def test_a_folder_that_does_not_exist_stops_the_service() -> None:
     with pytest.raises(InvalidParameterError, match="must be an existing folder"):
         Collections.open(settings_of(watch="nowhere"))
+
+
+async def test_a_refused_row_of_a_file_is_told_until_the_file_is_mended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = HashEmbedder.embed
+
+    def embed(self: HashEmbedder, texts: Sequence[str], progress: Any = None) -> Any:
+        if any("POISON" in text for text in texts):
+            raise RuntimeError("413 input too large")
+        return whole(self, texts, progress)
+
+    monkeypatch.setattr(HashEmbedder, "embed", embed)
+    rows = [{"docid": "owls", "text": "Owls hunt."}, {"docid": "eels", "text": "POISON."}]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with Index("memory:", embedder="hash") as index:
+        watch = BackgroundWatch(index, [folder], settle=0.1, pause=0.05)
+        watch.start()
+
+        async def failed() -> list[str]:
+            return list(watch.status.failed)
+
+        async def stored() -> list[str]:
+            return list(index.store.sources())
+
+        await until(lambda: _is(failed, ["eels"]))
+        assert await stored() == ["owls"]
+        (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)).replace("POISON", "Eels swim"))
+        await until(lambda: _is(stored, ["eels", "owls"]))
+        await until(lambda: _is(failed, []))
+        await asyncio.to_thread(watch.stop)
