@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 import pytest
@@ -207,6 +208,29 @@ def test_a_file_that_fails_gives_way_to_the_former_one(tmp_path: Path, monkeypat
     monkeypatch.undo()
     service.store("other.md", b"Finches.")
     assert service.check() == {"x.jsonl": TWO, "other.md": b"Finches."}
+
+
+@pytest.mark.parametrize("full", ["x.jsonl", "draft"])
+def test_a_full_disk_leaves_the_former_file(full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(tmp_path)
+    service.store("x.jsonl", TWO)
+    write = uploads._write
+
+    def fail(path: Path, content: BinaryIO) -> None:
+        if path.name == full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, content)
+
+    monkeypatch.setattr(uploads, "_write", fail)
+    with pytest.raises(LoadError, match="can't be saved: No space left on device"):
+        service.store("x.jsonl", ONE)
+    assert service.check() == {"x.jsonl": TWO}
+    monkeypatch.setattr(Path, "rename", lambda *_: fail(tmp_path / full, BytesIO()))
+    with pytest.raises(StoreError, match=r"x\.jsonl can't be deleted: No space left on device"):
+        service.folder.delete(service.collection, "x.jsonl")
+    monkeypatch.undo()
+    service.start()
+    assert service.check() == {"x.jsonl": TWO}
 
 
 def test_a_deletion_that_fails_is_completed_by_the_next_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -287,8 +287,7 @@ class UploadFolder:
         self._finish(journal)
 
     def _finish(self, journal: Path) -> None:
-        # First: without it, the rest means nothing.
-        (journal / _OWNER).unlink(missing_ok=True)
+        # In any order: whatever a crash leaves of it has the same meaning, or none.
         shutil.rmtree(journal, ignore_errors=True)
         _sync_folders(self._path)
 
