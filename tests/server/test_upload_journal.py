@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from kinsplit import Document, Index
-from kinsplit.errors import InvalidParameterError, LoadError, StoreError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, LoadError, StoreError
 from kinsplit.server.collections import OpenCollection, UploadFolder, uploads
 from tests.cli.conftest import environment
 
@@ -248,16 +248,26 @@ def test_a_deletion_that_fails_is_completed_by_the_next_write(tmp_path: Path, mo
     assert service.check() == {}
 
 
-def test_a_file_that_can_no_longer_be_read_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    service, _ = Service(tmp_path), None
+def test_a_file_that_can_not_be_indexed_after_a_crash_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, add = Service(tmp_path), Index.add
     service.store("x.md", b"Old.")
-    monkeypatch.setattr(Index, "add", crash)
-    with pytest.raises(CrashError):
-        service.store("x.md", b"New.")
-    monkeypatch.undo()
-    (service.path / "x.md").write_bytes(b" ")
-    service.start()
-    assert service.check() == {"x.md": b"Old."}
+
+    def refuse(index: Index, documents: Any) -> Any:
+        found = list(documents)
+        if found[0].text == "New.":
+            raise EmbeddingError("The model refuses it.")
+        return add(index, found)
+
+    for content, working in ((b" ", add), (b"New.", refuse)):
+        monkeypatch.setattr(Index, "add", crash)
+        with pytest.raises(CrashError):
+            service.store("x.md", b"New.")
+        (service.path / "x.md").write_bytes(content)
+        monkeypatch.setattr(Index, "add", working)
+        service.start()
+        assert service.check() == {"x.md": b"Old."}
 
 
 def crash(*_: object, **__: object) -> None:

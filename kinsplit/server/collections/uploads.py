@@ -262,7 +262,9 @@ class UploadFolder:
     def _complete(self, index: Index, name: str) -> None:
         try:
             self._follow(index, name)
-        except LoadError as error:
+        except StoreError:
+            raise
+        except Exception as error:  # Models raise errors of any kind; nobody was told that the file is stored.
             log_failure(error, log_text=self._log_text)
             self._revert(index, name)
         else:
