@@ -56,15 +56,16 @@ def load(ask: Callable[[str], object], clients: int, seconds: float, questions: 
 
 
 @contextmanager
-def service(folder: str) -> Iterator[str]:
-    """Run `kinsplit serve`, and yield its address."""
+def service(folder: str, **settings: str) -> Iterator[tuple[str, int]]:
+    """Run `kinsplit serve` with some settings, and yield its address and the id of its process."""
     command = [sys.executable, "-c", "from kinsplit.cli import main; main()", "serve", "--port", "0", "--json"]
-    environment = {**os.environ, "KINSPLIT_COLLECTIONS": "course", "PYTHONPATH": os.pathsep.join(sys.path)}
+    given = {f"KINSPLIT_{name.upper()}": value for name, value in settings.items()}
+    environment = {**os.environ, **given, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            yield json.loads(process.stdout.readline())["address"]
+            yield json.loads(process.stdout.readline())["address"], process.pid
         finally:
             process.terminate()
 
@@ -168,7 +169,7 @@ def main(seconds: Annotated[float, typer.Option(help="Of each measurement.")] = 
         print(f"{len(documents)} documents, {len(chunks)} chunks, {os.cpu_count()} cores; top 3\n")
         print(f"{'':28}" + "".join(f"{f'{n} clients':>24}" for n in CLIENTS))
         print(f"{'':28}" + "".join(f"{'per s':>12}{'p95 ms':>12}" for _ in CLIENTS))
-        with service(folder) as address, watching(address) as health:
+        with service(folder, collections="course") as (address, _), watching(address) as health:
             row("kinsplit serve, over HTTP", over_http(address), seconds, questions)
         with Index(f"edge:{folder}/kinsplit-data", collection="course") as index:
             row("kinsplit Index.search", lambda question: index.search(question, window=0), seconds, questions)

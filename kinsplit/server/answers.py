@@ -45,7 +45,7 @@ class EventDetails:
         self._locators = {source.number: SpanLocator(source.spans, source.text) for source in sources}
         self._text: list[str] = []
 
-    def add_to(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
+    async def add_to(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
         """Add the details to one event, and remove the model's address from its notices.
 
         Args:
@@ -53,7 +53,7 @@ class EventDetails:
             data: Its data, from `kinsplit.answering.event_to_dict`.
         """
         if name == "sources":
-            self._add_views(data["sources"])
+            await self._add_views(data["sources"])
         if name in ("text", "citation"):
             self._text.append(data["text"])
         if name == "citation":
@@ -67,8 +67,8 @@ class EventDetails:
                     self._add_ranges(evidence)
             for notice in data["notices"]:
                 _hide(notice)
-            data["html"] = self._rendered(data)
-            data["views"] = self._cited_views(data)
+            data["html"] = await self._rendered(data)
+            data["views"] = await self._cited_views(data)
         return data
 
     def _add(self, text: str, parts: Sequence[dict[str, Any]]) -> None:
@@ -83,24 +83,25 @@ class EventDetails:
         ranges = [] if locator is None or start is None or end is None else locator.locate([Span(start, end)])
         cited["ranges"] = [each.model_dump() for each in ranges]
 
-    def _add_views(self, rows: list[dict[str, Any]]) -> None:
-        views = self._viewer.view(list(map(shown_source, self._sources))) if self._viewer else [None] * len(rows)
+    async def _add_views(self, rows: list[dict[str, Any]]) -> None:
+        shown = list(map(shown_source, self._sources))
+        views = await self._viewer.views(shown) if self._viewer else [None] * len(rows)
         for row, source, view in zip(rows, self._sources, views, strict=True):
             row["times"] = times_of(source)
             row["view"] = view and view.model_dump()
 
-    def _rendered(self, data: dict[str, Any]) -> str | None:
+    async def _rendered(self, data: dict[str, Any]) -> str | None:
         """Return an answer as HTML."""
         if self._viewer is None:
             return None
         if data["verdict"] == "quoted":
-            return self._quotations(data, self._viewer)
+            return await self._quotations(data, self._viewer)
         places = [(*each["at"], True, number) for number, each in enumerate(data["citations"])]
         places += [(*each["at"], False, n) for n, each in enumerate(data["checks"]) if each["status"] != "found"]
         marks = tuple(Mark(*place) for place in places)
-        return self._viewer.render(Excerpt("markdown", data["text"], marks, is_beginning=False))
+        return await self._viewer.render(Excerpt("markdown", data["text"], marks, is_beginning=False))
 
-    def _quotations(self, data: dict[str, Any], viewer: Viewer) -> str:
+    async def _quotations(self, data: dict[str, Any], viewer: Viewer) -> str:
         """Return quotations as HTML, each as it looks in its document and with its citation."""
         sources = {source.number: source for source in self._sources}
         cited, quoted = data["citations"], list[Shown]()
@@ -108,14 +109,14 @@ class EventDetails:
             source, text = sources[each["number"]], data["text"][before["at"][1] : each["at"][0]].strip()
             quoted.append(Shown(source.source_id, source.best.metadata, text.strip("“”"), start=each["start"]))
         parts = []
-        for position, (shown, view) in enumerate(zip(quoted, viewer.view(quoted), strict=True)):
+        for position, (shown, view) in enumerate(zip(quoted, await viewer.views(quoted), strict=True)):
             content = (view.html or f"<p>{html.escape(shown.text)}</p>").rstrip()
             mark = wrapped(f"[{cited[position]['number']}]", Mark(0, 0, best=True, number=position))
             before = f"{content.removesuffix('</p>')} " if content.endswith("</p>") else f"{content}<p>"
             parts.append(f"<blockquote>{before}{mark}</p></blockquote>")
         return "".join(parts)
 
-    def _cited_views(self, data: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    async def _cited_views(self, data: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Return the views of the sources that an answer rests on, by their numbers."""
         proofs = [each for check in data["checks"] if check["status"] == "found" for each in check["evidence"]]
         ranges: defaultdict[int, list[TextRange]] = defaultdict(list)
@@ -124,7 +125,7 @@ class EventDetails:
         cited = [source for source in self._sources if source.number in ranges]
         if self._viewer is None or not cited:
             return {}
-        views = self._viewer.view([shown_source(source, ranges[source.number]) for source in cited])
+        views = await self._viewer.views([shown_source(source, ranges[source.number]) for source in cited])
         return {source.number: view.model_dump() for source, view in zip(cited, views, strict=True)}
 
 
@@ -183,11 +184,7 @@ class AnswerStreams:
                 try:
                     while event is not None:
                         name, data = event_to_dict(event)
-                        if name in ("sources", "finished"):  # Views of sources are made in a process that may be busy.
-                            data = await asyncio.to_thread(details.add_to, name, data)
-                        else:
-                            data = details.add_to(name, data)
-                        yield _encode(name, data)
+                        yield _encode(name, await details.add_to(name, data))
                         event = await self._next(steps)
                 except RequestError as error:
                     yield _encode("error", error.problem())

@@ -36,7 +36,7 @@ from kinsplit.server.routes import (
     uploads,
 )
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.server.threads import Workers
+from kinsplit.server.threads import Workers, YieldingWorkers
 
 #: In the order in which paths are matched: the more specific route first.
 _ROUTERS: tuple[APIRouter, ...] = (
@@ -67,8 +67,9 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     if settings.uploads is not None:
         folders = UploadFolders(settings.uploads, collections, log_text=settings.log_text)
     own_previewer, metrics = Previewer(settings.timeout), collections.metrics
-    viewer = Viewer(settings)
+    viewer = Viewer(settings, metrics)
     workers = Workers(settings.threads, settings.queue, settings.timeout, metrics)
+    document_workers = YieldingWorkers(settings.queue, settings.timeout, metrics, others=workers)
     preview_workers = Workers(1, settings.queue, settings.timeout, metrics)
     upload_workers = Workers(1, settings.queue, limits.UPLOAD_SECONDS, metrics)
     model_workers = Workers(settings.answers, settings.answers, settings.answer_timeout, metrics)
@@ -79,7 +80,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
         collections.start()
         yield
-        for each in (workers, preview_workers, model_workers, upload_workers):
+        for each in (workers, document_workers, preview_workers, model_workers, upload_workers):
             await each.close()
         own_previewer.close()
         viewer.close()
@@ -98,6 +99,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     )
     app.state.settings, app.state.collections = settings, collections
     app.state.workers, app.state.preview_workers, app.state.model_workers = workers, preview_workers, model_workers
+    app.state.document_workers = document_workers
     app.state.upload_workers, app.state.uploads = upload_workers, folders
     app.state.previewer = previewer or own_previewer
     app.state.viewer = viewer

@@ -43,8 +43,10 @@ def _state(name: str) -> Callable[[Request], Awaitable[Any]]:
 
 SettingsDep = Annotated[ServiceSettings, Depends(_state("settings"))]
 CollectionsDep = Annotated[Collections, Depends(_state("collections"))]
-#: For searches and documents.
+#: For searches and lists.
 WorkersDep = Annotated[Workers, Depends(_state("workers"))]
+#: For whole documents and their files: a long one may take a second, and searches must not wait for it.
+DocumentWorkersDep = Annotated[Workers, Depends(_state("document_workers"))]
 #: For previews: a long text may take many seconds, and searches must not wait for it.
 PreviewWorkersDep = Annotated[Workers, Depends(_state("preview_workers"))]
 PreviewerDep = Annotated[Previewer, Depends(_state("previewer"))]

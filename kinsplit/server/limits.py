@@ -18,10 +18,10 @@ TEXT, CHUNKS, CHARACTERS = 200_000, 5_000, 1_000_000
 MEMORY = 2 * 2**30
 #: Language model calls for one preview.
 CALLS = 40
-#: Characters of the texts rendered for one response, and seconds for them, or for a picture of a page.
-RENDERED, RENDER_SECONDS = 400_000, 10
-#: Pixels across a picture of a page, and bytes of all pictures that are kept.
-WIDTH, PICTURES = 2_400, 32 * 2**20
+#: Characters of the texts rendered for one response, and seconds that passages wait for it.
+RENDERED, RENDER_PATIENCE = 400_000, 2
+#: Pixels across a picture of a page.
+WIDTH = 2_400
 #: Documents, or chunks of a document, per response.
 PAGE = 500
 #: Metadata keys listed as filters, and values of each.

@@ -7,19 +7,26 @@ import contextvars
 import os
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
+from kinsplit.support.memory import Residue
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 #: Niceness of worker threads above that of the event loop's thread.
 _NICE = 5
+#: Seconds without a call after which workers count as idle.
+_IDLE = 0.1
+#: Multiple of its time for which workers rest after a call, so that they work a third of the time, and most seconds.
+_REST, _LONGEST_REST = 2, 2.0
 
 
 class Workers:
@@ -39,6 +46,12 @@ class Workers:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="kinsplit", initializer=_lower_priority)
         self._slots = threading.BoundedSemaphore(threads + queue)
         self._timeout, self._metrics = timeout, metrics
+        self._calls, self._called_at = 0, -_IDLE
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there has been no call for a while."""
+        return not self._calls and time.monotonic() - self._called_at > _IDLE
 
     async def run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Call a function in a thread.
@@ -49,26 +62,65 @@ class Workers:
         if not self._slots.acquire(blocking=False):
             self._metrics.rejected.labels("queue").inc()
             raise RequestError(503, "is overloaded", "Try again in a second.", headers={"Retry-After": "1"})
+        future = None
+        self._calls += 1
         try:
-            context = contextvars.copy_context()
-            future = self._executor.submit(partial(context.run, function, *args, **kwargs))
-        except BaseException:
-            self._slots.release()
-            raise
-        # Also runs if the call is cancelled before a thread takes it.
-        future.add_done_callback(lambda _: self._slots.release())
-        try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._timeout), self._turn():
+                context = contextvars.copy_context()
+                future = self._executor.submit(partial(context.run, function, *args, **kwargs))
+                # Also runs if the call is cancelled before a thread takes it.
+                future.add_done_callback(lambda _: self._slots.release())
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             self._metrics.rejected.labels("timeout").inc()
             raise RequestError(
                 504, f"took longer than {self._timeout:g} s", "Request less, or try again later."
             ) from None
+        finally:
+            self._calls -= 1
+            self._called_at = time.monotonic()
+            if future is None:
+                self._slots.release()
+
+    def _turn(self) -> AbstractAsyncContextManager[None]:
+        """Return a context manager in which a call is made."""
+        return nullcontext()
 
     async def close(self) -> None:
         """Cancel waiting calls and wait for the running ones."""
         await asyncio.to_thread(self._executor.shutdown, wait=True, cancel_futures=True)
+
+
+class YieldingWorkers(Workers):
+    """One thread whose calls give way to those of other workers.
+
+    After each call it rests for twice as long, unless the others are idle. A priority alone wouldn't keep long calls
+    from delaying others: threads share Python's interpreter lock, and an embedded store answers one call at a time.
+
+    Args:
+        queue: Maximum number of waiting calls.
+        timeout: Seconds from the request to the result, including the wait.
+        metrics: Metrics that count rejected calls.
+        others: Workers whose calls go first.
+    """
+
+    def __init__(self, queue: int, timeout: float, metrics: Metrics, others: Workers) -> None:
+        super().__init__(1, queue, timeout, metrics)
+        self._others, self._one, self._rested_at = others, asyncio.Lock(), 0.0
+        self._residue = Residue()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        async with self._one:
+            while (left := self._rested_at - time.monotonic()) > 0 and not self._others.is_idle:
+                await asyncio.sleep(min(left, _IDLE))
+            begun = time.monotonic()
+            try:
+                yield
+            finally:
+                now = time.monotonic()
+                self._residue.release()
+                self._rested_at = now + min(_REST * (now - begun), _LONGEST_REST)
 
 
 def _lower_priority() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from kinsplit.errors import WorkerError
+from kinsplit.support.memory import Residue
 
 # Seconds after which a worker ends by itself if its call is late and the process that would kill it is gone.
 _GRACE = 5.0
@@ -60,7 +61,7 @@ def serve() -> None:
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     _silence()
     _reply(replies, *_prepared(_request(requests) or b""))
-    before = _held_memory()
+    before, residue = _held_memory(), Residue()
     while (request := _request(requests)) is not None:
         limits, directory, payload = pickle.loads(request)  # noqa: S301 - from our own process
         # Relative paths refer to the caller's working directory, which may have changed since the last call.
@@ -74,6 +75,8 @@ def serve() -> None:
         # A worker that still holds much memory is replaced, since the next call's limit counts from there.
         goes_on = outcome != NO_MEMORY and _held_memory() - before < limits.memory
         _reply(replies, outcome, answer, size, goes_on=goes_on)
+        del request, payload, answer
+        residue.release()
 
 
 def _request(requests: IO[bytes]) -> bytes | None:

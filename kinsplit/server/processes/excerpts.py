@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import nh3
@@ -62,12 +61,8 @@ class Excerpt(NamedTuple):
     is_beginning: bool = True
 
 
-def render(excerpts: Sequence[Excerpt]) -> list[str | None]:
-    """Return texts as clean HTML, None for each that can't be rendered."""
-    return [_rendered(excerpt) for excerpt in excerpts]
-
-
-def _rendered(excerpt: Excerpt) -> str | None:
+def render(excerpt: Excerpt) -> str | None:
+    """Return a text as clean HTML, or None if it can't be rendered."""
     try:
         if excerpt.kind == "code":
             return cleaned(code(excerpt.text, language_of(excerpt.name), excerpt.marks))
@@ -75,7 +70,7 @@ def _rendered(excerpt: Excerpt) -> str | None:
         return cleaned(found)
     except MemoryError:
         raise
-    except Exception:  # a fault of a library, which must not hide the other texts
+    except Exception:  # a fault of a library
         return None
 
 

@@ -12,6 +12,7 @@ import io
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ _NEAR = 200  # letters between another line and a shorter one
 _SHORTEST = 3  # letters of a line that is looked for before another one
 _SAME_LINE = 0.5  # share of the height
 _SPACE = 1.5  # multiple of the height between two words of one line
+_FORMS = 20_000  # characters whose forms are kept
 _MARGIN = 0.08  # multiple of the height around a line
 
 
@@ -126,7 +128,7 @@ def _lines(page: Any, text: str, before: str, to_bitmap: Any, size: tuple[int, i
     with closing(page.get_textpage()) as characters:
         codes = [FPDFText_GetUnicode(characters, at) for at in range(characters.count_chars())]
         shown = "".join(map(_character, codes))
-        letters, places = _letters(shown)
+        letters, places = _letters(shown), [at for at, each in enumerate(shown) for _ in _letters(each)]
         boxes = []
         for start, end in located(letters, text, before):
             first, last = _with_punctuation(shown, places[start], places[end - 1])
@@ -160,15 +162,22 @@ def _character(code: int) -> str:
     return chr(code) if 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else " "
 
 
-def _letters(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text in one form, and the place of each in the text."""
-    letters, places = [], []
-    for at, character in enumerate(text):
-        for each in unicodedata.normalize("NFKC", character).casefold():
-            if each.isalnum():
-                letters.append(each)
-                places.append(at)
-    return "".join(letters), places
+class _Forms(dict[int, str]):
+    """The letters and digits that characters stand for, in one form, as `str.translate` looks them up."""
+
+    def __missing__(self, code: int) -> str:
+        form = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", chr(code)).casefold()))
+        if len(self) < _FORMS:
+            self[code] = form
+        return form
+
+
+_forms = cache(_Forms)
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text in one form."""
+    return text.translate(_forms())
 
 
 def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
@@ -182,10 +191,10 @@ def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
     Returns:
         Ranges of the letters, in order; none if the text is not on the page.
     """
-    wanted = _letters(text)[0]
+    wanted = _letters(text)
     if not wanted:
         return []
-    if whole := _best(letters, wanted, _letters(before)[0]):
+    if whole := _best(letters, wanted, _letters(before)):
         return [whole]
     lines = text.splitlines()
     found: list[list[tuple[int, int]]] = []
@@ -193,7 +202,7 @@ def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
     for line in lines:
         found.append(list(_parts(letters, line, after, before)))
         after = found[-1][-1][1] if found[-1] else after
-        before += line
+        before = (before + line)[-_NEAR:]
     _find_before(letters, lines, found)
     return _merged([each for parts in found for each in parts])
 
@@ -202,7 +211,7 @@ def _find_before(letters: str, lines: Sequence[str], found: list[list[tuple[int,
     """Add short lines, such as headings, that stand shortly before one that was found."""
     before = None
     for at in reversed(range(len(lines))):
-        wanted = _letters(lines[at])[0]
+        wanted = _letters(lines[at])
         if found[at]:
             before = found[at][0][0]
         elif before is not None and _FEWEST_LETTERS > len(wanted) >= _SHORTEST:
@@ -232,7 +241,7 @@ def _best(letters: str, wanted: str, before: str) -> tuple[int, int] | None:
 
 def _parts(letters: str, line: str, after: int | None, before: str) -> Iterator[tuple[int, int]]:
     """Yield the place of a line, or of its parts, preferably soon after what was found last."""
-    wanted = _letters(line)[0]
+    wanted = _letters(line)
     if not wanted:
         return
     start = -1 if after is None else letters.find(wanted, after)
@@ -240,7 +249,7 @@ def _parts(letters: str, line: str, after: int | None, before: str) -> Iterator[
         if after is not None and 0 <= start - after <= _NEAR:
             yield start, start + len(wanted)
         return
-    place = (start, start + len(wanted)) if start >= 0 else _best(letters, wanted, _letters(before[-_NEAR:])[0])
+    place = (start, start + len(wanted)) if start >= 0 else _best(letters, wanted, _letters(before[-_NEAR:]))
     if place is not None:
         yield place
         return

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from kinsplit.answering import Source
+from kinsplit.errors import WorkerError
 from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.loaders.registry import format_of
 from kinsplit.markup.source import MARKUP
 from kinsplit.retrieval import Passage
+from kinsplit.server import limits
+from kinsplit.server.errors import RequestError
+from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.models.base import TextRange, View
 from kinsplit.server.processes.excerpts import Excerpt
 from kinsplit.server.processes.marks import Mark
@@ -23,7 +29,8 @@ from kinsplit.server.settings import ServiceSettings
 _PDF = "pdf"
 # Share of a text of which a mark says nothing.
 _WHOLE = 0.9
-_PROBLEM = "It could not be rendered within the service's limits, so it is shown as text."
+_LIMITS = "It could not be rendered within the service's limits, so it is shown as text."
+_BUSY = "The service is rendering too many other texts, so it is shown as text. Ask again in a few seconds."
 
 
 class Shown(NamedTuple):
@@ -53,53 +60,85 @@ class Viewer:
 
     Args:
         settings: The settings.
+        metrics: Metrics that count rejected calls.
     """
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
         self._pictures = settings.pictures
         self._roots = tuple(Path(os.path.realpath(folder)) for folder in settings.originals)
-        self.renderer = Renderer(settings.timeout)
+        self._timeout = settings.timeout
+        self.renderer = Renderer(settings.timeout, metrics)
 
     def warm(self) -> None:
-        """Start the process that renders."""
+        """Start the processes that render."""
         self.renderer.warm()
 
     def close(self) -> None:
         """End the processes."""
         self.renderer.close()
 
-    def view(self, texts: Sequence[Shown], *, render: bool = True) -> list[View]:
-        """Return how each of some texts can be shown.
+    def plain(self, text: Shown) -> View:
+        """Return how a text can be shown, without rendering it."""
+        return self._view(text)
 
-        Args:
-            texts: The texts.
-            render: Whether to render those that are Markdown or code.
+    async def rendered(self, text: Shown) -> View:
+        """Return how a text can be shown, rendered if it is Markdown or code.
+
+        Raises:
+            RequestError: Too many texts are being rendered (503), or it takes too long to wait for them (504).
         """
-        kinds = [MARKUP.get(_type_of(each.source_id, each.metadata)) for each in texts]
-        wanted = kinds if render else [None] * len(texts)
-        excerpts = [
-            Excerpt(kind, each.text, each.marks, each.source_id.rpartition("/")[2], each.context, each.start == 0)
-            for kind, each in zip(wanted, texts, strict=True)
-            if kind is not None
-        ]
-        rendered = iter(self.renderer.render(excerpts) if excerpts else ())
-        htmls = [None if kind is None else next(rendered) for kind in wanted]
-        return [
-            View(
-                kind=kind,
-                html=html,
-                problem=_PROBLEM if kind and render and html is None else None,
-                pages=self.has_pages(each.source_id, each.metadata),
-                original=self.has_original(each.metadata),
-                recording=recording_at(each.metadata.get("url"), each.times),
-            )
-            for kind, html, each in zip(kinds, htmls, texts, strict=True)
-        ]
+        excerpt = _excerpt(text)
+        if excerpt is None:
+            return self._view(text)
+        try:
+            async with asyncio.timeout(self._timeout):
+                html = await self.renderer.render(excerpt)
+        except TimeoutError:
+            remedy = "Leave out render=true for the text alone, or try again later."
+            raise RequestError(504, f"took longer than {self._timeout:g} s to render", remedy) from None
+        except WorkerError:
+            html = None
+        return self._view(text, html, _LIMITS if html is None else None)
 
-    def render(self, excerpt: Excerpt) -> str | None:
-        """Return a text as safe HTML, or None if it can't be rendered."""
-        (html,) = self.renderer.render([excerpt])
+    async def views(self, texts: Sequence[Shown]) -> list[View]:
+        """Return how each of some texts can be shown: rendered, or with the reason why not."""
+        excerpts = [_excerpt(text) for text in texts]
+        lengths = [len(excerpt.text) if excerpt else 0 for excerpt in excerpts]
+
+        async def view(text: Shown, excerpt: Excerpt | None, end: int) -> View:
+            if excerpt is None:
+                return self._view(text)
+            if end > limits.RENDERED:
+                return self._view(text, problem=_LIMITS)
+            return self._view(text, *await self._now(excerpt, sum(lengths)))
+
+        return await asyncio.gather(*map(view, texts, excerpts, accumulate(lengths)))
+
+    async def render(self, excerpt: Excerpt) -> str | None:
+        """Return a text as safe HTML, or None if it can't be rendered now."""
+        html, _ = await self._now(excerpt, len(excerpt.text))
         return html
+
+    async def _now(self, excerpt: Excerpt, cost: int) -> tuple[str | None, str | None]:
+        """Return a text as safe HTML, or None with the reason."""
+        try:
+            async with asyncio.timeout(limits.RENDER_PATIENCE):
+                html = await self.renderer.render(excerpt, cost)
+        except (RequestError, TimeoutError):
+            return None, _BUSY
+        except WorkerError:
+            return None, _LIMITS
+        return html, _LIMITS if html is None else None
+
+    def _view(self, text: Shown, html: str | None = None, problem: str | None = None) -> View:
+        return View(
+            kind=_markup(text),
+            html=html,
+            problem=problem,
+            pages=self.has_pages(text.source_id, text.metadata),
+            original=self.has_original(text.metadata),
+            recording=recording_at(text.metadata.get("url"), text.times),
+        )
 
     def has_pages(self, source_id: str, metadata: Mapping[str, Any]) -> bool:
         """Return whether a document's pages may be drawn."""
@@ -179,6 +218,16 @@ def times_of(source: Source) -> tuple[float, float] | None:
     times = [chunk.metadata.get(key) for chunk in source.chunks for key in ("time_start", "time_end")]
     found = [time for time in times if time is not None]
     return (min(found), max(found)) if found else None
+
+
+def _markup(text: Shown) -> Literal["markdown", "code"] | None:
+    return MARKUP.get(_type_of(text.source_id, text.metadata))
+
+
+def _excerpt(text: Shown) -> Excerpt | None:
+    """Return what is rendered of a text; None for plain text."""
+    kind, name = _markup(text), text.source_id.rpartition("/")[2]
+    return kind and Excerpt(kind, text.text, text.marks, name, text.context, text.start == 0)
 
 
 def _type_of(source_id: str, metadata: Mapping[str, Any]) -> str:

@@ -20,8 +20,9 @@ from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.server.collections import OpenCollection
-from kinsplit.server.dependencies import CollectionDep, ViewerDep, WorkersDep, respond
+from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, ViewerDep, respond
 from kinsplit.server.errors import RequestError
+from kinsplit.server.models.base import View
 from kinsplit.server.models.documents import ChunkPage, DocumentText
 from kinsplit.server.processes.viewer import Shown, Viewer, to_marks
 from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
@@ -76,7 +77,7 @@ RangeOffset = Annotated[
 @router.get("/documents/{id:id}/chunks", response_model=ChunkPage, summary="Read the chunks of a document")
 async def document_chunks(
     collection: CollectionDep,
-    workers: WorkersDep,
+    workers: DocumentWorkersDep,
     id: DocumentId,
     level: Annotated[int, Query(ge=0, lt=DOCUMENT, description="0 for chunks, 1 and above for their parents.")] = 0,
     offset: Offset = 0,
@@ -89,7 +90,7 @@ async def document_chunks(
 @router.get("/documents/{id:id}", response_model=DocumentText, summary="Read a document")
 async def document(
     collection: CollectionDep,
-    workers: WorkersDep,
+    workers: DocumentWorkersDep,
     viewer: ViewerDep,
     id: DocumentId,
     render: Annotated[bool, Query(description="Whether to return Markdown and code as safe HTML.")] = False,
@@ -100,7 +101,13 @@ async def document(
 
     In the HTML, the range from `start` to `end` is marked.
     """
-    return await respond(workers, collection.call, _document_text, viewer, id, range_of(start, end), render)
+    marked = range_of(start, end)
+    if not render:
+        return await respond(workers, collection.call, _plain, viewer, id)
+    stored = await workers.run(collection.call, _read, id)
+    # No thread waits for this.
+    view = await viewer.rendered(stored.shown(marked))
+    return await respond(workers, stored.text, view)
 
 
 def range_of(start: int | None, end: int | None) -> Span | None:
@@ -122,14 +129,33 @@ class _StoredDocument:
     """A document joined from its chunks.
 
     Attributes:
+        strategy: Name of its collection in requests.
         whole: The document as one passage.
         chunks: Its chunks and their parents, by level and index.
         locator: Locator for the text of `whole`.
     """
 
+    strategy: str
     whole: Passage
     chunks: list[Chunk]
     locator: SpanLocator
+
+    def shown(self, marked: Span | None) -> Shown:
+        """Return the text, with a range of the document marked."""
+        marks = to_marks(self.locator.locate([marked] if marked else []), len(self.whole.text))
+        return Shown(self.whole.source_id, self.whole.best.chunk.metadata, self.whole.text, marks)
+
+    def text(self, view: View) -> DocumentText:
+        """Return the response with the text."""
+        return DocumentText(
+            id=self.whole.source_id,
+            strategy=self.strategy,
+            text=self.whole.text,
+            spans=[tuple(span) for span in self.whole.spans],
+            chunks=[to_place(chunk, self.locator) for chunk in self.chunks],
+            metadata=visible_metadata(self.whole.metadata),
+            view=view,
+        )
 
 
 def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
@@ -145,26 +171,12 @@ def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
         remedy = "GET /documents lists the ids."
         raise RequestError(404, "must be the id of a document", remedy, field="id", value=source_id)
     whole = join(leaves, [Candidate(leaves[0], 0.0)])
-    return _StoredDocument(whole, chunks, SpanLocator(whole.spans, whole.text))
+    return _StoredDocument(collection.name, whole, chunks, SpanLocator(whole.spans, whole.text))
 
 
-def _document_text(
-    collection: OpenCollection, viewer: Viewer, source_id: str, marked: Span | None, render: bool
-) -> DocumentText:
+def _plain(collection: OpenCollection, viewer: Viewer, source_id: str) -> DocumentText:
     stored = _read(collection, source_id)
-    whole = stored.whole
-    ranges = stored.locator.locate([marked] if marked else [])
-    marks = to_marks(ranges, len(whole.text))
-    (view,) = viewer.view([Shown(source_id, whole.best.chunk.metadata, whole.text, marks)], render=render)
-    return DocumentText(
-        id=source_id,
-        strategy=collection.name,
-        text=whole.text,
-        spans=[tuple(span) for span in whole.spans],
-        chunks=[to_place(chunk, stored.locator) for chunk in stored.chunks],
-        metadata=visible_metadata(whole.metadata),
-        view=view,
-    )
+    return stored.text(viewer.plain(stored.shown(None)))
 
 
 def _chunk_page(collection: OpenCollection, source_id: str, level: int, offset: int, limit: int) -> ChunkPage:

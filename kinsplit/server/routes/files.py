@@ -6,11 +6,12 @@ file that was indexed, by its hash.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query
@@ -23,7 +24,7 @@ from kinsplit.identity import chunk_id
 from kinsplit.retrieval import Candidate, join
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
-from kinsplit.server.dependencies import CollectionDep, ViewerDep, WorkersDep
+from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, SettingsDep, ViewerDep
 from kinsplit.server.errors import RequestError
 from kinsplit.server.processes.pdf_page import PageError, Picture
 from kinsplit.server.processes.viewer import Viewer, path_of
@@ -37,6 +38,8 @@ router = APIRouter(tags=["documents"], route_class=DocumentRoute)
 _TEXT = "GET /documents/{id} has the text as it was indexed."
 # Characters before the marked text, which tell repeated ones apart.
 _BEFORE = 200
+# Pages of a chunk, before which chunks that end on a page are looked for.
+_PAGES = 20
 _BLOCK = 2**18
 
 _HEADERS = {
@@ -55,8 +58,9 @@ _HEADERS = {
     responses={200: {"description": "The page.", "content": {"image/png": {}}, "headers": _HEADERS}},
 )
 async def page_picture(
+    settings: SettingsDep,
     collection: CollectionDep,
-    workers: WorkersDep,
+    workers: DocumentWorkersDep,
     viewer: ViewerDep,
     id: DocumentId,
     page: Annotated[int, PathParameter(description="Number of the page, from 1.")],
@@ -68,7 +72,9 @@ async def page_picture(
 
     The lines are found by their text; X-Marked-Lines is 0 if none of it is on the page.
     """
-    picture = await workers.run(collection.call, _draw, viewer, id, page, range_of(start, end), width)
+    wanted = await workers.run(collection.call, _wanted, viewer, id, page, range_of(start, end))
+    # No thread waits for this.
+    picture = await _draw(viewer, wanted, id, page, width, settings.timeout)
     headers = {"X-Marked-Lines": str(len(picture.lines))}
     if picture.lines:
         headers["X-Marked-Top"] = f"{picture.lines[0].top:.4f}"
@@ -81,7 +87,9 @@ async def page_picture(
     response_class=Response,
     responses={200: {"description": "The file.", "content": {"application/octet-stream": {}}}},
 )
-async def original(collection: CollectionDep, workers: WorkersDep, viewer: ViewerDep, id: DocumentId) -> Response:
+async def original(
+    collection: CollectionDep, workers: DocumentWorkersDep, viewer: ViewerDep, id: DocumentId
+) -> Response:
     """Return the file of a document, if the service may serve it and it hasn't changed since it was indexed."""
     file, size = await workers.run(collection.call, _open, viewer, id)
     headers = {
@@ -92,21 +100,34 @@ async def original(collection: CollectionDep, workers: WorkersDep, viewer: Viewe
     return StreamingResponse(_blocks(file), headers=headers, media_type="application/octet-stream")
 
 
-def _draw(
-    collection: OpenCollection,
-    viewer: Viewer,
-    source_id: str,
-    page: int,
-    marked: Span | None,
-    width: int,
-) -> Picture:
+class _Wanted(NamedTuple):
+    """A file of which a page is to be drawn.
+
+    Attributes:
+        path: Path of the file.
+        digest: SHA-256 that it must have.
+        text: Text to mark.
+        before: Text before it.
+    """
+
+    path: Path
+    digest: str
+    text: str
+    before: str
+
+
+def _wanted(collection: OpenCollection, viewer: Viewer, source_id: str, page: int, marked: Span | None) -> _Wanted:
     document = _document(collection, source_id)
     if not viewer.has_pages(source_id, document.metadata):
         raise RequestError(404, "must be a PDF file whose pages may be shown", _TEXT, field="id", value=source_id)
-    text, before = _passage(collection, document, marked)
-    path, digest = _file(document)
+    return _Wanted(*_file(document), *_passage(collection, document, page, marked))
+
+
+async def _draw(viewer: Viewer, wanted: _Wanted, source_id: str, page: int, width: int, timeout: float) -> Picture:
+    path, digest, text, before = wanted
     try:
-        return viewer.renderer.draw(path, digest, page, text, before, width)
+        async with asyncio.timeout(timeout):
+            return await viewer.renderer.draw(path, digest, page, text, before, width)
     except PageError as error:
         if error.reason == "page":
             rule = f"must be a page of the document, from 1 to {error.pages}"
@@ -119,6 +140,8 @@ def _draw(
     except WorkerError as error:
         rule = f"has a page {page} that can't be drawn, since it {error}"
         raise RequestError(422, rule, _TEXT, field="file", value=source_id) from None
+    except TimeoutError:
+        raise RequestError(504, f"took longer than {timeout:g} s to draw", "Try again later.") from None
 
 
 def _open(collection: OpenCollection, viewer: Viewer, source_id: str) -> tuple[IO[bytes], int]:
@@ -167,8 +190,8 @@ def _file(document: Chunk) -> tuple[Path, str]:
     return path, digest
 
 
-def _passage(collection: OpenCollection, document: Chunk, marked: Span | None) -> tuple[str, str]:
-    """Return the text to mark, and some of the text before it.
+def _passage(collection: OpenCollection, document: Chunk, page: int, marked: Span | None) -> tuple[str, str]:
+    """Return the part of the text to mark that may be on a page, and some of the text before it.
 
     Raises:
         InvalidParameterError: The range ends after the document.
@@ -178,7 +201,7 @@ def _passage(collection: OpenCollection, document: Chunk, marked: Span | None) -
     if marked.end > document.end:
         remedy = f"It has {document.end} characters."
         raise InvalidParameterError("end", "must be an offset in the document", marked.end, remedy)
-    chunks = collection.index.store.find({"source_id": document.source_id})
+    chunks = _chunks_on(collection, document, page)
     near = [chunk for chunk in chunks if chunk.start < marked.end and chunk.end > marked.start - _BEFORE]
     if not near:
         return "", ""
@@ -186,7 +209,21 @@ def _passage(collection: OpenCollection, document: Chunk, marked: Span | None) -
     places = SpanLocator(joined.spans, joined.text).locate([marked])
     text = "\n".join(joined.text[place.start : place.end] for place in places)
     first = places[0].start if places else 0
-    return text, joined.text[max(0, first - _BEFORE) : first]
+    # A chunk may have many pages, but no page has as much text.
+    return text[: limits.RENDERED], joined.text[max(0, first - _BEFORE) : first]
+
+
+def _chunks_on(collection: OpenCollection, document: Chunk, page: int) -> list[Chunk]:
+    """Return the chunks of a page; all of the document if it was indexed without its pages."""
+    find, of_document = collection.index.store.find, {"source_id": document.source_id}
+    if document.metadata.get("page_end") is None:
+        return find(of_document)
+    if not 1 <= page <= document.metadata["page_end"]:
+        return []
+    on_page = {**of_document, "page_end": {"$gte": page}}
+    # Stores look up values fast, and compare every chunk of the document with a bound.
+    near = find({**on_page, "page_start": list(range(max(1, page - _PAGES), page + 1))})
+    return near or find({**on_page, "page_start": {"$lt": page}})
 
 
 def _not_as_indexed(source_id: str, reason: str) -> RequestError:

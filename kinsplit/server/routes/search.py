@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import LanguageModelReranker, SearchKeywords
+from kinsplit.retrieval import LanguageModelReranker, Passage, SearchKeywords
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
+from kinsplit.server.models.base import View
 from kinsplit.server.models.search import SearchAnswer
-from kinsplit.server.processes.viewer import Viewer, shown_passage
+from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import DIVERSITY, RANKING, RANKINGS, parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage
 
@@ -84,17 +86,42 @@ async def search(
         "where": parse_filter(where),
     }
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
-    shows = viewer if render else None
-    return await respond(model_workers if uses_model else workers, collection.call, _search, q, options, shows)
+    searchers = model_workers if uses_model else workers
+    if not render:
+        return await respond(searchers, collection.call, _answer, q, options)
+    found = await searchers.run(collection.call, _search, q, options)
+    # No thread waits for this.
+    views = await viewer.views([shown_passage(passage) for passage in found.passages])
+    return await respond(workers, found.answer, q, views)
 
 
-def _search(collection: OpenCollection, query: str, options: SearchKeywords, viewer: Viewer | None) -> SearchAnswer:
+class _Found(NamedTuple):
+    """The passages of a collection that was searched.
+
+    Attributes:
+        strategy: Name of the collection in requests.
+        passages: The passages.
+    """
+
+    strategy: str
+    passages: list[Passage]
+
+    def answer(self, query: str, views: Iterable[View | None]) -> SearchAnswer:
+        """Return the response to a question, with a view of each passage or None."""
+        pairs = zip(self.passages, views, strict=True)
+        found = [to_found_passage(rank, passage, view) for rank, (passage, view) in enumerate(pairs, 1)]
+        return SearchAnswer(query=query, strategy=self.strategy, passages=found)
+
+
+def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
+    found = _search(collection, query, options)
+    return found.answer(query, [None] * len(found.passages))
+
+
+def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> _Found:
     try:
-        passages = collection.index.search(query, **options)
+        return _Found(collection.name, collection.index.search(query, **options))
     except InvalidParameterError as error:
         if error.field != "query":
             raise
         raise InvalidParameterError("q", error.rule, error.value, error.remedy) from None
-    views = viewer.view(list(map(shown_passage, passages))) if viewer else [None] * len(passages)
-    found = [to_found_passage(rank, *each) for rank, each in enumerate(zip(passages, views, strict=True), 1)]
-    return SearchAnswer(query=query, strategy=collection.name, passages=found)
