@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,7 @@ from kinsplit.errors import (
     InvalidParameterError,
     KinsplitError,
     LoadError,
+    MissingContentError,
     SchemaMismatchError,
     StoreError,
 )
@@ -268,12 +270,12 @@ def test_an_error_of_a_task_comes_without_its_traceback() -> None:
     inner = LoadError("a.txt", "is gone.")
     failed = RayTaskError("load", "Traceback ...", inner).as_instanceof_cause()
     assert isinstance(failed, LoadError)
-    assert str(run._cause(failed)) == "a.txt: is gone."
+    assert str(nodes.cause_of(failed)) == "a.txt: is gone."
     outer = RuntimeError("the stage failed")
     outer.__cause__ = failed
-    assert run._cause(outer) is inner
+    assert nodes.cause_of(outer) is inner
     lost = RayTaskError("split", "Traceback ...\n  ray::split() (pid=1, ip=10.0.0.7)\nKeyError: 'x'", KeyError("x"))
-    summed = run._cause(lost.as_instanceof_cause())
+    summed = nodes.cause_of(lost.as_instanceof_cause())
     assert (summed.__cause__ is not None, "\n" in str(summed)) == (True, False)
     assert "KeyError: 'x'). What is stored stays" in str(summed)
 
@@ -396,17 +398,35 @@ def test_a_node_without_the_folder_is_named_before_anything_is_read(
     assert "nowhere" in run_command(*arguments).stderr  # Without that node, the store is next.
 
 
+def sent(error: Exception) -> BaseException:
+    """Return the error of a task as Ray sends it, with advice of its own among the arguments."""
+    from ray.exceptions import RayTaskError
+
+    with pytest.raises(nodes.TaskError) as caught, nodes.noting_node(), nodes.noting_node():
+        raise error
+    caught.value.args = (f"{caught.value.args[0]}\nFailed to apply UDF transform after 1/1 attempts.",)
+    return RayTaskError("load", "Traceback ...", pickle.loads(pickle.dumps(caught.value))).as_instanceof_cause()
+
+
 def test_errors_of_tasks_name_their_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = "This was on node 10.0.0.7 (far, id 1a2b3c4d) of the Ray cluster."
     for module in (nodes, stages):
         monkeypatch.setattr(module, "node_note", lambda: note)
     documents = pa.table({"id": ["a"], "text": ["A text."]})
     (split,) = on_ray.Split()(documents)
-    with pytest.raises(StoreError, match="nowhere") as caught, nodes.noting_node():  # as in a task that starts others
-        next(on_ray.Compare("pgvector:host=/nowhere")(split))
-    message = describe_error(pickle.loads(pickle.dumps(caught.value)))["message"]
-    assert message.count(note) == 1
-    assert "\n" not in message
+    (embedded,) = on_ray.Embed("hash")(split)
+    for call in (on_ray.Compare("pgvector:host=/nowhere"), on_ray.Write("pgvector:host=/nowhere", embedder="hash")):
+        with pytest.raises(nodes.TaskError, match=f"nowhere.*{re.escape(note)}"):
+            next(call(embedded))
+    call.close()
+    for error in (StoreError("The disk is full."), MissingContentError((0, "a")), LoadError("a.txt", "is gone.")):
+        found = nodes.cause_of(sent(error))
+        assert type(found) is type(error)
+        assert describe_error(found)["message"] == f"{error} {note}"
+        # As Ray's client sends it on from a node that waited for the first one.
+        assert describe_error(nodes.cause_of(sent(found)))["message"] == f"{error} {note}"
+    found = nodes.cause_of(sent(KeyError("x")))
+    assert str(found).startswith(f"Ray ended the run (KeyError: 'x'. {note[:-1]}). What is stored stays")
 
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
     files = [SourceFile(tmp_path / name, name, {}) for name in ("gone.md", "broken.pdf")]
@@ -513,9 +533,10 @@ def test_a_missing_package_and_a_wrong_address_cost_one_line(course: Path, monke
         result = run_command("index", course, "--ray", address)
         assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
         assert message in result.stderr
-    result = run_command("index", "s3://bucket/course")
-    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
-    assert "PATHS: can't be addresses without --ray (got 's3://bucket/course')" in result.stderr
+    for options, rule in (((), "without --ray"), (("--ray", "--dry-run"), "with --dry-run")):
+        result = run_command("index", "s3://bucket/course", *options)
+        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+        assert f"PATHS: can't be addresses {rule} (got 's3://bucket/course')" in result.stderr
     monkeypatch.setitem(sys.modules, "ray", None)
     result = run_command("index", course, "--ray")
     assert (result.exit_code, result.stderr) == (

@@ -122,9 +122,11 @@ def index(
         }
         raise typer.Exit(_index_on_ray(ray, paths, store, terminal, options))
     if address := next((path for path in paths if "://" in path), None):
-        raise InvalidParameterError(
-            "PATHS", "can't be addresses without --ray", address, "Add --ray, or copy the files."
-        )
+        if ray is None:
+            rule, remedy = "can't be addresses without --ray", "Add --ray, or copy the files."
+        else:
+            rule, remedy = "can't be addresses with --dry-run", "Leave out --dry-run, or copy some of the files."
+        raise InvalidParameterError("PATHS", rule, address, remedy)
     found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
     if dry_run:

@@ -59,13 +59,16 @@ def connected(address: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    """Keep a logger's messages off the terminal, and in its files: errors are raised too, without their tracebacks."""
+    screens = [handler for handler in logging.getLogger(name).handlers if isinstance(handler, logging.StreamHandler)]
+    levels = [handler.level for handler in screens]
+    for handler in screens:
+        handler.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for handler, level in zip(screens, levels, strict=True):
+            handler.setLevel(level)
 
 
 def _check(field: str, stated: str) -> None:

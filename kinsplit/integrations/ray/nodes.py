@@ -77,16 +77,65 @@ def look(places: Sequence[str]) -> list[Sight]:
     return [_look(place) for place in places]
 
 
+class TaskError(WorkerError):
+    """An error in a task, as it is sent to the process that waits: Ray adds text to the arguments of what it sends.
+
+    Args:
+        message: Its message, without the node.
+        note: Sentence that names the node.
+        error: The error itself, if it is one of kinsplit's.
+    """
+
+    def __init__(self, message: str, note: str = "", error: KinsplitError | None = None) -> None:
+        super().__init__(message)
+        self.message, self.note, self.error = message, note, error
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.note}"
+
+
 @contextmanager
 def noting_node() -> Iterator[None]:
-    """Note the node on errors of kinsplit that the block raises, since Ray passes them on without it."""
+    """Name the node in errors that the block raises in a task, which Ray passes on without it.
+
+    Raises:
+        TaskError: There was an error, in a process of a cluster.
+    """
     try:
         yield
-    except KinsplitError as error:
-        # A task that started others passes on their errors.
-        if not any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())) and (note := node_note()):
-            error.add_note(note)
+    except TaskError:
         raise
+    except Exception as error:
+        if not (note := node_note()):
+            raise
+        if isinstance(error, KinsplitError):
+            # A task that started others passes on their errors.
+            is_noted = any(one.startswith(_NOTE) for one in getattr(error, "__notes__", ()))
+            raise TaskError(str(error), "" if is_noted else note, error) from error
+        raise TaskError(f"{type(error).__name__}: {error}.", note) from error
+
+
+def cause_of(error: BaseException) -> KinsplitError:
+    """Return the error of kinsplit that made a task fail, with the node as a note, or one that sums up that of Ray."""
+    from ray.exceptions import RayError
+
+    seen: BaseException | None = error
+    while seen is not None:
+        # Ray's own errors take the class of their cause, and their text is a traceback.
+        if isinstance(seen, KinsplitError) and not isinstance(seen, RayError):
+            break
+        seen = getattr(seen, "cause", None) or seen.__cause__
+    if isinstance(seen, TaskError) and seen.error is not None:
+        if seen.note:
+            seen.error.add_note(seen.note)
+        return seen.error
+    if isinstance(seen, KinsplitError) and not isinstance(seen, TaskError):
+        return seen
+    reason = f"{type(error).__name__}: {summary_of(error)}" if seen is None else str(seen)
+    remedy = "What is stored stays; once the cause is gone, the same command stores the rest."
+    summed = WorkerError(f"Ray ended the run ({reason.rstrip('.')}). {remedy}")
+    summed.__cause__ = error
+    return summed
 
 
 def node_note() -> str:

@@ -14,14 +14,14 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.usage import usage_of
-from kinsplit.errors import InvalidParameterError, KinsplitError, WorkerError
+from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import warn_of_duplicates
 from kinsplit.integrations.ray.columns import check_documents, pack, unpack
 from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
-from kinsplit.integrations.ray.nodes import check_nodes, noting_node, summary_of
+from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
 from kinsplit.integrations.ray.report import RayReport, Stored, Totals
 from kinsplit.integrations.ray.resources import Pool, Resources
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
@@ -238,7 +238,7 @@ def _relayed(
     try:
         report: RayReport = ray.get(task)
     except ray.exceptions.RayError as error:
-        cause = _cause(error)
+        cause = cause_of(error)
         raise cause from cause.__cause__
     finally:
         calls.shutdown()
@@ -368,22 +368,5 @@ def _consume(
             if is_first and totals.windowed:
                 warn(totals.windowed, totals.embedded)
     except RayError as error:
-        cause = _cause(error)
+        cause = cause_of(error)
         raise cause from cause.__cause__
-
-
-def _cause(error: BaseException) -> KinsplitError:
-    """Return the error of kinsplit that made a task fail, or one that sums up the error of Ray."""
-    from ray.exceptions import RayError
-
-    seen: BaseException | None = error
-    while seen is not None:
-        # Ray's own errors take the class of their cause, and their text is a traceback.
-        if isinstance(seen, KinsplitError) and not isinstance(seen, RayError):
-            return seen
-        seen = getattr(seen, "cause", None) or seen.__cause__
-    reason = f"{type(error).__name__}: {summary_of(error)}"
-    remedy = "What is stored stays; once the cause is gone, the same command stores the rest."
-    summed = WorkerError(f"Ray ended the run ({reason}). {remedy}")
-    summed.__cause__ = error
-    return summed

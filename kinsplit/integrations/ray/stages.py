@@ -279,9 +279,14 @@ class Embed:
         if tokens < 1:
             raise InvalidParameterError("tokens", "must be at least 1", tokens, f"The default is {TOKENS}.")
         self.tokens, self.vector_cache = tokens, vector_cache
-        with noting_node():
-            self.embedder = embedding.resolve(embedder)
+        self._given = embedder
         self.embedding_context = check_embedding_context(embedding_context)
+
+    # Not at once, since Ray tells of an actor's start only that it failed.
+    @functools.cached_property
+    def embedder(self) -> Embedder:
+        """The model, which is loaded at the first text that needs it."""
+        return embedding.resolve(self._given)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Embed the leaves of a batch."""
@@ -360,10 +365,18 @@ class Write:
     """
 
     def __init__(self, store: str, collection: str = "default", embedder: object = "bundled") -> None:
-        with noting_node():
-            index = Index(store, collection=collection, embedder=embedder, must_exist=True)
-        self._index = index
-        self._indexer = Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
+        self._arguments = store, collection, embedder
+
+    # Not at once, since Ray tells of an actor's start only that it failed.
+    @functools.cached_property
+    def _index(self) -> Index:
+        store, collection, embedder = self._arguments
+        return Index(store, collection=collection, embedder=embedder, must_exist=True)
+
+    @functools.cached_property
+    def _indexer(self) -> Indexer:
+        index = self._index
+        return Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Store the documents of a batch."""
@@ -372,8 +385,9 @@ class Write:
                 yield self._write(table)
 
     def close(self) -> None:
-        """Close the collection. An actor that ends closes it anyway."""
-        self._index.close()
+        """Close the collection, if it was opened. An actor that ends closes it anyway."""
+        if "_index" in vars(self):
+            self._index.close()
 
     def _write(self, table: pa.Table) -> pa.Table:
         chunks = from_lists(table["chunks"])
