@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.support.memory import Residue
+from kinsplit.support.worker_process import Residue
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

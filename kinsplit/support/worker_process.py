@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import os
 import pickle
 import signal
@@ -15,7 +17,6 @@ from pathlib import Path
 from typing import IO
 
 from kinsplit.errors import WorkerError
-from kinsplit.support.memory import Residue
 
 # Seconds after which a worker ends by itself if its call is late and the process that would kill it is gone.
 _GRACE = 5.0
@@ -27,6 +28,8 @@ READY, RESULT, ERROR, NO_MEMORY, TOO_LARGE = b"S", b"R", b"E", b"M", b"L"
 ERROR_LIMIT = 2**16
 # Number of characters kept of that message.
 _MESSAGE = 1_000
+# Growth in bytes after which memory is returned; each time takes some milliseconds.
+_GROWTH = 2 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,5 +178,31 @@ def _held_memory() -> int:
     """Return the bytes that `RLIMIT_DATA` counts; 0 if unknown."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+class Residue:
+    """The memory of this process beyond what it held before.
+
+    The C library keeps what was freed between objects that remain: after a call that made many, a process may stay
+    several times as large as it need be. On systems other than Linux, and without glibc, nothing happens.
+    """
+
+    def __init__(self) -> None:
+        self._before = _resident()
+
+    def release(self) -> None:
+        """Return freed memory to the system if the process has grown."""
+        if _resident() - self._before > _GROWTH:
+            gc.collect()
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).malloc_trim(0)
+            self._before = _resident()
+
+
+def _resident() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

@@ -76,6 +76,30 @@ async def test_a_page_is_a_picture_with_the_lines_of_a_passage_marked(client: ht
     assert other.content == plain.content
 
 
+async def test_of_a_long_range_only_what_is_on_the_page_is_looked_for(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renderer, wanted = client.app.state.viewer.renderer, []  # type: ignore[attr-defined]
+    draw = renderer.draw
+
+    async def spied(path: Path, digest: str, page: int, text: str, before: str, width: int) -> object:
+        wanted.append(text)
+        return await draw(path, digest, page, text, before, width)
+
+    monkeypatch.setattr(renderer, "draw", spied)
+    whole = (await client.get("/documents/arctic/walrus.pdf")).json()["text"]
+    pictures = [
+        await client.get("/documents/arctic/walrus.pdf/pages/2.png", params={"start": start, "end": len(whole)})
+        for start in (0, 1, 2)
+    ]
+    assert {picture.headers["x-marked-lines"] for picture in pictures} == {"2"}
+    # The chunk that begins on the page before, and those of the page; the same for all, so that one picture was drawn.
+    assert len(set(wanted)) == 1
+    assert "A walrus is a large" not in wanted[0]
+    assert "Penguins live in the south." in wanted[0]
+    assert len(renderer._long._kept) == 1
+
+
 @pytest.mark.parametrize(
     ("path", "status", "field", "rule"),
     [

@@ -8,9 +8,10 @@ import httpx
 import pytest
 
 from kinsplit import Index
+from kinsplit.server import threads
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.threads import Workers
+from kinsplit.server.threads import Workers, YieldingWorkers
 from tests.server.conftest import Connect, error_of
 
 
@@ -40,6 +41,24 @@ async def test_a_call_that_takes_too_long_keeps_its_place() -> None:
         assert caught.value.status == 504
     go.set()
     await workers.close()
+
+
+async def test_yielding_workers_rest_unless_the_others_are_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_REST", 10**9)
+    monkeypatch.setattr(threads, "_LONGEST_REST", 10**9)
+    metrics, go = Metrics(), threading.Event()
+    others = Workers(1, 1, 30, metrics)
+    workers = YieldingWorkers(2, 30, metrics, others)
+    assert await workers.run(int) == 0
+    assert await workers.run(int) == 0
+    busy, resting = asyncio.create_task(others.run(go.wait, 30)), asyncio.create_task(workers.run(int))
+    await asyncio.sleep(3 * threads._IDLE)
+    assert not resting.done()
+    go.set()
+    assert await resting == 0
+    assert await busy
+    for each in (others, workers):
+        await each.close()
 
 
 async def test_a_full_queue_is_answered_while_health_goes_on(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
