@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -27,6 +27,8 @@ _NICE = 5
 _IDLE = 0.1
 #: Multiple of its time for which workers rest after a call, so that they work a third of the time, and most seconds.
 _REST, _LONGEST_REST = 2, 2.0
+#: Seconds after a call within which most responses are sent.
+_SENT = 0.5
 
 
 class Workers:
@@ -119,8 +121,13 @@ class YieldingWorkers(Workers):
                 yield
             finally:
                 now = time.monotonic()
-                self._residue.release()
                 self._rested_at = now + min(_REST * (now - begun), _LONGEST_REST)
+                # Once the response was sent.
+                asyncio.get_running_loop().call_later(_SENT, self._release_memory)
+
+    def _release_memory(self) -> None:
+        with suppress(RuntimeError):  # Closed in the meantime.
+            self._executor.submit(self._residue.release)
 
 
 def _lower_priority() -> None:

@@ -21,7 +21,8 @@ class Metrics:
         registry: Registry that holds them.
         seconds: Time to the end of each response, by method, route and status.
         in_flight: Number of requests in progress.
-        rejected: Number of rejected requests, by reason: queue, answers, timeout, rate, key, body, slow, crowd.
+        rejected: Number of rejected requests, by reason: queue, answers, rendering, timeout, rate, key, body,
+            slow, crowd.
         embed_seconds: Time to embed a question.
         watch_updates: Number of updates from watched folders, by collection.
         watch_failed: Number of files in watched folders that can't be loaded, by collection.
