@@ -10,8 +10,11 @@ from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 import kinsplit
 from kinsplit.answering import Finished, answer, in_threads
@@ -20,7 +23,9 @@ from kinsplit.mcp import models
 from kinsplit.mcp.results import list_page, read_chunk, read_span, to_answered, to_found
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections
+from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.request_options import RANKING, RANKINGS, parse_filter
+from kinsplit.server.settings import ServiceSettings
 
 _LOG = logging.getLogger("kinsplit.mcp")
 #: Nothing is changed, and nothing outside the index is reached.
@@ -67,10 +72,44 @@ def create_server(collections: Collections) -> MCPServer:
         "to see what stands around one. Cite passages by their `citation`. ask writes an answer with checked "
         f"citations. Collections: {names}."
     )
-    server = MCPServer("kinsplit", instructions=instructions, version=kinsplit.__version__, log_level="WARNING")
+    server = MCPServer(
+        "kinsplit",
+        instructions=instructions,
+        version=kinsplit.__version__,
+        log_level="WARNING",
+        # What is offered never changes, and each subscription would keep a connection open.
+        subscriptions=False,
+    )
     for add in (_add_search, _add_ask, _add_read, _add_list, _add_resource):
         add(server, collections)
     return server
+
+
+def create_http_app(server: MCPServer, settings: ServiceSettings, metrics: Metrics) -> Starlette:
+    """Create an application that answers at /mcp by streamable HTTP, guarded like the service.
+
+    Args:
+        server: The tools.
+        settings: The settings.
+        metrics: The metrics.
+    """
+    from kinsplit.server.middleware.stack import guard  # Needs the extra `server`.
+
+    hosts = [name for host in settings.hosts for name in (host, f"{host}:*")]
+    own_origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=bool(hosts) and "*" not in settings.cors_origins,
+        allowed_hosts=hosts,
+        allowed_origins=[*own_origins, *settings.cors_origins],
+    )
+    protocol = server.streamable_http_app(
+        stateless_http=True, max_request_body_size=settings.max_body, transport_security=security
+    )
+    # Without sessions the server sends nothing by itself: a GET would only keep a connection open.
+    route = Route("/mcp", protocol, methods=["POST"])
+    app = Starlette(routes=[route], lifespan=lambda _: server.session_manager.run())
+    guard(app, settings, metrics)
+    return app
 
 
 @contextmanager

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
-from fastapi import APIRouter, FastAPI
-from starlette.middleware.cors import CORSMiddleware
+from fastapi import APIRouter, FastAPI, Security
+from fastapi.security import APIKeyHeader, HTTPBearer
 
 import kinsplit
 from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
 from kinsplit.server.collections import Collections, UploadFolders
 from kinsplit.server.errors import RESPONSES, add_handlers
-from kinsplit.server.middleware.access import REQUIRES_ACCESS, AccessControl
-from kinsplit.server.middleware.body_limits import BodyLimits
-from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.middleware.request_log import RequestLog
-from kinsplit.server.middleware.security_headers import SecurityHeaders
+from kinsplit.server.middleware.stack import guard
 from kinsplit.server.processes.previews import Previewer
 from kinsplit.server.processes.viewer import Viewer
 from kinsplit.server.routes import (
@@ -50,6 +47,13 @@ _ROUTERS: tuple[APIRouter, ...] = (
     document.router,
     operation.metrics_router,
 )
+#: All other paths need a key, if the service has keys.
+_OPEN_PATHS = re.compile(r"/|/page/.*|/healthz|/readyz|/openapi\.json")
+#: For OpenAPI; `AccessControl` checks the keys.
+_KEYS = [
+    Security(APIKeyHeader(name="X-API-Key", auto_error=False, description="API key, if the service has keys.")),
+    Security(HTTPBearer(auto_error=False, description="API key as a bearer token.")),
+]
 
 
 def create_app(settings: ServiceSettings, collections: Collections, previewer: Previewer | None = None) -> FastAPI:
@@ -104,35 +108,12 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     app.state.previewer = previewer or own_previewer
     app.state.viewer = viewer
     app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
-    app.state.access = AccessControl(settings, metrics)
     add_handlers(app)
     app.include_router(operation.health_router)
     app.include_router(page.router)
     for router in _ROUTERS:
-        app.include_router(router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
+        app.include_router(router, dependencies=_KEYS, responses=RESPONSES)
     if folders is not None:
-        app.include_router(uploads.router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
-    _add_middleware(app, settings, metrics)
+        app.include_router(uploads.router, dependencies=_KEYS, responses=RESPONSES)
+    guard(app, settings, metrics, open_paths=_OPEN_PATHS, has_uploads=folders is not None)
     return app
-
-
-def _add_middleware(app: FastAPI, settings: ServiceSettings, metrics: Metrics) -> None:
-    """Add the middleware, innermost first."""
-    app.add_middleware(
-        BodyLimits,
-        max_body=settings.max_body,
-        max_upload=None if settings.uploads is None else settings.max_upload,
-        patience=settings.patience,
-        hosts=settings.hosts,
-        metrics=metrics,
-    )
-    if settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
-            expose_headers=["Retry-After", "X-Marked-Lines", "X-Marked-Top", "X-Request-ID"],
-        )
-    app.add_middleware(RequestLog, metrics=metrics, log_text=settings.log_text)
-    app.add_middleware(SecurityHeaders)

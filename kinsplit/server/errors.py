@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.server.middleware.logs import log_failure
@@ -74,6 +75,13 @@ class RequestError(Exception):
         # `json.dumps` escapes lone surrogates, which UTF-8 can't encode.
         body = json.dumps({"error": self.problem()})
         return Response(body, self.status, self.headers, media_type="application/json")
+
+
+async def reject(error: RequestError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond with an error before the request's body is read, and close the connection."""
+    response = error.response()
+    response.headers["Connection"] = "close"
+    await response(scope, receive, send)
 
 
 def internal_error() -> RequestError:

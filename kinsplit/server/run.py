@@ -7,17 +7,19 @@ import errno
 import gc
 import heapq
 import socket
+import sys
 from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.access import network_of
+from kinsplit.server.middleware.logs import configure_logs
+from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.settings import ServiceSettings
 
 #: Besides those needed, one of this many connections is closed.
@@ -173,16 +175,36 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-def make_server(app: FastAPI, settings: ServiceSettings, on_start: Callable[[], None]) -> uvicorn.Server:
+def run(
+    app: ASGIApp, settings: ServiceSettings, metrics: Metrics, listening: socket.socket, on_start: Callable[[], None]
+) -> None:
+    """Serve requests until Ctrl-C; see `make_server`.
+
+    Args:
+        app: The application.
+        settings: The settings.
+        metrics: Metrics that count rejected connections.
+        listening: Socket of `listen`.
+        on_start: Called once the server accepts requests.
+    """
+    configure_logs(as_json=settings.log_json, log_text=settings.log_text)
+    # The event loop waits for other threads several times per request, by default up to 5 ms each time.
+    sys.setswitchinterval(0.001)
+    make_server(app, settings, metrics, on_start).run(sockets=[listening])
+
+
+def make_server(
+    app: ASGIApp, settings: ServiceSettings, metrics: Metrics, on_start: Callable[[], None]
+) -> uvicorn.Server:
     """Create a server whose `run` serves requests until it is stopped, and then finishes those in progress.
 
     Args:
         app: The application.
         settings: The settings.
+        metrics: Metrics that count rejected connections.
         on_start: Called once the server accepts requests.
     """
-    collections: Collections = app.state.collections
-    rejected = collections.metrics.rejected
+    rejected = metrics.rejected
     proxies = list(settings.trusted_proxies)
     config = uvicorn.Config(
         app,

@@ -5,61 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
-from kinsplit import Document, Index
 from kinsplit.mcp import results
-from kinsplit.mcp.http import create_app, run
-from kinsplit.mcp.server import create_server
-from kinsplit.parsers import create
 from kinsplit.server.collections import Collections
-from kinsplit.server.settings import ServiceSettings
 from tests.answering.helpers import Scripted
 from tests.cli.conftest import environment
+from tests.mcp.conftest import FIRST, SECRET, TEXT
 from tests.sparse import copy_sparse
 
-STORE = "memory:mcp"
-TEXT = "# Birds\n\nOwls hunt at night. Larks sing at dawn.\n\n# Fish\n\nSharks smell blood. Eels travel far.\n"
-SECRET = "/home/somebody/birds.md"
-FIRST = "birds.md"
-
 Connect = Callable[[], Client]
-
-
-@pytest.fixture(scope="module")
-def collections() -> Iterator[Collections]:
-    sentence = create("sentence", chunk_size=8, chunk_overlap=0)
-    parents = create("hierarchical", parent_size=60, child_size=25)
-    paged = Document("paged.pdf", TEXT, {"year": 2020}, pages=(0, TEXT.index("# Fish")))
-    with (
-        Index(STORE, collection="sentence", strategy=sentence, embedder="hash") as one,
-        Index(STORE, collection="hierarchical", strategy=parents, embedder="hash") as two,
-    ):
-        for index in (one, two):
-            index.add([Document(FIRST, TEXT, {"year": 2024, "absolute_path": SECRET}), paged])
-        settings = ServiceSettings.load(store=STORE, collections="sentence,family=hierarchical", embedder="hash")
-        opened = Collections.open(settings)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def server(collections: Collections) -> MCPServer:
-    return create_server(collections)
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -247,34 +212,6 @@ async def test_a_cancelled_call_stops_the_model_and_others_go_on(
         assert (await call(client, "search", question="owls"))["passages"]
         go.set()
         assert await asyncio.to_thread(stopped.wait, 30)
-
-
-async def test_over_http_keys_and_host_names_are_checked(server: MCPServer) -> None:
-    app = create_app(server, ServiceSettings.load(api_keys="secret"))
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    headers = {"Accept": "application/json, text/event-stream", "Host": "localhost"}
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers) as client,
-    ):
-        assert (await client.post("/mcp", json=message)).status_code == 401
-        wrong = await client.post("/mcp", json=message, headers={"Authorization": "Bearer wrong"})
-        assert wrong.json()["error"]["remedy"].startswith("Send it as")
-        for key in ({"Authorization": "Bearer secret"}, {"X-API-Key": "secret"}):
-            listed = await client.post("/mcp", json=message, headers=key)
-            assert listed.status_code == 200
-            assert "list_documents" in listed.text
-        foreign = await client.post("/mcp", json=message, headers={"X-API-Key": "secret", "Host": "evil.example"})
-        assert foreign.status_code == 421
-
-
-def test_the_address_is_written_once_it_accepts_connections(server: MCPServer, socket_enabled: None) -> None:
-    def connect_and_stop(address: str) -> None:
-        socket.create_connection(("127.0.0.1", urlsplit(address).port)).close()
-        signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        run(server, ServiceSettings.load(port=0), connect_and_stop)
 
 
 @pytest.mark.parametrize("http", [False, True])

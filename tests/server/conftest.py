@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from kinsplit import Document, Index
 from kinsplit.parsers import create
@@ -126,10 +127,10 @@ async def client(connect: Connect) -> httpx.AsyncClient:
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
+def serving(app: Starlette) -> Iterator[str]:
     """Run an application on this machine, and yield its address."""
     settings, ready = app.state.settings, threading.Event()
-    server = make_server(app, settings, ready.set)
+    server = make_server(app, settings, app.state.collections.metrics, ready.set)
     with listen(settings) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -7,10 +10,31 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.server.middleware.rate_limit import Rate, TokenBuckets
 from tests.server.conftest import Connect, error_of
 
-CLOSED = [
-    *(("GET", "/search?q=loop"), ("GET", "/documents"), ("GET", "/documents/gaps.txt"), ("GET", "/strategies")),
-    *(("GET", "/documents/gaps.txt/chunks"), ("POST", "/chunk"), ("GET", "/metrics")),
-]
+CLOSED = [("GET", "/search?q=loop"), ("GET", "/documents/gaps.txt"), ("POST", "/chunk"), ("GET", "/metrics")]
+
+
+async def test_what_is_described_as_closed_is_closed_and_nothing_else_is_open(connect: Connect, tmp_path: Path) -> None:
+    client = await connect(api_keys="key", uploads=tmp_path / "uploads")
+    description = (await client.get("/openapi.json")).json()
+    for path, item in description["paths"].items():
+        for method, operation in item.items():
+            status = (await client.request(method, path)).status_code
+            assert (status == 401) == ("security" in operation), path
+    for path in ("/nothing", "/page", "/healthz/", "/page/..%0A/search"):
+        assert (await client.get(path)).status_code == 401
+
+
+async def test_without_a_key_no_body_is_read(connect: Connect, tmp_path: Path) -> None:
+    """Otherwise a few slow uploads without a key would keep out all others."""
+    client = await connect(api_keys="key", uploads=tmp_path / "uploads")
+
+    async def parts() -> AsyncIterator[bytes]:
+        pytest.fail("The body is read.")
+        yield b""
+
+    response = await client.post("/documents", content=parts())
+    assert error_of(response, 401)
+    assert response.headers["Connection"] == "close"
 
 
 @pytest.mark.parametrize(("method", "path"), CLOSED)

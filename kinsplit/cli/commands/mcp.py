@@ -9,11 +9,13 @@ import typer
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.options import AsJson, ServiceConfig, ServiceEmbedder, ServiceStore
 from kinsplit.cli.output.terminal import Terminal
+from kinsplit.cli.service import warn_of_settings
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from kinsplit.server.middleware.metrics import Metrics
     from kinsplit.server.settings import ServiceSettings
 
 
@@ -55,7 +57,14 @@ def mcp(
 
     terminal = Terminal(as_json=as_json)
     settings = ServiceSettings.load(
-        config, store=store, collections=collection or None, embedder=embedder, model=model, host=host, port=port
+        config,
+        store=store,
+        collections=collection or None,
+        embedder=embedder,
+        model=model,
+        host=host,
+        port=port,
+        log_json=as_json or None,
     )
     # Written before the first call, since standard output belongs to the protocol.
     with report_warnings(terminal):
@@ -64,21 +73,21 @@ def mcp(
         server = create_server(collections)
         collections.start()
         if http:
-            _listen(server, settings, terminal)
+            _listen(server, settings, collections.metrics, terminal)
         else:
             server.run("stdio")
     finally:
         collections.close()
 
 
-def _listen(server: MCPServer, settings: ServiceSettings, terminal: Terminal) -> None:
-    """Serve streamable HTTP, with the keys of the settings."""
-    with needs("server"):
-        from kinsplit.mcp.http import run
+def _listen(server: MCPServer, settings: ServiceSettings, metrics: Metrics, terminal: Terminal) -> None:
+    """Serve streamable HTTP until Ctrl-C."""
+    from kinsplit.mcp.server import create_http_app
 
-    if not settings.is_local and not settings.api_keys:
-        terminal.warning(
-            f"Anyone who can reach {settings.host} can read the indexed documents. Set KINSPLIT_API_KEYS to require a "
-            "key."
-        )
-    run(server, settings, lambda address: terminal.line(f"Listening on {address}/mcp; Ctrl-C stops the server."))
+    with needs("server"):
+        from kinsplit.server.run import address_of, listen, run
+
+    with listen(settings) as listening:
+        warn_of_settings(settings, terminal, offers_uploads=False)
+        started = f"Listening on {address_of(listening)}/mcp; Ctrl-C stops the server."
+        run(create_http_app(server, settings, metrics), settings, metrics, listening, lambda: terminal.line(started))

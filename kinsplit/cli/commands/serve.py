@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from kinsplit.cli.options import AsJson, ServiceConfig, ServiceEmbedder, Service
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
+from kinsplit.cli.service import warn_of_settings
 from kinsplit.support.extras import needs
 
 
@@ -68,9 +68,8 @@ def serve(
     with needs("server"):
         from kinsplit.server.app import create_app
         from kinsplit.server.collections import Collections
-        from kinsplit.server.middleware.logs import configure_logs
-        from kinsplit.server.run import address_of, listen, make_server
-        from kinsplit.server.settings import ServiceSettings, unknown_variables
+        from kinsplit.server.run import address_of, listen, run
+        from kinsplit.server.settings import ServiceSettings
 
     terminal = Terminal(as_json=as_json)
     settings = ServiceSettings.load(
@@ -86,14 +85,8 @@ def serve(
         embedder=embedder,
         log_json=as_json or None,
     )
-    for name in unknown_variables():
-        terminal.warning(f"{name} is not a setting. See docs/service.md for the list of all settings.")
     with listen(settings) as listening:
-        if not settings.is_local and not settings.api_keys:
-            terminal.warning(
-                f"Anyone who can reach {settings.host} can read {'and change ' if settings.uploads else ''}the indexed "
-                "documents. Set KINSPLIT_API_KEYS to require a key."
-            )
+        warn_of_settings(settings, terminal, offers_uploads=settings.uploads is not None)
         # Before the service starts, since warnings are otherwise written when the command ends.
         with report_warnings(terminal), spinner(terminal.err, "Opening"):
             collections = Collections.open(settings)
@@ -110,9 +103,6 @@ def serve(
                 terminal.line(f"Collection {stored}: {counted(number, 'document')}, strategy={name}")
             terminal.line(f"Listening on {address}. Open it in a browser; Ctrl-C stops the service.")
 
-        configure_logs(as_json=settings.log_json, log_text=settings.log_text)
-        # The event loop waits for other threads several times per request, by default up to 5 ms each time.
-        sys.setswitchinterval(0.001)
         app = create_app(settings, collections)
         app.state.viewer.warm()
-        make_server(app, settings, started).run(sockets=[listening])
+        run(app, settings, collections.metrics, listening, started)

@@ -5,43 +5,48 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import math
-from typing import Annotated
+import re
 
-from fastapi import Depends, Request, Security
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kinsplit.server.errors import RequestError
+from kinsplit.server.errors import RequestError, reject
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.middleware.rate_limit import TokenBuckets
 from kinsplit.server.settings import ServiceSettings
 
-_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, description="API key, if the service has keys.")
-_BEARER = HTTPBearer(auto_error=False, description="API key as a bearer token.")
-
 
 class AccessControl:
-    """Checks the key and the rate of requests.
+    """ASGI middleware that checks the key and the rate of requests.
+
+    Their bodies are not read before, so that clients without a key can't occupy the service with them.
 
     Args:
+        app: The wrapped application.
         settings: Settings with the keys and the rate limit.
         metrics: Metrics that count rejected requests.
+        open_paths: Paths that need no key and have no limit; None for none.
     """
 
-    def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics, open_paths: re.Pattern[str] | None = None
+    ) -> None:
+        self._app, self._open_paths = app, open_paths
         self._keys = [key.get_secret_value().encode() for key in settings.api_keys]
         self._buckets = None if settings.rate_limit is None else TokenBuckets(settings.rate_limit)
         self._metrics = metrics
 
-    def check(self, key: str | None, address: str) -> None:
-        """Admit a request, or reject it.
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request, or reject it with 401 or 429."""
+        if scope["type"] == "http" and (self._open_paths is None or not self._open_paths.fullmatch(scope["path"])):
+            try:
+                self._check(_key_of(Headers(scope=scope)), scope["client"][0] if scope.get("client") else "")
+            except RequestError as error:
+                await reject(error, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
-        Args:
-            key: Key of the request.
-            address: Address of the client.
-
-        Raises:
-            RequestError: The key is missing or wrong (401), or there are too many requests (429).
-        """
+    def _check(self, key: str | None, address: str) -> None:
         number = self._find(key)
         # Wrong keys are limited by address, so that a client can't guess many.
         client = f"address {network_of(address)}" if number is None else f"key {number}"
@@ -66,6 +71,13 @@ class AccessControl:
         return equal.index(True) if any(equal) else None
 
 
+def _key_of(headers: Headers) -> str | None:
+    if key := headers.get("x-api-key"):
+        return key
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.casefold() == "bearer" else None
+
+
 def network_of(address: str) -> str:
     """Return an IPv4 address itself, and for IPv6 its /64 network, which one client usually owns."""
     try:
@@ -76,18 +88,3 @@ def network_of(address: str) -> str:
         return address
     # On a dual-stack socket all IPv4 addresses are in one IPv6 network.
     return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))
-
-
-async def check_access(
-    request: Request,
-    key: Annotated[str | None, Security(_KEY)],
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
-) -> None:
-    """Check a request; see `AccessControl.check`."""
-    access: AccessControl = request.app.state.access
-    given = key if key is not None else None if bearer is None else bearer.credentials
-    access.check(given, "" if request.client is None else request.client.host)
-
-
-#: Dependency of the protected routers.
-REQUIRES_ACCESS = Depends(check_access)

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kinsplit.server import limits
-from kinsplit.server.errors import RequestError
+from kinsplit.server.errors import RequestError, reject
 from kinsplit.server.middleware.metrics import Metrics
 
 #: Health probes call these by any address; their responses hold nothing that a foreign page could use.
@@ -56,9 +56,7 @@ class BodyLimits:
                 self._check_host(headers.get("host", ""))
             body = await self._body(scope, headers.get("content-length", ""), receive)
         except RequestError as error:
-            response = error.response()
-            response.headers["Connection"] = "close"  # The rest of the body is not read.
-            await response(scope, receive, send)
+            await reject(error, scope, receive, send)
             return
         if body is not None:
             await _until_disconnect(self._app(scope, _Replay(body, receive), send), receive)
