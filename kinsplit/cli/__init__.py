@@ -12,6 +12,7 @@ text.
 | 0 | success |
 | 1 | some files failed, but the rest were processed; or the demo gave a wrong answer |
 | 2 | nothing was done: wrong usage, an invalid argument, no readable file, a store that can't be opened |
+| 70 | a bug in kinsplit; with `KINSPLIT_TRACEBACK=1` its traceback is shown |
 | 130 | interrupted by Ctrl-C; what was stored before stays stored |
 | 141 | the reader of the output closed the pipe, as `head` does |
 """

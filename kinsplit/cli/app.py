@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import faulthandler
 import inspect
+import math
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +21,8 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
-from kinsplit.cli.command import command
+from kinsplit.cli.command import DEFECT, command
+from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError
 from kinsplit.support.environment import env_files
 
@@ -33,6 +37,7 @@ _SETTINGS: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"]},
     "pretty_exceptions_enable": False,
 }
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # A line end inside a paragraph, which Typer would keep.
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
@@ -62,10 +67,16 @@ class _Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if any(param.name == "ray" for param in self.params):
             # Typer has no options whose value may be left out.
-            followers = [*args[1:], "-"]
-            bare = [arg == "--ray" and after.startswith("-") for arg, after in zip(args, followers, strict=True)]
-            args = [f"{arg}=auto" if is_bare else arg for arg, is_bare in zip(args, bare, strict=True)]
-        return super().parse_args(ctx, args)
+            args = [
+                f"{arg}=auto" if arg == "--ray" and after.startswith("-") else arg
+                for arg, after in pairwise([*args, "-"])
+            ]
+        if any("\0" in arg for arg in args):
+            raise typer.BadParameter("An argument holds a NUL character. Leave it out.", ctx)
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            _check(param, ctx)
+        return rest
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))
@@ -76,6 +87,21 @@ def _read_env_file(ctx: typer.Context, path: str | None) -> None:
         ctx.with_resource(env_files(None if path is None else Path(path)))
     except KinsplitError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _check(param: Any, ctx: Any) -> None:
+    """Reject values that no option means: numbers that are none, and text that can't be written anywhere.
+
+    Raises:
+        typer.BadParameter: A value is one of them.
+    """
+    given = ctx.params.get(param.name)
+    for value in given if isinstance(given, list | tuple) else [given]:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise typer.BadParameter(f"{value} is not a finite number.", ctx, param)
+        # Names of files may be any bytes, which Python keeps as surrogates.
+        if param.type.name == "text" and isinstance(value, str) and _SURROGATE.search(value):
+            raise typer.BadParameter("The text is not valid UTF-8. Check the encoding of the terminal.", ctx, param)
 
 
 @cache
@@ -126,7 +152,7 @@ app = typer.Typer(
     name="kinsplit",
     cls=_Group,
     help="Split documents into chunks that know their kin, index them, search them, and evaluate splitting strategies.",
-    epilog="Exit codes: 0 success, 1 some files failed, 2 nothing was done, 130 interrupted by Ctrl-C.",
+    epilog="Exit codes: 0 success, 1 some files failed, 2 nothing was done, 70 a bug, 130 interrupted by Ctrl-C.",
     no_args_is_help=True,
     **_SETTINGS,
 )
@@ -149,9 +175,18 @@ def _root(
 
 def main() -> None:
     """Run the command line. Entry point of the `kinsplit` script."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # Closed by the caller.
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
     # Prints a stack if a signal kills the process, as after a fault in native code or on a full disk.
     faulthandler.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # Characters that the terminal can't show become "?".
-    app()
+    try:
+        app()
+    except Exception as error:
+        if os.environ.get("KINSPLIT_TRACEBACK"):
+            raise
+        Terminal(as_json="--json" in sys.argv).defect(error)
+        sys.exit(DEFECT)

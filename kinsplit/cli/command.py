@@ -17,6 +17,7 @@ from kinsplit.support.warnings import capture_warnings
 
 SOME_FAILED = 1
 NOTHING_DONE = 2
+DEFECT = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 

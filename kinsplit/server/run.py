@@ -154,12 +154,13 @@ def listen(settings: ServiceSettings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
-    except OSError as error:
+    except (OSError, TypeError, UnicodeError) as error:  # The latter two where the host can't be the name of one.
         listening.close()
-        if error.errno == errno.EADDRINUSE:
+        number = getattr(error, "errno", None)
+        if number == errno.EADDRINUSE:
             remedy = "Stop the program that uses it, or choose another port; --port 0 picks a free one."
             raise InvalidParameterError("port", "is already in use", settings.port, remedy) from None
-        if error.errno == errno.EACCES:
+        if number == errno.EACCES:
             remedy = "Use a port above 1023."
             raise InvalidParameterError("port", "is not permitted for this user", settings.port, remedy) from None
         rule, remedy = "must be an address of this machine", "Use 127.0.0.1, or 0.0.0.0 for all addresses."

@@ -73,6 +73,7 @@ VARIABLES = (
     Variable("KINSPLIT_QDRANT_API_KEY", "Key of a Qdrant server.", may_be_found=True),
     Variable("KINSPLIT_EMBEDDING_PRICE", "Price of embedding a million tokens in US dollars.", may_be_found=True),
     Variable("KINSPLIT_CONTACT", "Contact address for the operators of Wikipedia.", may_be_found=True),
+    Variable("KINSPLIT_TRACEBACK", "Whether a defect of kinsplit is shown with its traceback."),
     Variable("KINSPLIT_CACHE", "Folder of the caches."),
     Variable("KINSPLIT_MINILM", "Folder of the bundled embedding model."),
 )

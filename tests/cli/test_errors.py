@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import kinsplit
 from kinsplit import loaders
-from tests.cli.conftest import Cli
+from kinsplit.cli import main
+from tests.cli.conftest import Cli, environment
 
 
 @pytest.mark.parametrize(
@@ -189,3 +192,54 @@ def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:
 @pytest.mark.parametrize("command", [(), ("search",), ("chunk",)])
 def test_h_is_help(cli: Cli, command: tuple[str, ...]) -> None:
     assert cli(*command, "-h").stdout == cli(*command, "--help").stdout != ""
+
+
+def _run_main(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[object, str]:
+    monkeypatch.setattr(sys, "argv", ["kinsplit", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code, capsys.readouterr().err
+
+
+def test_an_unforeseen_error_is_one_line_that_says_how_to_report_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("faulthandler.enable", lambda: None)  # It writes to a file alone.
+    monkeypatch.setattr(loaders, "discover", lambda *_, **__: 1 / 0)
+    code, errors = _run_main(monkeypatch, capsys, "index", "course")
+    assert (code, errors.count("\n")) == (70, 1)
+    assert errors.startswith("Error: This is a bug in kinsplit: ZeroDivisionError: division by zero.")
+    assert "/issues with the command and its traceback, which KINSPLIT_TRACEBACK=1 shows." in errors
+    code, errors = _run_main(monkeypatch, capsys, "index", "course", "--json")
+    assert (code, json.loads(errors)["error"]["type"]) == (70, "ZeroDivisionError")
+    monkeypatch.setenv("KINSPLIT_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_error(tmp_path: Path, closed: str) -> None:
+    command = f'"{sys.executable}" -m kinsplit strategies --json {closed}'
+    result = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["watch", "course", "--settle", "inf"], "Invalid value for '--settle': inf is not in the range"),
+        (["search", "loops", "--diversity", "nan"], "Invalid value for '--diversity': nan is not a finite number."),
+        (["search", "\udcff"], "Invalid value for 'QUERY': The text is not valid UTF-8."),
+        (["chunk", "a\x00b"], "An argument holds a NUL character."),
+        (["collections", "qdrant:http://["], "store: must be the URL of a server"),
+        (["collections", "qdrant:http://127.0.0.1:99999"], "store: must be the URL of a server"),
+        (["collections", "qdrant:http://a b"], "store: must be the URL of a server"),
+    ],
+)
+def test_values_that_nothing_could_mean(cli: Cli, folder: Path, arguments: list[str], message: str) -> None:
+    result = cli(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.replace("│", " ").split())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+import httpx
 import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -31,8 +35,9 @@ pytestmark = pytest.mark.usefixtures("socket_enabled")
 @pytest.fixture(scope="module")
 def schema(previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The OpenAPI description of one service, for all tests."""
-    with clean_environment(tmp_path_factory.mktemp("service")):
-        settings = settings_of()
+    folder = tmp_path_factory.mktemp("service")
+    with clean_environment(folder):
+        settings = settings_of(uploads=folder / "uploads", log_text=True)
         collections = Collections.open(settings)
     with serving(create_app(settings, collections, previewer)) as address:
         yield schemathesis.openapi.from_url(f"{address}/openapi.json")
@@ -42,7 +47,7 @@ OPERATIONS = [
     *(("GET", "/search"), ("POST", "/ask"), ("POST", "/chunk"), ("GET", "/strategies"), ("GET", "/documents")),
     *(("GET", "/documents/{id}"), ("GET", "/documents/{id}/chunks"), ("GET", "/healthz"), ("GET", "/readyz")),
     *(("GET", "/documents/{id}/pages/{page}.png"), ("GET", "/documents/{id}/original")),
-    *(("GET", "/filters"), ("GET", "/metrics")),
+    *(("GET", "/filters"), ("GET", "/metrics"), ("POST", "/documents"), ("DELETE", "/documents/{id}")),
 ]
 
 
@@ -75,3 +80,70 @@ def test_the_description_holds_and_nothing_fails(schema: Any, method: str, path:
             assert len(case.as_curl_command()) > 65_536
 
     ask()
+
+
+_HEADERS = [
+    *(
+        "Accept",
+        "Accept-Encoding",
+        "Authorization",
+        "Connection",
+        "Content-Encoding",
+        "Content-Type",
+        "Cookie",
+        "Expect",
+    ),
+    *("Forwarded", "Host", "If-Modified-Since", "If-None-Match", "If-Range", "Origin", "Range", "Referer", "TE"),
+    *(
+        "Sec-Fetch-Site",
+        "Upgrade",
+        "X-API-Key",
+        "X-Forwarded-For",
+        "X-Request-ID",
+        "baggage",
+        "traceparent",
+        "tracestate",
+    ),
+]
+#: What parsers of headers stumble over.
+_ODD = [
+    "",
+    "http://[",
+    "http://[::1",
+    "[",
+    "]",
+    ":",
+    "localhost:99999",
+    "::",
+    "bytes=-",
+    '"',
+    "Bearer",
+    "00-",
+    "x" * 9000,
+]
+
+
+@given(
+    st.sampled_from(OPERATIONS),
+    st.dictionaries(
+        st.sampled_from(_HEADERS),
+        (st.sampled_from(_ODD) | st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]))).map(
+            lambda text: text.strip().encode("latin-1")
+        ),
+        max_size=3,
+    ),
+    st.binary(max_size=9) | st.just(b"[" * 20_000),
+)
+@settings(max_examples=int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "60")))
+def test_no_header_and_no_body_is_a_failure(
+    schema: Any, operation: tuple[str, str], headers: dict[str, bytes], body: bytes
+) -> None:
+    method, path = operation
+    path = path.replace("{id}", "uploads/" + "x" * 300).replace("{page}", "1")
+    response = _client(schema.location).request(method, path, params={"q": "loop"}, headers=headers, content=body)
+    assert response.status_code < 500, response.text
+
+
+@cache
+def _client(location: str) -> httpx.Client:
+    return httpx.Client(base_url=location.removesuffix("/openapi.json"), timeout=30)

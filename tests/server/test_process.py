@@ -323,7 +323,8 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     missing = "Error: There is neither a collection 'default' nor 'demo' in edge:./kinsplit-data."
     assert fails().startswith(missing)
     assert fails("--config", "nothing.toml").startswith("Error: nothing.toml: No such file")
-    assert fails("--host", "192.0.2.1").startswith("Error: host: must be an address of this machine")
+    for host in ("192.0.2.1", "a..b", "\x87o", "x" * 300):
+        assert fails("--host", host).startswith("Error: host: must be an address of this machine")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         assert fails("--port", port) == (

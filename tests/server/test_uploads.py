@@ -148,7 +148,8 @@ def test_names_that_nothing_can_read_are_refused(given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "id_", ["files/..%2Fsecret.md", "files/%2E%2E/secret.md", "secret.md", "other/secret.md", "files/"]
+    "id_",
+    ["files/..%2Fsecret.md", "files/%2E%2E/secret.md", "secret.md", "other/secret.md", "files/", "files/" + "x" * 300],
 )
 async def test_only_uploaded_files_can_be_deleted(client: httpx.AsyncClient, tmp_path: Path, id_: str) -> None:
     secret = tmp_path / "secret.md"
@@ -163,7 +164,12 @@ async def test_limits_and_foreign_pages(client: httpx.AsyncClient, connect: Conn
     assert large["rule"] == "must be at most 99999 bytes"
     assert error_of(await send(client, *[BIRDS] * 101), 422)["field"] == "files"
     error_of(await client.post("/documents"), 422)
-    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "null"},
+        {"Origin": "http://[x"},
+    ):
         assert error_of(await send(client, BIRDS, **headers), 403)["field"] == "Origin"
         error_of(await client.delete("/documents/files/birds.md", headers=headers), 403)
     assert (await send(client, BIRDS, Origin="http://localhost")).status_code == 200

@@ -49,7 +49,7 @@ def watch(
     cache: Cache = False,
     settle: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0.0, help="Time without changes after which a file is read."),
+        typer.Option(metavar="SECONDS", min=0.0, max=3600.0, help="Time without changes after which a file is read."),
     ] = 1.0,
     as_json: AsJson = False,
 ) -> None:

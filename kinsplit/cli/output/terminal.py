@@ -24,6 +24,7 @@ _READABLE = 100
 _INDENT = "    "
 # Numbers of the files that a process and those that it starts inherit.
 _STDOUT, _STDERR = 1, 2
+_ISSUES = "https://github.com/kinsplit/kinsplit/issues"
 
 # Control characters in the text or name of a file could act on the terminal. JSON need not escape these: C1 controls,
 # characters that change the text direction, and line separators.
@@ -115,6 +116,16 @@ class Terminal:
         """Write an error to stderr."""
         described = describe_error(error)
         self._note("Error:", "bold red", described["message"], {"error": described})
+
+    def defect(self, error: Exception) -> None:
+        """Write to stderr that an unforeseen error is a bug in kinsplit, and how to report it."""
+        described = describe_error(error)
+        message = (
+            f"This is a bug in kinsplit: {described['type']}: {described['message'].rstrip('.')}. "
+            f"Please report it at {_ISSUES} with the command and its traceback, which "
+            "KINSPLIT_TRACEBACK=1 shows."
+        )
+        self._note("Error:", "bold red", message, {"error": {**described, "message": message}})
 
     def _note(self, label: str, style: str, message: str, value: dict[str, Any]) -> None:
         if self.as_json:

@@ -90,8 +90,10 @@ def _chunk(row: Mapping[str, Any], dataset: Dataset) -> Chunk:
         )
     # Rows of `kinsplit chunk` have a readable name besides the id.
     name = str(row["id"] if "id" in row else row["chunk_id"])
-    context = row.get("context", "")
-    return Chunk(name, source_id, 0, 1, row.get("level", 0), spans, text, content_hash(text, context), context=context)
+    context, level = row.get("context", ""), row.get("level", 0)
+    if not isinstance(level, int):
+        raise TypeError(f"the level must be a whole number, but is {level!r}")
+    return Chunk(name, source_id, 0, 1, level, spans, text, content_hash(text, context), context=context)
 
 
 def _linked(chunks: list[Chunk]) -> Iterator[Chunk]:

@@ -178,6 +178,7 @@ def test_a_text_that_is_left_out_is_the_documents(tmp_path: Path) -> None:
         ([row(start=-1)], "line 1: no such place"),
         ([row(chunk_id=None)], "line 1: 'chunk_id' is missing"),
         ([row(start="0")], "line 1: "),
+        ([row(level={})], "line 1: the level must be a whole number, but is {}"),
         (["{"], "line 1: must be a JSON object"),
     ],
 )

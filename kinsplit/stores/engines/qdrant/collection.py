@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.first_load import POSTPONED, build_graph, is_abandoned
-from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url
+from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.payload import ABOVE
 from kinsplit.stores.protocol import Schema
@@ -155,13 +155,15 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
 
     Raises:
         MissingExtraError: qdrant-client is not installed.
+        InvalidParameterError: The URL is malformed.
         StoreLockedError: The folder is already open.
         StoreError: The folder can't be opened.
     """
     with needs("qdrant"):
         from qdrant_client import QdrantClient
     if is_url(place) or place == ":memory:":
-        return QdrantClient(**_arguments(place, options))
+        with valid_url():
+            return QdrantClient(**_arguments(place, options))
     # If the folder is locked, the client leaves its lock file to the garbage collector.
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         try:
@@ -182,10 +184,12 @@ def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
 
     Raises:
         MissingExtraError: qdrant-client is not installed.
+        InvalidParameterError: The URL is malformed.
     """
     with needs("qdrant"):
         from qdrant_client import AsyncQdrantClient
-    return AsyncQdrantClient(**_arguments(place, options))
+    with valid_url():
+        return AsyncQdrantClient(**_arguments(place, options))
 
 
 def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:

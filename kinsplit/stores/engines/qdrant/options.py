@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -62,15 +64,31 @@ def parse_location(place: str) -> tuple[str, QdrantOptions]:
         The location, which is a URL, a folder or ":memory:", and the options.
 
     Raises:
-        InvalidParameterError: An option is unknown or has a wrong value, or the URL contains an API key.
+        InvalidParameterError: An option is unknown or has a wrong value, or the URL is malformed or holds an API key.
     """
     if not is_url(place):
         return place, QdrantOptions()
-    parts = urlsplit(place)
+    with valid_url():
+        parts = urlsplit(place)
     if "@" in parts.netloc:
         remedy = f"Set the environment variable {API_KEY}."
         raise InvalidParameterError("store", "can't hold a user or a key", parts.hostname, remedy)
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), QdrantOptions.parse(parts.query)
+
+
+@contextmanager
+def valid_url() -> Iterator[None]:
+    """Report that a URL can't be parsed.
+
+    Raises:
+        InvalidParameterError: The block raised a ValueError.
+    """
+    try:
+        yield
+    except ValueError:
+        # Without the URL and the reason, which may hold a key.
+        rule, remedy = "must be the URL of a server", "Write for example qdrant:http://localhost:6333."
+        raise InvalidParameterError("store", rule, "qdrant:...", remedy) from None
 
 
 def is_url(place: str) -> bool:
