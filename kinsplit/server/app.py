@@ -108,12 +108,14 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     app.state.previewer = previewer or own_previewer
     app.state.viewer = viewer
     app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
+    _add_routes(app, has_uploads=folders is not None)
+    guard(app, settings, metrics, open_paths=_OPEN_PATHS, has_uploads=folders is not None)
+    return app
+
+
+def _add_routes(app: FastAPI, *, has_uploads: bool) -> None:
     add_handlers(app)
     app.include_router(operation.health_router)
     app.include_router(page.router)
-    for router in _ROUTERS:
+    for router in (*_ROUTERS, uploads.router) if has_uploads else _ROUTERS:
         app.include_router(router, dependencies=_KEYS, responses=RESPONSES)
-    if folders is not None:
-        app.include_router(uploads.router, dependencies=_KEYS, responses=RESPONSES)
-    guard(app, settings, metrics, open_paths=_OPEN_PATHS, has_uploads=folders is not None)
-    return app
