@@ -48,9 +48,10 @@ async def test_equal_calls_run_once_and_their_result_is_kept(lane: Lane, tmp_pat
     assert both == [b"1", b"1"]
     assert await lane.run("a", 1, append, counted) == b"1"
     assert await lane.run("b", 1, append, counted) == b"11"
-    # The least recently used results go first.
+    # The least recently used results go first, and one that is too large for all is not kept.
     for number in range(3):
         await lane.run(number, 1, bytes, 400)
+    assert len(await lane.run("large", 1, bytes, 1_001)) == 1_001
     assert list(lane._kept) == [1, 2]
     assert await lane.run("a", 1, append, counted) == b"111"
 

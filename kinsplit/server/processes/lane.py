@@ -192,8 +192,11 @@ class Lane:
         self._start()
 
     def _keep(self, key: Hashable, result: Any) -> None:
+        size = self._size(result)
+        if size > self._kind.kept:  # It would displace all others.
+            return
         self._kept[key] = result
-        self._held += self._size(result)
+        self._held += size
         while self._held > self._kind.kept:
             self._held -= self._size(self._kept.popitem(last=False)[1])
 

@@ -17,7 +17,7 @@ from kinsplit.server.processes.pdf_page import Picture, draw
 # Texts of searches, and documents as short as they are: no long one is ever before them.
 _SHORT = Kind((render.__module__,), nice=5, seconds=0.5, memory=2**28, result=2**22, waiting=256, kept=2**20)
 _LONG = Kind(
-    (render.__module__, draw.__module__), nice=10, seconds=4.0, memory=2**30, result=2**25, waiting=16, kept=2**22
+    (render.__module__, draw.__module__), nice=10, seconds=4.0, memory=2**30, result=2**25, waiting=16, kept=2**21
 )
 # Characters of a short text, and of a text that takes as long as a page.
 _MOST, _PAGE = 20_000, 20_000
