@@ -63,9 +63,8 @@ def main() -> int:
                 console.print(f"after {number:2} kills", *row, *seen.faults, sep=" | ")
                 if number < arguments.kills:
                     disturb(address, process, known, chance.uniform(0, 2), chance.random())
-        told = known.answers
     verdict = f"{wrong} starts with a fault" if wrong else "documents = files, texts equal, nothing left over"
-    console.print(f"{arguments.kills} kills, seed {arguments.seed}: {told:,} writes answered, ", end="")
+    console.print(f"{arguments.kills} kills, seed {arguments.seed}: {known.answers:,} writes answered, ", end="")
     console.print(f"{settled} writes finished by the next start, {verdict}.")
     return int(wrong > 0)
 
