@@ -124,6 +124,8 @@ def _outcome(limits: Limits, payload: bytes) -> tuple[bytes, bytes]:
             except MemoryError:
                 raise
             except BaseException as error:
+                if str(error) == "can't start new thread":  # for want of room for its stack
+                    raise MemoryError from error
                 return ERROR, _pickled(error)
     except MemoryError:
         return NO_MEMORY, b""

@@ -30,6 +30,7 @@ from kinsplit.support import workers
 from kinsplit.support.workers import WorkerPool
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
+_THREAD = "import threading; threading.stack_size(2**28); threading.Thread(target=print).start()"
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
 
 
@@ -62,6 +63,8 @@ def test_an_exception_of_the_function_is_raised_as_it_is_and_costs_no_worker(poo
         pytest.param(signal.raise_signal, (9,), WorkerDiedError, r"signal 9 \(SIGKILL\)", marks=posix),
         (os._exit, (3,), WorkerDiedError, "exit code 3"),
         pytest.param(bytearray, (2**28,), MemoryLimitError, "more than 64 MiB of memory", marks=linux),
+        # A thread's stack finds no room.
+        pytest.param(exec, (_THREAD,), MemoryLimitError, "more than 64 MiB of memory", marks=linux),
         (bytes, (2**20,), ResultSizeError, r"1,048,\d+ bytes, where at most 1,048,576"),
         (sys.exit, (1,), WorkerError, "SystemExit: 1"),
         (int, (threading.Lock(),), WorkerError, "can't be pickled"),
