@@ -189,7 +189,9 @@ def test_an_output_that_cannot_be_written_is_one_line(cli: Cli, folder: Path) ->
     result = cli("chunk", folder, "--output", "nowhere/rows.jsonl")
 
     assert result.exit_code == 2
-    assert result.stderr == "Error: nowhere/rows.jsonl: No such file or directory.\n"
+    assert result.stderr == (
+        "Error: nowhere/rows.jsonl: No such file or directory. Check the spelling, and the folder you are in.\n"
+    )
 
 
 def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -26,7 +27,7 @@ from kinsplit.server.settings import ServiceSettings
 from tests.cli.conftest import make_course, run_command
 
 #: A few in a run of all tests, thousands to look for faults.
-EXAMPLES = int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "3"))
 STORE = "memory:every-command"
 #: An argument that is right wherever one is needed, by the name of its parameter.
 RIGHT = {
@@ -295,6 +296,20 @@ def test_a_value_of_the_wrong_type_is_named(
             assert (result.exit_code, result.stdout) == (2, "")
             assert f"Invalid value for '{param.opts[0]}'" in result.stderr
             assert "three" in result.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_required_argument_that_names_nothing_is_named(
+    offline: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    required = [param for param in params_of(name) if param.required]
+    for param in required:
+        for value in ("", "nowhere"):
+            words = (spell(each, value if each is param else RIGHT.get(each.name, "default")) for each in required)
+            result = run(name, *itertools.chain(*words))
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert result.stderr.endswith((".\n", "╯\n"))
 
 
 def value_of(param: Any) -> st.SearchStrategy[str]:

@@ -129,7 +129,7 @@ def test_a_file_of_rag_eval_is_shown_by_honest_names(cli: Cli, old: Path) -> Non
         (["results.json", "--strategy", "sentence", "--questions", "1"], "--strategy: must be one of structure"),
         (["old.json", "--questions", "1"], "--questions: needs a file written by `kinsplit evaluate`"),
         (["old.json", "--strategy", "none"], "--strategy: must be one of fixed, semantic"),
-        (["absent.json"], "absent.json: No such file or directory."),
+        (["absent.json"], "absent.json: No such file or directory. Check the spelling, and the folder you are in."),
         (["other.json"], "results: must be a file that `kinsplit evaluate` wrote"),
         (["text.json"], "results: must be a file that `kinsplit evaluate` wrote"),
         (["deep.json"], "results: must be a file that `kinsplit evaluate` wrote"),

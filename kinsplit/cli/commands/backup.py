@@ -30,7 +30,7 @@ def backup(
     from kinsplit.stores import open_store
 
     terminal = Terminal(as_json=as_json)
-    check_writable(file)
+    check_writable(file, "FILE")
     with open_store(store, collection) as opened, counting(terminal.err, "Backing up", "documents") as progress:
         done = back_up(opened, collection, file, progress)
     size = file.stat().st_size

@@ -24,6 +24,11 @@ _READABLE = 100
 _INDENT = "    "
 # Numbers of the files that a process and those that it starts inherit.
 _STDOUT, _STDERR = 1, 2
+_REMEDIES: dict[type[OSError], str] = {
+    FileNotFoundError: "Check the spelling, and the folder you are in.",
+    IsADirectoryError: "Name a file.",
+    PermissionError: "Choose a path that you may read and write.",
+}
 _ISSUES = "https://github.com/kinsplit/kinsplit/issues"
 
 # Control characters in the text or name of a file could act on the terminal. JSON need not escape these: C1 controls,
@@ -149,7 +154,8 @@ def describe_error(error: Exception) -> dict[str, str]:
     """Return an error for `--json`, with its notes in one line, such as the node on which it arose."""
     message = " ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if "\n" not in note)])
     if isinstance(error, OSError) and error.filename is not None:
-        message = f"{inline(str(error.filename))}: {error.strerror}."  # Without the error number.
+        remedy = next((text for kind, text in _REMEDIES.items() if isinstance(error, kind)), "Choose another path.")
+        message = f"{inline(str(error.filename))}: {error.strerror}. {remedy}"  # Without the error number.
     return {"type": type(error).__name__, "message": message}
 
 
