@@ -311,8 +311,10 @@ def test_a_document_that_the_model_refuses_keeps_no_others_out(postgres: str) ->
     Index(postgres, collection="picky", embedder=picky).close()
     texts = ["Owls hunt.", "Owls sleep. POISON.", "Owls fly."]
     table = pa.table({"id": ["a", "b", "c"], "text": texts, "file": ["a", "b", "c"]})
-    for stage in (on_ray.Split(), on_ray.Embed(picky, tokens=1), on_ray.Write(postgres, "picky", picky)):
+    write = on_ray.Write(postgres, "picky", picky)
+    for stage in (on_ray.Split(), on_ray.Embed(picky, tokens=1), write):
         table = next(stage(table))
+    write.close()
     assert table["added"].to_pylist() == [1, None, 1]
     first, error, last = table["error"].to_pylist()
     assert first is last is None
