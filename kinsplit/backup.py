@@ -11,7 +11,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 
 from kinsplit.chunk import FIELDS, Chunk
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
 from kinsplit.frames import to_arrow
 from kinsplit.spans import Span
 from kinsplit.stores import Catalog, ChunkStore, Schema, Vectors, open_catalog, open_store
@@ -151,7 +151,7 @@ def restore(
             raise InvalidParameterError("collection", "must not exist yet", name, remedy)
         draft = f"{name}.restoring-{backup.id[:8]}"
         with open_store(address, draft, backup.schema) as target, target.first_load():
-            done = _fill(target, file, backup, progress)
+            done = _fill(target, Path(path), file, backup, progress)
         if exists:
             catalog.switch(draft, name)
             catalog.drop(draft)
@@ -168,10 +168,12 @@ def _is_taken(catalog: Catalog, name: str) -> bool:
     return True
 
 
-def _fill(target: ChunkStore, file: parquet.ParquetFile, backup: Backup, progress: Progress | None) -> Copied:
+def _fill(
+    target: ChunkStore, path: Path, file: parquet.ParquetFile, backup: Backup, progress: Progress | None
+) -> Copied:
     held = target.sources()
     documents = leaves = skipped = rows = 0
-    for found in _documents(file, backup.schema.dimension):
+    for found in _documents(path, file, backup.schema.dimension):
         chunks = {name: [chunk for chunk, _ in pairs] for name, pairs in found.items()}
         changed = unequal(target, held, chunks)
         for name in changed:
@@ -185,37 +187,52 @@ def _fill(target: ChunkStore, file: parquet.ParquetFile, backup: Backup, progres
     return Copied(documents, leaves, skipped)
 
 
-def _documents(file: parquet.ParquetFile, dimension: int) -> Iterator[dict[str, _Rows]]:
+def _documents(path: Path, file: parquet.ParquetFile, dimension: int) -> Iterator[dict[str, _Rows]]:
     """Yield whole documents in batches, by id."""
     rest: dict[str, _Rows] = {}
-    for batch in file.iter_batches(batch_size=_ROWS):
-        for name, group in groupby(_rows(batch, dimension), lambda pair: pair[0].source_id):
-            rest.setdefault(name, []).extend(group)
-        # The last document may continue in the next batch.
-        *whole, last = rest
-        if whole:
-            yield {name: rest[name] for name in whole}
-            rest = {last: rest[last]}
+    # What fails where a batch is used does not arrive here.
+    with _readable(path):
+        for batch in file.iter_batches(batch_size=_ROWS):
+            for name, group in groupby(_rows(batch, dimension), lambda pair: pair[0].source_id):
+                rest.setdefault(name, []).extend(group)
+            # The last document may continue in the next batch.
+            *whole, last = rest
+            if whole:
+                yield {name: rest[name] for name in whole}
+                rest = {last: rest[last]}
     if rest:
         yield rest
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[parquet.ParquetFile, Backup]]:
-    """Open a backup, and turn the errors of a damaged file into one-line errors."""
+    """Open a backup."""
     with needs("frames"):
-        import pyarrow
         from pyarrow import parquet
-    try:
+    with ExitStack() as stack:
         # Opened here, since an error of pyarrow would not name the file.
-        with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
+        opened = stack.enter_context(path.open("rb"))
+        with _readable(path):
+            file = stack.enter_context(parquet.ParquetFile(opened))
             head = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"{}"))
             if head.get("format") != _FORMAT:
                 rule = "was written by another version of kinsplit" if head else "is no backup that kinsplit wrote"
                 raise StoreError(f"{path} {rule}. Name a file of `kinsplit backup`.")
             schema = parse_schema(path, head["schema"])
-            yield file, Backup(head["collection"], schema, head["id"], file.metadata.num_rows)
-    except pyarrow.ArrowException as error:
+            backup = Backup(str(head["collection"]), schema, str(head["id"]), file.metadata.num_rows)
+        yield file, backup
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn the errors of reading a damaged file into one-line errors."""
+    try:
+        yield
+    except KinsplitError:
+        raise
+    except Exception as error:  # Bytes that still pass for Parquet may hold anything.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # Of the disk.
         reason = " ".join(str(error).split()).rstrip(".")
         raise StoreError(
             f"{path} is damaged, or no Parquet file: {reason}. Name a file of `kinsplit backup`."

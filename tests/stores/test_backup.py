@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kinsplit.backup import back_up, read_head, restore
 from kinsplit.chunk import Chunk
@@ -152,6 +155,16 @@ def test_a_file_that_is_no_backup_is_named(backup: Path, tmp_path: Path) -> None
         restore(path, "memory:bad")
     with open_catalog("memory:bad") as catalog:
         assert catalog.collections() == []
+
+
+@given(st.data())
+def test_a_damaged_backup_is_restored_or_named(backup: Path, data: st.DataObject) -> None:
+    whole = backup.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    damaged = backup.with_name("damaged.parquet")
+    damaged.write_bytes(whole[:at] + data.draw(st.binary(min_size=1, max_size=4)) + whole[at + 1 :])
+    with contextlib.suppress(StoreError, InvalidParameterError):
+        restore(damaged, "memory:damaged", replace=True)
 
 
 def test_without_pyarrow_the_extra_is_named(store: ChunkStore, tmp_path: Path) -> None:
