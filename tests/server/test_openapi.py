@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import httpx
@@ -41,6 +40,13 @@ def schema(previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> It
         collections = Collections.open(settings)
     with serving(create_app(settings, collections, previewer)) as address:
         yield schemathesis.openapi.from_url(f"{address}/openapi.json")
+
+
+@pytest.fixture(scope="module")
+def client(schema: Any) -> Iterator[httpx.Client]:
+    """A client of the service."""
+    with httpx.Client(base_url=schema.location.removesuffix("/openapi.json"), timeout=30) as made:
+        yield made
 
 
 OPERATIONS = [
@@ -136,14 +142,9 @@ _ODD = [
 )
 @settings(max_examples=int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "60")))
 def test_no_header_and_no_body_is_a_failure(
-    schema: Any, operation: tuple[str, str], headers: dict[str, bytes], body: bytes
+    client: httpx.Client, operation: tuple[str, str], headers: dict[str, bytes], body: bytes
 ) -> None:
     method, path = operation
     path = path.replace("{id}", "uploads/" + "x" * 300).replace("{page}", "1")
-    response = _client(schema.location).request(method, path, params={"q": "loop"}, headers=headers, content=body)
+    response = client.request(method, path, params={"q": "loop"}, headers=headers, content=body)
     assert response.status_code < 500, response.text
-
-
-@cache
-def _client(location: str) -> httpx.Client:
-    return httpx.Client(base_url=location.removesuffix("/openapi.json"), timeout=30)
