@@ -23,7 +23,8 @@ _ROOTS = 100
 _SECONDS = 120.0
 # Nodes that an error names.
 _NAMED = 5
-_NOTE = "This was on node"
+# Words with which errors name a node.
+_CLUSTER = "of the Ray cluster"
 
 
 class Sight(NamedTuple):
@@ -53,7 +54,7 @@ def check_nodes(found: Found) -> None:
     number = len(answers) + len(silent)
     if silent:
         raise WorkerError(
-            f"kinsplit can't run on {len(silent)} of the {number} nodes of the Ray cluster: {_listed(silent)}. Install "
+            f"kinsplit can't run on {len(silent)} of the {number} nodes {_CLUSTER}: {_listed(silent)}. Install "
             "kinsplit there with the same extras, check the node's network drives, or take it out of the cluster."
         )
     wrong = {}
@@ -67,7 +68,7 @@ def check_nodes(found: Found) -> None:
         texts = {name: text if place == first else f"{place}: {text}" for name, (place, text) in wrong.items()}
         raise LoadError(
             first,
-            f"is missing or different on {len(wrong)} of the {number} nodes of the Ray cluster: {_listed(texts)}. "
+            f"is missing or different on {len(wrong)} of the {number} nodes {_CLUSTER}: {_listed(texts)}. "
             "Mount the same folder there under the same path, or give an address such as s3://bucket/folder.",
         )
 
@@ -110,8 +111,8 @@ def noting_node() -> Iterator[None]:
             raise
         if isinstance(error, KinsplitError):
             # A task that started others passes on their errors.
-            is_noted = any(one.startswith(_NOTE) for one in getattr(error, "__notes__", ()))
-            raise TaskError(str(error), "" if is_noted else note, error) from error
+            names_node = any(_CLUSTER in text for text in (str(error), *getattr(error, "__notes__", ())))
+            raise TaskError(str(error), "" if names_node else note, error) from error
         raise TaskError(f"{type(error).__name__}: {error}.", note) from error
 
 
@@ -145,7 +146,7 @@ def node_note() -> str:
     if not ray.is_initialized():
         return ""
     node = ray.get_runtime_context().get_node_id()
-    return f"{_NOTE} {_name(ray.util.get_node_ip_address(), socket.gethostname(), node)} of the Ray cluster."
+    return f"This was on node {_name(ray.util.get_node_ip_address(), socket.gethostname(), node)} {_CLUSTER}."
 
 
 def summary_of(error: BaseException) -> str:
