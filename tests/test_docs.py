@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,10 @@ def test_nearly_all_blocks_are_run() -> None:
     # No fence of Python escapes the pattern, for example by being indented.
     fences = sum(page.read_text(encoding="utf-8").count("```py") for page in PAGES)
     assert len(found) == fences >= 50
+
+
+def test_the_tests_that_hold_the_security_exist() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+    assert len(named) >= 30
+    for file, test in named:
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{test}"

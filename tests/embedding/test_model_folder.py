@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinsplit.embedding.backends import integrity
+from kinsplit.embedding.backends.hub import find_folder
 from kinsplit.embedding.backends.integrity import STAMP, damage
 from kinsplit.embedding.backends.integrity import sha256 as digest
 from kinsplit.embedding.backends.model_cache import cache_folder, make_once
@@ -132,3 +133,18 @@ def test_what_keeps_its_size_and_its_time_is_found_when_everything_is_read(cache
     os.utime(folder / "weights", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert damage(folder) is None
     assert damage(folder, full=True) == "weights has changed"
+
+
+@pytest.mark.parametrize("name", ["BAAI/bge-m3", "all-MiniLM-L6-v2"])
+def test_a_folder_with_the_name_of_a_model_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    (folder / "modules.json").write_text("[]")
+    with pytest.raises(EmbeddingError, match=rf"this folder has a '{name}' too\. Write '\./{name}'"):
+        find_folder(name)
+    assert find_folder(f"./{name}") == Path(name)
+    with pytest.raises(EmbeddingError, match="There is no model at"):
+        find_folder("./none")
