@@ -124,6 +124,13 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
     assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
 
 
+def test_documents_are_counted_by_name_without_comparing_each_name_with_each_document(store, monkeypatch):
+    for name in "abc":
+        save(store, name, make_chunks(name, TEXTS[:2]))
+    monkeypatch.setattr(store, "_facet", None)
+    assert store.sources(0, {"source_id": ["a", "c", "d"]}) == {"a": 2, "c": 2}
+
+
 def test_a_ranking_reads_no_place_again_until_it_is_written(store):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)

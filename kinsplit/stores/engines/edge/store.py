@@ -16,7 +16,7 @@ from kinsplit.stores.engines.edge.ledger import Mark, digest, encode_payload, sk
 from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
-from kinsplit.stores.filters import Condition, to_conditions
+from kinsplit.stores.filters import Condition, to_conditions, values_of
 from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import STATE, Payload, state_of
 from kinsplit.stores.plan import Plan, check_source
@@ -86,6 +86,10 @@ class EdgeStore(EngineStore):
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
+        if values_of(conditions, "source_id") is not None:
+            # A facet would compare every name with every source.
+            named = self._payloads(conditions, ("source_id",)).values()
+            return dict(sorted(Counter(payload["source_id"] for payload in named).items()))
         self._lease.engine.prepare(conditions)
         wanted, found = to_filter(conditions), Counter[str]()
         for root in roots_of(level_of(conditions)):

@@ -25,7 +25,7 @@ from kinsplit.stores.engines.qdrant.points import (
     to_requests,
     to_vectors,
 )
-from kinsplit.stores.filters import to_conditions
+from kinsplit.stores.filters import to_conditions, values_of
 from kinsplit.stores.logic import Found, StoreLogic, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
@@ -111,6 +111,10 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
     async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
+        if values_of(conditions, "source_id") is not None:
+            # A facet would compare every name with every source.
+            named = (await self._payloads(conditions, ("source_id",))).values()
+            return dict(sorted(Counter(payload["source_id"] for payload in named).items()))
         wanted, found = to_filter(conditions), Counter[str]()
         for place in (".".join([*map(str, root), "source_id"]) for root in roots_of(level_of(conditions))):
             found.update(await self._facet(place, wanted))
