@@ -56,6 +56,7 @@ def test_documents_filters_and_pages(tmp_path: Path) -> None:
         ({"query": "x", "candidates": 10**20}, "candidates"),
         ({"query": "x", "top_k": 2.5}, "top_k"),
         ({"query": None}, "query"),
+        ({"query": "x", "where": {"year": {"gte": 2020}}}, r"where\['year'\]"),
     ],
 )
 def test_a_wrong_argument_is_named(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
