@@ -100,7 +100,7 @@ def noting_node() -> Iterator[None]:
     """Name the node in errors that the block raises in a task, which Ray passes on without it.
 
     Raises:
-        TaskError: There was an error, in a process of a cluster.
+        TaskError: There was an error, in a task.
     """
     try:
         yield
@@ -140,13 +140,13 @@ def cause_of(error: BaseException) -> KinsplitError:
 
 
 def node_note() -> str:
-    """Return a sentence that names the node on which this process runs; empty without a cluster."""
+    """Return a sentence that names the node of the task that runs in this process; empty if it runs none."""
     import ray
 
-    if not ray.is_initialized():
+    if not ray.is_initialized() or (context := ray.get_runtime_context()).worker.mode != ray.WORKER_MODE:
         return ""
-    node = ray.get_runtime_context().get_node_id()
-    return f"This was on node {_name(ray.util.get_node_ip_address(), socket.gethostname(), node)} {_CLUSTER}."
+    name = _name(ray.util.get_node_ip_address(), socket.gethostname(), context.get_node_id())
+    return f"This was on node {name} {_CLUSTER}."
 
 
 def summary_of(error: BaseException) -> str:
