@@ -46,7 +46,7 @@ def test_commands_are_completed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinsplit'; from kinsplit.cli import main; main()"]
     asked = {"_KINSPLIT_COMPLETE": "complete_bash", "COMP_WORDS": "kinsplit se", "COMP_CWORD": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment(**asked), capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["search", "serve"]
+    assert done.stdout.split() == ["search", "serve", "settings"]
 
 
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:

@@ -218,7 +218,8 @@ class RemoteEmbedder(ABC):
             return vectors
         if answer.status in _UNAVAILABLE:
             raise EmbedderUnavailableError(str(answer.error))
-        if answer.status not in _REFUSED:
+        # Some servers refuse a long text with 500.
+        if answer.status not in _REFUSED and not _TOO_LONG.search(str(answer.error)):
             raise answer.error
         if len(texts) == 1:
             raise TextRefusedError(self._with_remedy(str(answer.error)), texts[0])
