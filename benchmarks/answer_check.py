@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from kinsplit import Index
 from kinsplit.answering.checking import THRESHOLD, check
-from kinsplit.answering.citations import Marker
 from kinsplit.answering.run import Draft
-from kinsplit.answering.sources import number
+from kinsplit.answering.sources import Marker, number
 from kinsplit.answering.values import Check
 
 COURSE = Path(__file__).parents[1] / "examples" / "course"

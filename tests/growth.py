@@ -251,7 +251,7 @@ UNITS = (
 def functions() -> dict[str, Callable[[str], object]]:
     """Return the functions that read untrusted texts, by name."""
     from kinsplit.answering.checking import claims
-    from kinsplit.answering.citations import MarkerReader
+    from kinsplit.answering.sources import MarkerReader
     from kinsplit.answering.values import Citation
     from kinsplit.chunk import Document
     from kinsplit.embedding.hashing import HashEmbedder
@@ -263,7 +263,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from kinsplit.parsers import create
     from kinsplit.parsers.units.sentences import sentences
     from kinsplit.spans import Span
-    from kinsplit.tokenizers.estimate import count_tokens
+    from kinsplit.tokenizers.registry import count_tokens
 
     def cited(text: str) -> object:
         reader, answer, citations = MarkerReader(), "", []

@@ -31,7 +31,6 @@ NAMED_SO = {
     "kinsplit.integrations.llama_index.sibling_expansion",
     "kinsplit.integrations.shared",
     "kinsplit.stores.engines.memory.ranking",
-    "kinsplit.tokenizers.tiktoken_encoding",
 }
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kinsplit.answering.checking import Comparison, Part
-from kinsplit.answering.statements import LONGEST, is_prose, statements
+from kinsplit.answering.checking import LONGEST, Comparison, Part, is_prose, statements
 from kinsplit.answering.values import Source
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -28,7 +27,7 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
 
     They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their
     source. Two adjacent sentences of a paragraph may be taken together. Whatever is no statement by itself, such as a
-    heading, is left out (see `kinsplit.answering.statements`), unless there is nothing else.
+    heading, is left out (see `kinsplit.answering.checking`), unless there is nothing else.
 
     Args:
         question: The question.

@@ -7,10 +7,9 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 
 from kinsplit.answering.checking import check, verdict
-from kinsplit.answering.citations import Marker, MarkerReader
 from kinsplit.answering.extractive import quotation, quotes
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
-from kinsplit.answering.sources import fit, number, room
+from kinsplit.answering.sources import Marker, MarkerReader, fit, number, room
 from kinsplit.answering.values import (
     Answer,
     Check,

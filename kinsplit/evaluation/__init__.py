@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.labels import Dataset, Label, Place, Question
     from kinsplit.evaluation.measures.registry import create as create_measure
     from kinsplit.evaluation.measures.registry import names as measure_names
-    from kinsplit.evaluation.qrels.rule import SpanRule
+    from kinsplit.evaluation.qrels.alignment import SpanRule
     from kinsplit.evaluation.questions import Filters, make_questions
     from kinsplit.evaluation.report import write_report
     from kinsplit.evaluation.results import Results
@@ -58,7 +58,7 @@ _HOME = {
     "Place": ("labels", "Place"),
     "Question": ("labels", "Question"),
     "Results": ("results", "Results"),
-    "SpanRule": ("qrels.rule", "SpanRule"),
+    "SpanRule": ("qrels.alignment", "SpanRule"),
     "as_strategy": ("splitters", "as_strategy"),
     "create_measure": ("measures.registry", "create"),
     "dataset_formats": ("datasets", "names"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from kinsplit.chunk import Document
 from kinsplit.evaluation.document_names import DocumentNames
@@ -86,3 +88,199 @@ class Dataset:
     def labelled(self) -> bool:
         """Whether any question has labels."""
         return any(question.labels for question in self.questions)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Estimate(_Frozen):
+    """A mean over questions with its 95 % bootstrap interval.
+
+    Attributes:
+        mean: The mean.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        count: Number of questions with a value.
+    """
+
+    mean: float
+    low: float
+    high: float
+    count: int
+
+
+class StrategyResult(_Frozen):
+    """The results of one strategy.
+
+    Attributes:
+        label: Name in the tables.
+        spec: Specification that recreates the strategy.
+        measures: Mean over the questions by name of the measure.
+        statistics: Statistics of the chunks by name.
+        lengths: Length of each chunk in characters, in document order.
+        chunks_per_document: Number of chunks by source id.
+    """
+
+    label: str
+    spec: str
+    measures: Mapping[str, Estimate]
+    statistics: Mapping[str, float]
+    lengths: Sequence[int]
+    chunks_per_document: Mapping[str, int]
+
+
+class Text(_Frozen):
+    """Text of a document.
+
+    Attributes:
+        source_id: Id of the document.
+        spans: Spans in document order; none for a whole document as a label.
+        text: The text; that of several spans is joined by a separator.
+    """
+
+    source_id: str
+    spans: Sequence[tuple[int, int]]
+    text: str
+
+
+class Hit(Text):
+    """A retrieved chunk with the ranker's score."""
+
+    score: float
+
+
+class QuestionResult(_Frozen):
+    """The retrieval of one strategy for one question.
+
+    Attributes:
+        question_id: Id of the question.
+        strategy: Label of the strategy.
+        measures: Values by name, without measures that don't apply to the question.
+        hits: Best chunks.
+    """
+
+    question_id: str
+    strategy: str
+    measures: Mapping[str, float]
+    hits: Sequence[Hit]
+
+
+class AskedQuestion(_Frozen):
+    """A question with the texts that answer it.
+
+    Attributes:
+        id: Id of the question.
+        text: The question.
+        labels: Alternative texts of each label; empty for a question without labels.
+    """
+
+    id: str
+    text: str
+    labels: Sequence[Sequence[Text]]
+
+
+class Comparison(_Frozen):
+    """Comparison of a strategy with the baseline, on the questions for which both have a value.
+
+    Attributes:
+        measure: Name of the measure.
+        strategy: Label of the strategy.
+        baseline: Label of the baseline.
+        difference: Mean of strategy minus baseline with its paired bootstrap interval.
+        p_value: P-value of the paired randomisation test, two-sided, corrected for the number of comparisons (Holm).
+        wins: Number of questions on which the strategy is better.
+        ties: Number of questions on which both are equal.
+        losses: Number of questions on which the baseline is better.
+    """
+
+    measure: str
+    strategy: str
+    baseline: str
+    difference: Estimate
+    p_value: float
+    wins: int
+    ties: int
+    losses: int
+
+
+class MeasureNote(_Frozen):
+    """Explanation of a measure.
+
+    Attributes:
+        name: Name of the measure.
+        description: Meaning in one line.
+        higher_is_better: Whether higher values are better.
+    """
+
+    name: str
+    description: str
+    # Older versions wrote `rises`.
+    higher_is_better: bool = Field(validation_alias=AliasChoices("higher_is_better", "rises"))
+
+
+class StatisticNote(_Frozen):
+    """Explanation of a statistic.
+
+    Attributes:
+        name: Name of the statistic.
+        unit: Unit; "share" for a number from 0 to 1.
+        description: Meaning in one line.
+    """
+
+    name: str
+    unit: str
+    description: str
+
+
+class Setting(_Frozen):
+    """Settings that all strategies share.
+
+    Attributes:
+        dataset: Name of the dataset.
+        documents: Number of documents.
+        questions: Number of questions.
+        embedder: Name of the embedding model.
+        ranker: Name of the ranker.
+        language: Language of BM25.
+        tokenizer: Name of the tokenizer that counts tokens.
+        top_k: Number of chunks per question for measures without a number of their own.
+        headline: Name of the measure by which strategies are compared.
+        versions: Versions of the packages that affect the numbers.
+    """
+
+    dataset: str
+    documents: int
+    questions: int
+    embedder: str
+    ranker: str
+    tokenizer: str
+    top_k: int
+    headline: str
+    # Older versions wrote `terms`.
+    language: str = Field("english", validation_alias=AliasChoices("language", "terms"))
+    versions: Mapping[str, str] = {}
+
+
+class ResultValues(_Frozen):
+    """Results of an evaluation, without their file and view (see `kinsplit.evaluation.results.Results`).
+
+    Attributes:
+        setting: Settings that all strategies share.
+        strategies: Results of each strategy, in the given order.
+        questions: The questions.
+        results: Retrieval of each strategy for each question.
+        comparisons: Comparison of each other strategy with the baseline.
+        warnings: Reasons for caution.
+        notes: Explanations of the measures.
+        statistic_notes: Explanations of the statistics.
+    """
+
+    setting: Setting
+    strategies: Sequence[StrategyResult]
+    questions: Sequence[AskedQuestion]
+    results: Sequence[QuestionResult]
+    comparisons: Sequence[Comparison]
+    warnings: Sequence[str] = ()
+    notes: Sequence[MeasureNote] = ()
+    statistic_notes: Sequence[StatisticNote] = ()

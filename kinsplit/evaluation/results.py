@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.values import (
+from kinsplit.evaluation.labels import (
     AskedQuestion,
     Comparison,
     Estimate,
@@ -61,7 +61,7 @@ class Results(ResultValues):
 
     def _repr_html_(self) -> str:
         from kinsplit.evaluation.report import tables
-        from kinsplit.evaluation.report.pairs import conclusion
+        from kinsplit.evaluation.report.tables import conclusion
         from kinsplit.markup.html import details, escaped, output
 
         columns, decisive = tables.headline(self)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kinsplit.evaluation.values import Comparison, Estimate
+from kinsplit.evaluation.labels import Comparison, Estimate
 
 #: Number of resamples of an interval, and of random sign flips of a test.
 RESAMPLES = 10_000

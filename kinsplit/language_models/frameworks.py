@@ -13,9 +13,8 @@ from itertools import chain
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.language_models.errors import wrap_errors
 from kinsplit.language_models.parsing import text_of
-from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
+from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema, wrap_errors
 from kinsplit.tokenizers import describe
 
 # Keys of the reason for the end in a message of LangChain, which depend on the model's vendor.

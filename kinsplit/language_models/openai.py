@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.model_servers.messages import quoted
 from kinsplit.model_servers.openai import connect
+from kinsplit.model_servers.server import quoted
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream

@@ -1,13 +1,10 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
 from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
-from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.candidates import Question
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
-from kinsplit.retrieval.passage import Passage, cite, join
-from kinsplit.retrieval.pipeline import search
-from kinsplit.retrieval.rankings import KIN, Ranking, find_candidates, rankings
+from kinsplit.retrieval.passage import Candidate, Passage, cite, join
+from kinsplit.retrieval.rankings import KIN, Question, Ranking, find_candidates, rankings
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
     LanguageModelReranker,
@@ -19,6 +16,7 @@ from kinsplit.retrieval.rerank import (
     create_reranker,
     rerank,
 )
+from kinsplit.retrieval.search import search
 from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [

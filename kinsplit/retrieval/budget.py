@@ -13,9 +13,8 @@ from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.units.segment import Units, as_units, clauses, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
-from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.expand import Expansion, longest, surroundings
-from kinsplit.retrieval.passage import Part, Passage, continues, join, pieces
+from kinsplit.retrieval.passage import Candidate, Part, Passage, continues, join, pieces
 from kinsplit.spans import Span, holds, overlap, stretches, unite, without
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers.protocol import IntArray

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.identity import chunk_id
-from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.passage import Passage, are_siblings, continues, join
+from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
 from kinsplit.stores.calls import find, get
 from kinsplit.stores.protocol import Entry
 from kinsplit.support.model import Settings

@@ -51,7 +51,7 @@ class SearchOptions(Settings):
             fit a budget best, without repeated text.
         ranking: Name of the ranking: "kin", "hybrid", "dense" or "terms" (see `kinsplit.retrieval.rankings`).
         diversity: Weight of unlikeness among the candidates, from 0 for none to 1 (see
-            `kinsplit.retrieval.diversity.diversify`). Above 0, a reranker reads only the candidates, whose order this
+            `kinsplit.retrieval.search.diversify`). Above 0, a reranker reads only the candidates, whose order this
             changes.
         weights: Weights of kin scoring, for the ranking "kin" alone.
 

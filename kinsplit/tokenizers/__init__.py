@@ -2,17 +2,15 @@
 
 Text is always read raw: no truncation, no padding, no special tokens, and text that looks like a special token is
 counted as text. Lone surrogates are read as U+FFFD. A word that a tokenizer doesn't know counts one token per four
-characters, although the tokenizer reads it as a single token (see `kinsplit.tokenizers.unknown`).
+characters, although the tokenizer reads it as a single token (see `kinsplit.tokenizers.protocol`).
 """
 
 from __future__ import annotations
 
-from kinsplit.tokenizers.function import CallableTokenizer, describe
+from kinsplit.tokenizers.foreign import CallableTokenizer, TiktokenTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
-from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, replace_surrogates
+from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, UnknownScriptWarning, replace_surrogates
 from kinsplit.tokenizers.registry import BUNDLED, BUNDLED_SHA256, resolve
-from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
-from kinsplit.tokenizers.unknown import UnknownScriptWarning
 
 __all__ = [
     "BUNDLED",

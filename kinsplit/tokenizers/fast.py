@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, IntArray
-from kinsplit.tokenizers.unknown import is_word
+from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, IntArray, is_word
 
 #: Function that returns the concatenated token ids of all texts and the number of ids per text.
 Encode = Callable[[Sequence[str]], tuple[IntArray, IntArray]]

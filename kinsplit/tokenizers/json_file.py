@@ -12,8 +12,7 @@ import numpy as np
 from kinsplit.errors import MissingExtraError, TokenizerError
 from kinsplit.support.extras import needs
 from kinsplit.tokenizers.fast import LONGEST, Encode, FastEncoder
-from kinsplit.tokenizers.protocol import IntArray, valid
-from kinsplit.tokenizers.unknown import extra, pieces, warn_of_scripts, words
+from kinsplit.tokenizers.protocol import IntArray, extra, pieces, valid, warn_of_scripts, words
 from kinsplit.tokenizers.word_piece import WordPiece
 
 
@@ -21,7 +20,7 @@ class JsonTokenizer:
     """A tokenizer.json: tokie counts tokens where it is installed and agrees with an exact tokenizer.
 
     The exact one gives the offsets: `kinsplit.tokenizers.word_piece` for BERT's uncased kind, else `tokenizers`. For
-    unknown words, see `kinsplit.tokenizers.unknown`.
+    unknown words, see `kinsplit.tokenizers.protocol`.
 
     Args:
         name: Name of the tokenizer.

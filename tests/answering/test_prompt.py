@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import PLANNED, fit, number
 from kinsplit.retrieval import Candidate, Passage, join
-from kinsplit.tokenizers.estimate import count_tokens
+from kinsplit.tokenizers.registry import count_tokens
 from tests.answering.helpers import source
 
 HOSTILE = [

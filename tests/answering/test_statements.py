@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kinsplit.answering.checking import Part
+from kinsplit.answering.checking import LONGEST, Part, statements
 from kinsplit.answering.extractive import quotation, quotes
-from kinsplit.answering.statements import LONGEST, statements
 from kinsplit.answering.values import Source
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder

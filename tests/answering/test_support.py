@@ -8,9 +8,9 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.answering.checking import Part, check, verdict
-from kinsplit.answering.citations import Marker, MarkerReader
 from kinsplit.answering.extractive import MOST, quotation, quotes
 from kinsplit.answering.run import Draft
+from kinsplit.answering.sources import Marker, MarkerReader
 from kinsplit.answering.values import Check
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder

@@ -23,13 +23,11 @@ from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.datasets.normalised import normalise
 from kinsplit.evaluation.datasets.rows import to_row
 from kinsplit.evaluation.labels import Label, Place, Question
-from kinsplit.evaluation.questions import Filters, cost_of, make_questions
-from kinsplit.evaluation.questions.filters import reason_of_form
-from kinsplit.evaluation.questions.sections import sections_of, spread
-from kinsplit.evaluation.questions.tally import Corpus
+from kinsplit.evaluation.questions import Corpus, Filters, cost_of, make_questions
+from kinsplit.evaluation.questions.sections import reason_of_form, sections_of, spread
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
-from kinsplit.tokenizers.estimate import count_tokens
+from kinsplit.tokenizers.registry import count_tokens
 from tests.generators import texts
 
 PURR = "Cats purr\r\n when they are \u201ccontent\u201d."

@@ -12,9 +12,8 @@ import pytest
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_strategy, from_spec, spec_of
-from kinsplit.evaluation.splitters.fingerprint import configuration
-from kinsplit.evaluation.splitters.locate import locate
-from kinsplit.evaluation.splitters.pieces import Piece
+from kinsplit.evaluation.splitters.foreign import configuration
+from kinsplit.evaluation.splitters.pieces import Piece, locate
 from kinsplit.parsers import create, default_strategy
 from kinsplit.spans import Span
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import CacheWarning
-from kinsplit.language_models.cache import AnswerCache, answer_cache
-from kinsplit.language_models.fake import HashModel
 from kinsplit.language_models.ollama import OllamaModel
+from kinsplit.language_models.registry import HashModel
+from kinsplit.language_models.structured import AnswerCache, answer_cache
 from kinsplit.support.disk_cache import FILE
 
 MODEL = OllamaModel("llama3", host="a")
@@ -64,7 +64,7 @@ def test_a_broken_cache_costs_no_answer(tmp_path: Path) -> None:
 
 
 def test_the_cache_does_not_outgrow_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinsplit.language_models.cache.LIMIT", 200_000)
+    monkeypatch.setattr("kinsplit.language_models.structured.LIMIT", 200_000)
     cache = AnswerCache(tmp_path)
     numbers = list(range(2000))
     for i in range(200):

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from kinsplit.language_models.concurrency import as_completed
+from kinsplit.language_models.streaming import as_completed
 
 
 def test_every_item_comes_with_its_result() -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.cache import AnswerCache
-from kinsplit.language_models.structured import Form, StructuredClient
+from kinsplit.language_models.structured import AnswerCache, Form, StructuredClient
 
 
 class Pet(Form):

@@ -6,7 +6,7 @@ import pytest
 from llama_index.core.utils import get_tokenizer
 
 from kinsplit.answering.sources import PLANNED
-from kinsplit.tokenizers.estimate import count_tokens
+from kinsplit.tokenizers.registry import count_tokens
 
 TEXTS = {
     "English": "The smallest item of a heap stands on top. ",

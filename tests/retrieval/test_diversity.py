@@ -13,8 +13,8 @@ from kinsplit import Document, Index
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Candidate, SearchOptions
-from kinsplit.retrieval.diversity import diversify
 from kinsplit.retrieval.rankings import names
+from kinsplit.retrieval.search import diversify
 from kinsplit.spans import Span
 from tests.retrieval.helpers import STRATEGY, CountingStore, course
 from tests.retrieval.test_pipeline import Longest, ask

@@ -22,7 +22,7 @@ from kinsplit.retrieval import (
     find_candidates,
     search,
 )
-from kinsplit.retrieval.candidates import find_entries
+from kinsplit.retrieval.rankings import find_entries
 from kinsplit.stores.threaded import ThreadedStore
 from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve

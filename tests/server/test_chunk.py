@@ -14,7 +14,7 @@ import pytest
 
 from kinsplit import Document, language_models
 from kinsplit.errors import InvalidParameterError
-from kinsplit.language_models.fake import HashModel
+from kinsplit.language_models.registry import HashModel
 from kinsplit.parsers import Strategy, create, names, strategy_class
 from kinsplit.parsers.base import Levels
 from kinsplit.server.processes.previews import Previewer, preview

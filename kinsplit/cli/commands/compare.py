@@ -51,7 +51,7 @@ def compare(
     Scores are cosines with the question, so they are comparable. A single question decides nothing; see kinsplit
     evaluate.
     """
-    from kinsplit.evaluation.datasets.documents import load_documents
+    from kinsplit.evaluation.datasets.format import load_documents
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.labels import Question
 

@@ -149,7 +149,7 @@ def evaluate(
     Repeat an interrupted run to continue it.
     """
     from kinsplit.evaluation.experiment.experiment import Experiment
-    from kinsplit.evaluation.qrels.rule import SpanRule
+    from kinsplit.evaluation.qrels.alignment import SpanRule
 
     terminal = Terminal(as_json=as_json)
     _check_output(output, [*(docs or ()), *(queries or ()), _QUESTIONS])

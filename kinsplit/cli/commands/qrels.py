@@ -88,9 +88,8 @@ def qrels(
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
     from kinsplit.evaluation.datasets.normalised import normalised_dataset, steps_of
-    from kinsplit.evaluation.qrels.alignment import Alignment, starved
+    from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule, starved
     from kinsplit.evaluation.qrels.export import export
-    from kinsplit.evaluation.qrels.rule import SpanRule
     from kinsplit.evaluation.qrels.thresholds import tune_thresholds
 
     terminal = Terminal(as_json=as_json)
@@ -118,7 +117,7 @@ def qrels(
 
 
 def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[Path]) -> dict[str, Sequence[Chunk]]:
-    from kinsplit.evaluation.qrels.manifests import read_manifest
+    from kinsplit.evaluation.qrels.export import read_manifest
     from kinsplit.evaluation.splitters import from_spec
 
     found: dict[str, Sequence[Chunk]] = {}

@@ -45,7 +45,7 @@ def questions(
     Repeat an interrupted run to continue it: the model's answers are cached.
     """
     from kinsplit import embedding
-    from kinsplit.evaluation.datasets.documents import load_documents
+    from kinsplit.evaluation.datasets.format import load_documents
     from kinsplit.evaluation.datasets.rows import to_row
     from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 

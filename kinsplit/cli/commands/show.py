@@ -15,7 +15,7 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from kinsplit.evaluation.report.pairs import Duel
+    from kinsplit.evaluation.report.tables import Duel
     from kinsplit.evaluation.results import Results
 
 ResultsFile = Annotated[
@@ -40,7 +40,7 @@ def show(
 ) -> None:
     """Show which strategy is better, with confidence intervals, and individual questions."""
     from kinsplit.compat.rag_eval import read_summary
-    from kinsplit.evaluation.report.pairs import conclusion
+    from kinsplit.evaluation.report.tables import conclusion
     from kinsplit.evaluation.results import Results
 
     terminal = Terminal(as_json=as_json)
@@ -70,8 +70,8 @@ def show(
 
 
 def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
-    from kinsplit.evaluation.report.pairs import baseline_of, duel
     from kinsplit.evaluation.report.scales import measure_names, scale
+    from kinsplit.evaluation.report.tables import baseline_of, duel
 
     by = measure or results.setting.headline
     _check_known("--measure", by, measure_names(results))
@@ -90,8 +90,8 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
 
 def _select(results: Results, strategy: str | None, measure: str | None) -> Results:
     """Return the results of one strategy and the baseline, by one measure."""
-    from kinsplit.evaluation.report.pairs import baseline_of
     from kinsplit.evaluation.report.scales import measure_names
+    from kinsplit.evaluation.report.tables import baseline_of
 
     strategies, comparisons = results.strategies, results.comparisons
     if strategy is not None:

@@ -14,9 +14,8 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.display import inline, visible
 
 if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.plan import Plan
-    from kinsplit.evaluation.report.pairs import Duel, Pair
-    from kinsplit.evaluation.report.tables import Cell, Row
+    from kinsplit.evaluation.experiment.setup import Plan
+    from kinsplit.evaluation.report.tables import Cell, Duel, Pair, Row
     from kinsplit.evaluation.results import QuestionResult, Results
 
 #: Hits of each strategy for one question, and lines of each hit.
@@ -38,7 +37,7 @@ def show_tables(terminal: Terminal, results: Results) -> None:
 def show_headline(terminal: Terminal, results: Results) -> None:
     """Write the conclusion, the table of the deciding measure, and the comparisons."""
     from kinsplit.evaluation.report import tables
-    from kinsplit.evaluation.report.pairs import conclusion
+    from kinsplit.evaluation.report.tables import conclusion
 
     for sentence in conclusion(results):
         terminal.line(sentence)

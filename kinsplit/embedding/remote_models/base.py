@@ -19,7 +19,7 @@ from kinsplit.embedding.remote_models.usage import Usage
 from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TextRefusedError
 from kinsplit.tokenizers import BUNDLED, resolve
-from kinsplit.tokenizers.estimate import count_tokens
+from kinsplit.tokenizers.registry import count_tokens
 
 #: Assumed window of a model that declares none: that of BERT.
 WINDOW = 512

@@ -11,8 +11,8 @@ from typing import Any
 from kinsplit.embedding.remote_models.base import BATCH, BATCH_TOKENS, Answer, Rejection, RemoteEmbedder
 from kinsplit.embedding.remote_models.prices import facts
 from kinsplit.errors import EmbeddingError, MissingExtraError
-from kinsplit.model_servers.messages import error_message, quoted
 from kinsplit.model_servers.secrets import Secrets, read_key
+from kinsplit.model_servers.server import error_message, quoted
 from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up
 
 # Names of variables with which providers' keys are given.

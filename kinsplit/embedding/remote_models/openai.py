@@ -16,10 +16,9 @@ from kinsplit.embedding.remote_models.base import (
 )
 from kinsplit.embedding.windows import CountedTokens
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TokenizerError
-from kinsplit.model_servers.messages import quoted
 from kinsplit.model_servers.openai import OPENAI, connect
 from kinsplit.model_servers.secrets import redact_url
-from kinsplit.model_servers.server import Failure
+from kinsplit.model_servers.server import Failure, quoted
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.documents import checked
 from kinsplit.evaluation.datasets.files import Problems, Row, read_text
-from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.datasets.format import Format, Given, checked
 from kinsplit.evaluation.datasets.verification import StatedLabel, StatedPlace, StatedQuestion, verified
 from kinsplit.evaluation.labels import Dataset
 

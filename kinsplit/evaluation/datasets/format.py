@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from kinsplit.chunk import Document
+from kinsplit.display import inline
+from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.evaluation.labels import Dataset
+from kinsplit.loaders import SourceFile, discover, load_files, row_id
+from kinsplit.loaders.discovery import absolute, folder_id
 
 
 class Given(NamedTuple):
@@ -38,3 +45,80 @@ class Format:
     shape: str
     find: Callable[[Given], Given | None]
     read: Callable[[Given, str], Dataset]
+
+
+#: The file of a folder that holds its documents as rows.
+ROWS = "docs.jsonl"
+
+
+class DatasetWarning(KinsplitWarning):
+    """A problem of a dataset that may affect its figures."""
+
+
+def load_documents(paths: Sequence[Path], questions: Iterable[Path] = (), name: str = "") -> Dataset:
+    """Load the documents under some paths, as a dataset without questions.
+
+    A row has its `docid` as its id, or `FILE#docid` if another document has that `docid` too.
+
+    Args:
+        paths: Files and folders. Of a folder with a `docs.jsonl`, only that file is read; anything else is read as by
+            `kinsplit index`, with the same ids.
+        questions: Files to skip, since they hold questions.
+        name: Name of the dataset.
+
+    Raises:
+        LoadError: A document can't be loaded, or no document has text.
+    """
+    rows = [rows_file(path) for path in paths]
+    left_out = {path.resolve() for path in questions}
+    others = [path for path, file in zip(paths, rows, strict=True) if file is None]
+    files = [file for file in discover(others).files if file.resolved not in left_out] if others else []
+    files += [_rows_source(absolute(file)) for file in rows if file is not None]
+    documents: list[Document] = []
+    of_rows: dict[str, str] = {}
+    for loaded in load_files(replace(file, scoped=True) for file in files):
+        if loaded.error is not None:
+            raise loaded.error
+        for warning in loaded.warnings:
+            warnings.warn(DatasetWarning(inline(f"{loaded.source.source_id}: {warning}")), stacklevel=2)
+        for document in loaded.documents:
+            # No measure uses other metadata, which every chunk would carry.
+            title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
+            documents.append(replace(document, metadata=title))
+            if document.id != loaded.source.source_id:
+                of_rows[document.id] = loaded.source.source_id
+    return _named(checked(documents, paths[0]), of_rows, name)
+
+
+def _rows_source(file: Path) -> SourceFile:
+    return SourceFile(file, f"{folder_id(file.parent, file.parent)}/{file.name}", {}, given=True)
+
+
+def _named(documents: Sequence[Document], files: Mapping[str, str], name: str) -> Dataset:
+    """Give rows their own ids, unless another document has the same."""
+    docids = {document.id: _docid(document.id, files.get(document.id)) for document in documents}
+    taken = Counter(docids.values()) + Counter(files.keys())
+    ids = {id_: docid if taken[docid] == 1 else id_ for id_, docid in docids.items()}
+    renamed = tuple(replace(document, id=ids[document.id]) for document in documents)
+    return Dataset(name, renamed, (), {ids[id_]: file for id_, file in files.items()})
+
+
+def _docid(id_: str, file_id: str | None) -> str:
+    return id_ if file_id is None else id_.removeprefix(row_id(file_id, ""))
+
+
+def rows_file(path: Path) -> Path | None:
+    """Return the file of rows that a path names or holds, or None."""
+    file = path / ROWS if path.is_dir() else path
+    return file if file.suffix.lower() in (".json", ".jsonl") and file.is_file() else None
+
+
+def checked(documents: Sequence[Document], path: Path) -> tuple[Document, ...]:
+    """Return the documents if at least one has text.
+
+    Raises:
+        LoadError: No document has text.
+    """
+    if not any(document.text.strip() for document in documents):
+        raise LoadError(path, "holds no document with text. Name the documents that the questions are about.")
+    return tuple(documents)

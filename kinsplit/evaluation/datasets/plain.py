@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.evaluation.datasets import rows
-from kinsplit.evaluation.datasets.documents import load_documents
 from kinsplit.evaluation.datasets.files import Problems, Row, object_row, read_json
-from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.datasets.format import Format, Given, load_documents
 from kinsplit.evaluation.datasets.verification import verified
 from kinsplit.evaluation.labels import Dataset
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.chunk import Document
-from kinsplit.evaluation.datasets.documents import load_documents, rows_file
 from kinsplit.evaluation.datasets.files import Problems, Row, first_line, lines
-from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.datasets.format import Format, Given, load_documents, rows_file
 from kinsplit.evaluation.datasets.verification import (
     ALONE,
     INSTEAD,

@@ -18,9 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.documents import load_documents, rows_file
 from kinsplit.evaluation.datasets.files import Problems, Row, object_row, read_json
-from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.datasets.format import Format, Given, load_documents, rows_file
 from kinsplit.evaluation.datasets.normalised import Normalised, normalise
 from kinsplit.evaluation.datasets.verification import (
     ALONE,

@@ -16,16 +16,15 @@ from kinsplit.embedding.protocol import Embedder, EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
-from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache
-from kinsplit.evaluation.experiment.plan import Plan
+from kinsplit.evaluation.experiment.records import OutcomeCache
 from kinsplit.evaluation.experiment.retrieval import Questions
-from kinsplit.evaluation.experiment.setup import Setup
+from kinsplit.evaluation.experiment.setup import Plan, Setup
 from kinsplit.evaluation.experiment.strategy_run import CountingCache, Evidence, Step, StrategyRun
 from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Measure
 from kinsplit.evaluation.measures.registry import create_many, own_name
-from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
+from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
 from kinsplit.index import Index

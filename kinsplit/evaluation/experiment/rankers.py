@@ -8,7 +8,7 @@ from typing import NamedTuple, Unpack
 from kinsplit.answering import SourcesFound, answer
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.measures.read_text import Slices
+from kinsplit.evaluation.measures.passages import Slices
 from kinsplit.index import Index
 from kinsplit.retrieval import (
     KIN,

@@ -10,13 +10,14 @@ from functools import cached_property
 from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.evaluation.experiment.outcome_cache import hashed
 from kinsplit.evaluation.experiment.rankers import Ranker
+from kinsplit.evaluation.experiment.records import hashed
 from kinsplit.evaluation.experiment.retrieval import Depth
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Measure
 from kinsplit.index import Index
 from kinsplit.parsers import Strategy
+from kinsplit.parsers.base import Cost
 from kinsplit.tokenizers import Tokenizer
 
 # At least 100 chunks and 4,000 tokens for all measures, so that adding a measure seldom changes the others.
@@ -70,3 +71,28 @@ class Setup:
         cutoffs = [int(number) for number in re.findall(r"@(\d+)\b(?!t)", names)]
         chunks, tokens = max(_CHUNKS, self.top_k, *cutoffs), max(_TOKENS, *budgets) if budgets else _TOKENS
         return Depth(chunks, tokens, tuple(sorted(budgets)) if self.ranker.passages else ())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work to do for one strategy.
+
+    Attributes:
+        label: Label of the strategy.
+        chunks: Number of chunks to search; this and the next three are None if a model decides the boundaries.
+        tokens: Number of tokens to embed, including contexts.
+        texts: Number of different texts to embed.
+        kept: Number of these texts with a cached vector.
+        questions: Number of questions.
+        answered: Number of questions with a cached ranking; if all have one, nothing is embedded.
+        cost: Cost of the language model that decides the boundaries.
+    """
+
+    label: str
+    chunks: int | None
+    tokens: int | None
+    texts: int | None
+    kept: int | None
+    questions: int
+    answered: int
+    cost: Cost

@@ -14,12 +14,17 @@ from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.protocol import repeatable
-from kinsplit.evaluation.experiment.collection import read_chunks, stored_collection
-from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
-from kinsplit.evaluation.experiment.plan import Plan
-from kinsplit.evaluation.experiment.records import Record
-from kinsplit.evaluation.experiment.retrieval import Clock, Collection, Questions, index, split
-from kinsplit.evaluation.experiment.setup import Setup
+from kinsplit.evaluation.experiment.records import OutcomeCache, Record, code_version, hashed
+from kinsplit.evaluation.experiment.retrieval import (
+    Clock,
+    Collection,
+    Questions,
+    index,
+    read_chunks,
+    split,
+    stored_collection,
+)
+from kinsplit.evaluation.experiment.setup import Plan, Setup
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile

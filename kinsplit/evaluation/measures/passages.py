@@ -1,12 +1,120 @@
-"""Coverage of the labelled text by the text that was read."""
+"""The text that a reader of a ranking has seen, and how much labelled text is in it.
+
+Precision is that of "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024).
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.chunk import Chunk
 from kinsplit.evaluation.labels import Label, Place, Question
-from kinsplit.evaluation.measures.read_text import Read
-from kinsplit.spans import Span, length, overlap, unite
+from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.spans import Span, length, overlap, stretches, unite
+from kinsplit.tokenizers import Tokenizer
+
+
+class Slices(Protocol):
+    """A text that consists of slices of a document: a chunk, a passage, or a source of an answer."""
+
+    @property
+    def source_id(self) -> str: ...  # noqa: D102
+
+    @property
+    def spans(self) -> tuple[Span, ...]: ...  # noqa: D102
+
+    @property
+    def text(self) -> str: ...  # noqa: D102
+
+
+#: Spans that were read by source id, in order and without overlap.
+Read = Mapping[str, tuple[Span, ...]]
+
+
+def read_chunks(chunks: Iterable[Chunk]) -> Read:
+    """Return the text of some chunks."""
+    return read_spans((chunk.source_id, span) for chunk in chunks for span in chunk.spans)
+
+
+def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Read:
+    """Return the text of the first tokens of a ranking.
+
+    Text that several chunks repeat costs its tokens each time; a chunk is cut where the budget ends.
+
+    Args:
+        ranking: Chunks, best first.
+        budget: Number of tokens.
+        chunking: Chunking that the chunks are from.
+    """
+    read: list[tuple[str, Span]] = []
+    left = budget
+    for chunk in ranking:
+        tokens = chunking.token_counts[chunk.id]
+        spans = chunk.spans if tokens <= left else _first_tokens(chunk, left, chunking.token_starts(chunk))
+        read += ((chunk.source_id, span) for span in spans)
+        left -= tokens
+        if left <= 0:
+            break
+    return read_spans(read)
+
+
+def read_slices(slices: Sequence[Slices], budget: int, tokenizer: Tokenizer) -> Read:
+    """Return the text of passages up to a number of tokens.
+
+    Args:
+        slices: Passages, or anything else that consists of slices, best first.
+        budget: Number of tokens.
+        tokenizer: Counts the tokens; another one than that of the search may count more.
+    """
+    read: list[tuple[str, Span]] = []
+    left = budget
+    counts = tokenizer.count([each.text for each in slices]).tolist() if slices else []
+    for each, tokens in zip(slices, counts, strict=True):
+        spans: Iterable[Span] = each.spans
+        if tokens > left:
+            (starts,) = tokenizer.starts([each.text])
+            spans = _first_tokens(each, left, starts)
+        read += ((each.source_id, span) for span in spans)
+        left -= tokens
+        if left <= 0:
+            break
+    return read_spans(read)
+
+
+def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
+    """Return spans by source id, in order and without overlap."""
+    spans: dict[str, list[Span]] = {}
+    for source_id, span in read:
+        spans.setdefault(source_id, []).append(span)
+    return {source_id: unite(found) for source_id, found in spans.items()}
+
+
+def _first_tokens(chunk: Slices, number: int, starts: NDArray[np.int64]) -> Iterable[Span]:
+    """Return the spans of the first tokens of a chunk that has more."""
+    # A function as a tokenizer may count more tokens than it locates; then the whole text is read.
+    end = int(starts[number]) if number < len(starts) else len(chunk.text)
+    # A token ends before the white space that follows.
+    return _until(chunk, len(chunk.text[:end].rstrip()))
+
+
+def _until(chunk: Slices, end: int) -> Iterable[Span]:
+    """Return the spans of the beginning of a chunk's text."""
+    placed = stretches(chunk.spans, chunk.text)
+    if placed is None:
+        # A splitter has rewritten the text: take the same share of its spans.
+        left = round(length(chunk.spans) * end / len(chunk.text))
+        for start, stop in chunk.spans:
+            if left > 0:
+                yield Span(start, min(stop, start + left))
+            left -= stop - start
+    else:
+        for at, (start, stop) in placed:
+            if at < end:
+                yield Span(start, min(stop, start + end - at))
 
 
 class Found(NamedTuple):
@@ -93,3 +201,40 @@ def found_share(question: Question, read: Read) -> float | None:
 def has_text(label: Label) -> bool:
     """Return whether all places of a label are texts, not whole documents."""
     return all(place.span is not None for place in label.places)
+
+
+class Retrieved(NamedTuple):
+    """Text of chunks, in characters of their documents.
+
+    Attributes:
+        relevant: Number of labelled characters, each counted once.
+        all: Number of all characters; text that several chunks repeat counts each time.
+    """
+
+    relevant: int
+    all: int
+
+    @property
+    def precision(self) -> float:
+        """The labelled share of the text; 0 without text."""
+        return self.relevant / self.all if self.all else 0.0
+
+
+def is_text(question: Question) -> bool:
+    """Return whether a question has labels and all of them are texts, so that characters can be counted."""
+    return bool(question.labels) and all(has_text(label) for label in question.labels)
+
+
+def retrieved_text(question: Question, chunks: Iterable[Chunk]) -> Retrieved:
+    """Return how much of the text of some chunks is labelled.
+
+    Args:
+        question: A question for which `is_text` is true; every place of a label counts as labelled text.
+        chunks: The chunks.
+    """
+    chunks = list(chunks)
+    places = (place for label in question.labels for place in label.places)
+    labelled = read_spans((place.source_id, place.span) for place in places if place.span is not None)
+    read = read_chunks(chunks)
+    relevant = sum(overlap(spans, read.get(source_id, ())) for source_id, spans in labelled.items())
+    return Retrieved(relevant, sum(length(chunk.spans) for chunk in chunks))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
+from kinsplit.evaluation.labels import Label
+from kinsplit.evaluation.measures.passages import best_coverage, read_chunks
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
-from kinsplit.evaluation.qrels.rule import SpanRule
+from kinsplit.evaluation.qrels.alignment import SpanRule
 from kinsplit.support.extras import needs
 
 #: Descriptions by pattern of the name.
@@ -76,3 +78,39 @@ class RankMeasure:
         run = {chunk.id: float(len(ranking) - rank) for rank, chunk in enumerate(ranking)}
         (found,) = ir_measures.iter_calc([self.theirs], {"q": relevant}, {"q": run})
         return float(found.value)
+
+
+@dataclass(frozen=True)
+class AndGroupSuccess:
+    """The share of a question's groups whose labels are all covered by the first k chunks together.
+
+    Labels of a group (`AND` in SC-Qrels) answer only together; they need not be in one chunk.
+
+    Attributes:
+        k: Number of chunks.
+        span_coverage: Minimum share of a label's span for it to count as covered.
+    """
+
+    k: int
+    span_coverage: float
+
+    description = "Share of the groups of labels that the first k chunks cover completely"
+    higher_is_better = True
+
+    @property
+    def name(self) -> str:
+        """The name, such as "AGS@5"."""
+        return f"AGS@{self.k}"
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None for a question without groups."""
+        del chunking
+        groups: dict[str, list[Label]] = {}
+        for label in outcome.question.labels:
+            if label.group:
+                groups.setdefault(label.group, []).append(label)
+        if not groups:
+            return None
+        read = read_chunks(outcome.ranking[: self.k])
+        covered = (all(best_coverage(label, read) >= self.span_coverage for label in own) for own in groups.values())
+        return sum(covered) / len(groups)

@@ -8,27 +8,14 @@ from typing import NamedTuple
 
 from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.measures.and_groups import AndGroupSuccess
-from kinsplit.evaluation.measures.answer_bleu import AnswerBleu
-from kinsplit.evaluation.measures.answer_completeness import AnswerCompleteness
-from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
-from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
-from kinsplit.evaluation.measures.answer_rouge import AnswerRouge1, AnswerRouge2, AnswerRougeL
-from kinsplit.evaluation.measures.answers import AnswerMeasure
-from kinsplit.evaluation.measures.budget_recall import BudgetRecall
-from kinsplit.evaluation.measures.cosine import Cosine
-from kinsplit.evaluation.measures.iou import Iou
-from kinsplit.evaluation.measures.jaccard import Jaccard
-from kinsplit.evaluation.measures.precision_omega import PrecisionOmega
+from kinsplit.evaluation.measures.answers import AnswerCompleteness, AnswerFaithfulness, AnswerMeasure, AnswerRelevance
 from kinsplit.evaluation.measures.protocol import Measure
-from kinsplit.evaluation.measures.query_terms import QueryTerms
-from kinsplit.evaluation.measures.ranks import RANK_MEASURES, RankMeasure
-from kinsplit.evaluation.measures.seconds import Seconds
-from kinsplit.evaluation.measures.text_precision import TextPrecision
-from kinsplit.evaluation.measures.text_recall import TextRecall
-from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
-from kinsplit.language_models.cache import answer_cache
-from kinsplit.language_models.structured import StructuredClient
+from kinsplit.evaluation.measures.ranks import RANK_MEASURES, AndGroupSuccess, RankMeasure
+from kinsplit.evaluation.measures.references import AnswerBleu, AnswerRouge1, AnswerRouge2, AnswerRougeL
+from kinsplit.evaluation.measures.spans import BudgetRecall, Iou, PrecisionOmega, TextPrecision, TextRecall
+from kinsplit.evaluation.measures.words import Cosine, Jaccard, QueryTerms, Seconds
+from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule
+from kinsplit.language_models.structured import StructuredClient, answer_cache
 
 #: Default number of chunks for measures whose name can omit it.
 TOP_K = 5

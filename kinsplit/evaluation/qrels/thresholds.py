@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.qrels.alignment import Alignment
-from kinsplit.evaluation.qrels.rule import SpanRule
+from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule
 
 #: Default values to try, from loose to strict. A label may fill only a hundredth of a large chunk.
 SPAN_COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.85, 0.95, 1.0)

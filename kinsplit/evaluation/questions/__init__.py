@@ -11,7 +11,272 @@ what it quotes verbatim becomes a label, at the exact place in the document and 
 
 from __future__ import annotations
 
-from kinsplit.evaluation.questions.filters import Filters
-from kinsplit.evaluation.questions.generate import Made, cost_of, make_questions
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from kinsplit.chunk import Document
+from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.evaluation.datasets.normalised import Normalised, normalise
+from kinsplit.evaluation.labels import Label, Place, Question
+from kinsplit.evaluation.questions.sections import (
+    ANSWER,
+    EXCERPTS,
+    MARGIN,
+    TOKENS,
+    Answer,
+    Filters,
+    Section,
+    Written,
+    prompt_of,
+    quoted,
+    reason_of_form,
+    sections_of,
+    spread,
+)
+from kinsplit.language_models import resolve as resolve_model
+from kinsplit.language_models.structured import StructuredClient, answer_cache
+from kinsplit.parsers import Cost
+from kinsplit.tokenizers import resolve
+
+
+class Corpus:
+    """Documents that excerpts are located in.
+
+    Quotation marks, dashes and white space may differ, since models change them when copying; the places are exact.
+
+    Args:
+        documents: The documents.
+    """
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._texts: dict[str, Normalised] = {document.id: normalise(document.text) for document in documents}
+
+    def places(self, excerpt: str, section: Section) -> tuple[Place, ...]:
+        """Return the places of an excerpt.
+
+        Args:
+            excerpt: Excerpt as the model quotes it.
+            section: Section that it is quoted from.
+
+        Returns:
+            Places in the section, followed by copies elsewhere; empty if the excerpt doesn't occur in the section.
+        """
+        wanted = normalise(excerpt).text
+        found = [Place(source_id, span) for source_id, text in self._texts.items() for span in text.find(wanted)]
+        inside = [place for place in found if _is_in(place, section)]
+        return tuple(inside + [place for place in found if place not in inside]) if inside else ()
+
+
+def _is_in(place: Place, section: Section) -> bool:
+    span = place.span
+    return (
+        span is not None
+        and place.source_id == section.source_id
+        and section.span.start <= span.start
+        and span.end <= section.span.end
+    )
+
+
+@dataclass
+class Tally:
+    """The state of a generation.
+
+    Attributes:
+        number: Number of questions to write.
+        corpus: Documents that excerpts are located in.
+        filters: Filters of the questions.
+        told: Callback for each question that is kept.
+        questions: Questions kept so far.
+        dropped: Number of dropped questions, or of sections without a question, by reason.
+        sections: Number of sections in prompts.
+        asked: Number of questions examined.
+    """
+
+    number: int
+    corpus: Corpus
+    filters: Filters
+    told: Callable[[], None]
+    questions: list[Question] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    sections: int = 0
+    asked: int = 0
+
+    @property
+    def missing(self) -> int:
+        """The number of questions still to write."""
+        return self.number - len(self.questions)
+
+    def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
+        """Add the questions of an answer, up to the wanted number, or count the reason why there are none."""
+        self.sections += 1
+        if isinstance(answer, LanguageModelError):
+            self.dropped["no usable answer"] += 1
+            return
+        if not answer.questions:
+            self.dropped["no question about the section"] += 1
+        for one in answer.questions:
+            if not self.missing:
+                break
+            self.asked += 1
+            found = _checked(one, section, self.corpus, self.filters)
+            if isinstance(found, str):
+                self.dropped[found] += 1
+            else:
+                self.questions.append(found)
+                self.told()
+
+
+def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -> Question | str:
+    """Return a question with its labels, or the reason for dropping it."""
+    question = " ".join(one.question.split())
+    if reason := reason_of_form(question, one.excerpts):
+        return reason
+    # A document may itself hold text that looks like an escape of the prompt.
+    excerpts = [each if corpus.places(each, section) else quoted(each) for each in one.excerpts]
+    places = [corpus.places(excerpt, section) for excerpt in excerpts]
+    if not all(places):
+        return "excerpt not in the section"
+    labels = tuple(dict.fromkeys(Label(found) for found in places))
+    if reason := filters.reason(question, excerpts):
+        return reason
+    digest = hashlib.blake2b(
+        f"{section.source_id}\0{section.span}\0{question}".encode("utf-8", "replace"), digest_size=4
+    )
+    return Question(f"q_{digest.hexdigest()}", question, labels)
+
+
+#: Default number of concurrent prompts.
+CONCURRENCY = 4
+#: Maximum number of questions per answer; more become repetitive.
+_TOGETHER = 5
+#: Maximum number of sections in prompts, as a multiple of the number needed.
+_PATIENCE = 3
+# Tokens of the instruction.
+_INSTRUCTION = 300
+
+
+@dataclass(frozen=True)
+class Made:
+    """The result of a generation.
+
+    Attributes:
+        questions: Questions with labels, whose places in the section of the prompt come first.
+        sections: Number of sections in prompts.
+        asked: Number of questions examined.
+        dropped: Number of dropped questions, or of sections without a question, by reason.
+    """
+
+    questions: tuple[Question, ...]
+    sections: int
+    asked: int
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The sections of the prompts, in order, and the number of questions for each."""
+
+    sections: list[Section]
+    together: int
+
+    def needed(self, questions: int) -> int:
+        """Return the number of sections needed for a number of questions if none is dropped."""
+        return -(-questions // self.together)
+
+    def prompts(self, sections: Sequence[Section]) -> list[str]:
+        return [prompt_of(section, self.together, EXCERPTS) for section in sections]
+
+
+def make_questions(
+    documents: Sequence[Document],
+    model: object,
+    number: int,
+    filters: Filters,
+    *,
+    seed: int = 0,
+    concurrency: int = CONCURRENCY,
+    told: Callable[[], None] = lambda: None,
+) -> Made:
+    """Let a language model write labelled questions about documents.
+
+    Args:
+        documents: The documents.
+        model: Language model: anything that `kinsplit.language_models.resolve` takes. Answers of a model with an
+            identity are cached, so that an interrupted run continues where it stopped.
+        number: Number of questions; the result has fewer if too many are dropped.
+        filters: Filters of the questions.
+        seed: Seed of the choice of sections.
+        concurrency: Maximum number of concurrent prompts; it doesn't affect the result.
+        told: Callback for each question that is kept.
+
+    Raises:
+        InvalidParameterError: The number or the concurrency isn't positive, there is no text, or the model's window is
+            too small.
+        LanguageModelError: The model is unavailable, or gave no valid answer three times in a row.
+    """
+    if concurrency < 1:
+        raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
+    client = StructuredClient(model, answer_cache())
+    plan = _planned(documents, number, seed, client.model.window)
+    tally = Tally(number, Corpus(documents), filters, told)
+    left = plan.sections
+    while left and tally.missing:
+        # Only as many as needed if none is dropped, so that no answer is wasted.
+        needed = plan.needed(tally.missing)
+        wave, left = left[:needed], left[needed:]
+        answers = client.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
+        with closing(answers):
+            for section, answer in zip(wave, answers, strict=False):
+                if isinstance(answer, LanguageModelError) and client.has_given_up:
+                    raise answer
+                tally.take(section, answer)
+                if not tally.missing:
+                    break
+    return Made(tuple(tally.questions), tally.sections, tally.asked, dict(tally.dropped))
+
+
+def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: int = 0) -> Cost:
+    """Return the cost of writing questions if none is dropped, without asking the model.
+
+    Args:
+        documents: The documents.
+        model: See `make_questions`.
+        number: Number of questions.
+        seed: Seed of the choice of sections.
+
+    Raises:
+        InvalidParameterError: See `make_questions`.
+    """
+    asked, cache = resolve_model(model), answer_cache()
+    plan = _planned(documents, number, seed, asked.window)
+    tokenizer = resolve("bundled")
+    total = Cost()
+    for prompt in plan.prompts(plan.sections[: plan.needed(number)]):
+        if cache.get_text(asked, prompt) is not None:
+            total += Cost(kept=1)
+        else:
+            total += Cost(1, int(tokenizer.count([prompt])[0]), ANSWER * plan.together)
+    return total
+
+
+def _planned(documents: Sequence[Document], number: int, seed: int, window: int) -> _Plan:
+    if number < 1:
+        raise InvalidParameterError("number", "must be at least 1", number, "Ask for more questions.")
+    room = int((window - _INSTRUCTION - ANSWER) / MARGIN)
+    if room < TOKENS // 4:
+        least = int(TOKENS // 4 * MARGIN) + _INSTRUCTION + ANSWER
+        rule = f"must have a context window of at least {least} tokens"
+        raise InvalidParameterError("model", rule, window, "Take another model.")
+    size = min(TOKENS, room)
+    sections = spread(sections_of(documents, size), seed)
+    if not sections:
+        raise InvalidParameterError("documents", "must hold text", len(documents), "Name other documents.")
+    held = (window - _INSTRUCTION - int(MARGIN * size)) // ANSWER
+    together = min(_TOGETHER, -(-number // len(sections)), held)
+    return _Plan(sections[: _PATIENCE * -(-number // together)], together)
+
 
 __all__ = ["Filters", "Made", "cost_of", "make_questions"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kinsplit.display import inline
-from kinsplit.evaluation.report.pairs import Pair, baseline_of, duel
 from kinsplit.evaluation.report.scales import Scale, scale
+from kinsplit.evaluation.report.tables import Pair, baseline_of, duel
 from kinsplit.evaluation.results import AskedQuestion, Hit, QuestionResult, Results, Text
 
 

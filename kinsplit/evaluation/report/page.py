@@ -11,10 +11,10 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.report import chunk_charts, tables
+from kinsplit.evaluation.report import charts, tables
 from kinsplit.evaluation.report.charts import budget_curves, comparison_chart, curves, drawn, emphasised, png, svg
 from kinsplit.evaluation.report.examples import examples
-from kinsplit.evaluation.report.pairs import baseline_of, conclusion
+from kinsplit.evaluation.report.tables import baseline_of, conclusion
 from kinsplit.evaluation.results import Results
 from kinsplit.markup.html import printable
 
@@ -28,8 +28,8 @@ def write(results: Results, html: Path) -> list[Path]:
     plots: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
     for name, height, draw in (
-        ("chunk_distributions.png", chunk_charts.lengths_height, chunk_charts.draw_lengths),
-        ("chunks_per_doc.png", chunk_charts.documents_height, chunk_charts.draw_documents),
+        ("chunk_distributions.png", charts.lengths_height, charts.draw_lengths),
+        ("chunks_per_doc.png", charts.documents_height, charts.draw_documents),
     ):
         with drawn(height(results)) as figure:
             draw(figure, results)
@@ -75,7 +75,7 @@ def _render(results: Results, plots: dict[str, str]) -> str:
         statistics=statistics,
         statistic_rows=statistic_rows,
         plots=plots,
-        documents=chunk_charts.documents(results),
+        documents=charts.documents(results),
         examples=examples(results),
         style=_read("page.css"),
         script=script,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.evaluation.values import Estimate, ResultValues
+from kinsplit.evaluation.labels import Estimate, ResultValues
 
 #: Measures whose lower values are better, for files without explanations.
 _FALLING = frozenset({"seconds"})

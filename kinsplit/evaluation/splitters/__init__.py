@@ -1,7 +1,7 @@
 """Splitters of any library, and functions, as strategies."""
 
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, UnlocatedWarning
-from kinsplit.evaluation.splitters.locate import GivenChunks
+from kinsplit.evaluation.splitters.pieces import GivenChunks
 from kinsplit.evaluation.splitters.specs import Named, as_strategy, from_spec, spec_of
 
 __all__ = ["ForeignStrategy", "GivenChunks", "Named", "UnlocatedWarning", "as_strategy", "from_spec", "spec_of"]

@@ -11,8 +11,7 @@ import numpy as np
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.statistics import ChunkingProfile
-from kinsplit.evaluation.statistics.cost import TokensEmbedded
+from kinsplit.evaluation.statistics import ChunkingProfile, TokensEmbedded
 from kinsplit.evaluation.tuning.space import needs
 from kinsplit.evaluation.tuning.weights import WeightBench
 from kinsplit.index import Index

@@ -16,7 +16,7 @@ from kinsplit.index import Index
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import KinWeights
 from kinsplit.retrieval import Question as Asked
-from kinsplit.retrieval.candidates import find_evidence
+from kinsplit.retrieval.rankings import find_evidence
 from kinsplit.retrieval.scoring import Evidence, score_with_kin
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run

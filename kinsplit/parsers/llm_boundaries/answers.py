@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kinsplit.errors import KinsplitWarning, LanguageModelError
 from kinsplit.language_models import LanguageModel
-from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
-from kinsplit.language_models.errors import wrap_errors
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
+from kinsplit.language_models.protocol import wrap_errors
+from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_completed
 from kinsplit.parsers.llm_boundaries.prompts import KEY, Question, answer_tokens, reminder
 
 if TYPE_CHECKING:
-    from kinsplit.language_models.cache import AnswerCache
+    from kinsplit.language_models.structured import AnswerCache
 
 _SCHEMA = numbers_schema(KEY)
 

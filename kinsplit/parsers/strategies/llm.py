@@ -24,7 +24,7 @@ from kinsplit.parsers.units.segment import Units
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
-    from kinsplit.language_models.cache import AnswerCache
+    from kinsplit.language_models.structured import AnswerCache
 
 #: Value of `model` for boundaries from paragraphs and headings only.
 NO_MODEL = "none"
@@ -190,6 +190,6 @@ def _scale_of_sentences(refined: Refined, total: int) -> Scale:
 
 
 def _cache() -> AnswerCache:
-    from kinsplit.language_models.cache import answer_cache
+    from kinsplit.language_models.structured import answer_cache
 
     return answer_cache()

@@ -20,8 +20,7 @@ from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answers import UnjudgedWarning
-from kinsplit.evaluation.measures.passages import found_share
-from kinsplit.evaluation.measures.read_text import read_spans
+from kinsplit.evaluation.measures.passages import found_share, read_spans
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_spec
 from kinsplit.evaluation.statistics import TIMES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinsplit.evaluation.qrels.rule import SpanRule
+from kinsplit.evaluation.qrels.alignment import SpanRule
 from tests.evaluation.experiment.test_experiment import ENOUGH, experiment
 
 STRICT, LOOSE = SpanRule(span_coverage=1, chunk_coverage=1), SpanRule(span_coverage=0.01, chunk_coverage=0)

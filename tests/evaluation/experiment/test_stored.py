@@ -17,7 +17,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import Dataset, Experiment
 from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.tuning import tune_weights
-from kinsplit.evaluation.tuning.halves import FewQuestionsWarning
+from kinsplit.evaluation.tuning.tune import FewQuestionsWarning
 from kinsplit.parsers import create
 
 COURSE = Path("examples/course")

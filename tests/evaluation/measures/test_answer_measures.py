@@ -13,10 +13,14 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
-from kinsplit.evaluation.measures.answer_completeness import AnswerCompleteness
-from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
-from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
-from kinsplit.evaluation.measures.answers import AnswerMeasure, UnjudgedWarning, UnshownWarning
+from kinsplit.evaluation.measures.answers import (
+    AnswerCompleteness,
+    AnswerFaithfulness,
+    AnswerMeasure,
+    AnswerRelevance,
+    UnjudgedWarning,
+    UnshownWarning,
+)
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create
 from kinsplit.language_models.structured import StructuredClient

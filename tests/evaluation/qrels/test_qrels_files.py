@@ -16,8 +16,13 @@ from kinsplit.chunk import Document
 from kinsplit.cli.output.chunks import to_rows
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.qrels.export import Embeddings, read_embeddings, write_embeddings
-from kinsplit.evaluation.qrels.manifests import read_manifest, write_manifest
+from kinsplit.evaluation.qrels.export import (
+    Embeddings,
+    read_embeddings,
+    read_manifest,
+    write_embeddings,
+    write_manifest,
+)
 from kinsplit.evaluation.qrels.trec import Run, Scored, read_qrels, read_run, write_qrels, write_run
 from kinsplit.parsers import create
 from kinsplit.tokenizers import resolve

@@ -69,7 +69,7 @@ def write(found: Results, folder: Path) -> Page:
     """Return the page of results without the plots of chunks, which take most of the time."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("draw_lengths", "draw_documents"):
-            patch.setattr(f"kinsplit.evaluation.report.chunk_charts.{name}", lambda *_: None)
+            patch.setattr(f"kinsplit.evaluation.report.charts.{name}", lambda *_: None)
         return read(write_report(found, folder / "report.html")[0])
 
 

@@ -15,18 +15,16 @@ from kinsplit.evaluation.report.charts import (
     budget_curves,
     comparison_chart,
     curves,
-    drawn,
-    emphasised,
-    label,
-    look,
-    png,
-    svg,
-)
-from kinsplit.evaluation.report.chunk_charts import (
     documents_height,
     draw_documents,
     draw_lengths,
+    drawn,
+    emphasised,
+    label,
     lengths_height,
+    look,
+    png,
+    svg,
 )
 from kinsplit.evaluation.results import Results
 from tests.evaluation.hostile import hostile

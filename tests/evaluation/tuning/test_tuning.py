@@ -16,7 +16,7 @@ from kinsplit.indexing.configuration import Configuration
 from kinsplit.parsers import default_strategy
 from kinsplit.spans import Span
 
-pytestmark = pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.halves.FewQuestionsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.tune.FewQuestionsWarning")
 KINDS = "oak", "elm", "fir", "ash", "yew", "box"
 ANIMALS = "owl", "bat", "fox", "elk", "ant", "eel"
 

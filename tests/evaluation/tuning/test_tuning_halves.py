@@ -10,7 +10,7 @@ import pytest
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset, Question
-from kinsplit.evaluation.tuning.halves import FewQuestionsWarning, Halves, halves
+from kinsplit.evaluation.tuning.tune import FewQuestionsWarning, Halves, halves
 from tests.evaluation.making import label, question, text
 
 
@@ -38,7 +38,7 @@ def test_each_question_is_in_one_half_and_each_document_in_both_alike() -> None:
     assert found.search.documents == found.held_out.documents == dataset().documents
 
 
-@pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.halves.FewQuestionsWarning")
+@pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.tune.FewQuestionsWarning")
 def test_questions_about_the_same_text_stay_together() -> None:
     others = [apart(n, "b") for n in range(12)]
     chain = [
@@ -56,7 +56,7 @@ def test_questions_about_the_same_text_stay_together() -> None:
         assert sorted(map(len, sides)) == [0, len(linked)]
 
 
-@pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.halves.FewQuestionsWarning")
+@pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.tune.FewQuestionsWarning")
 def test_a_seed_divides_always_alike_and_another_one_otherwise() -> None:
     made = dataset(*(apart(n) for n in range(20)))
     assert ids(halves(made, 3)) == ids(halves(made, 3))

@@ -6,8 +6,7 @@ import pytest
 
 from kinsplit import parsers
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.evaluation.tuning.sampler import Sampler
-from kinsplit.evaluation.tuning.search import Found, Limits, search
+from kinsplit.evaluation.tuning.search import Found, Limits, Sampler, search
 from kinsplit.evaluation.tuning.space import SPACES, Choice, Space, needs
 from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
 from kinsplit.parsers import Strategy, default_strategy

@@ -18,7 +18,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Iterator[str
     """Return a function that replaces the model of the settings by one with a given answer."""
 
     def use(pieces: Callable[[], Iterator[str]]) -> None:
-        monkeypatch.setattr("kinsplit.answering.pipeline.resolve", lambda _: Model(pieces))
+        monkeypatch.setattr("kinsplit.answering.resolve", lambda _: Model(pieces))
 
     return use
 
