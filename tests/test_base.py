@@ -40,7 +40,7 @@ from pathlib import Path
 import kinsplit
 from kinsplit import Document, create_strategy
 from kinsplit.cli import app
-from kinsplit.loaders.reader import read_file
+from kinsplit.loaders.run import read_file
 from kinsplit.tokenizers import resolve
 
 pdf, texts, *names = sys.argv[1:]

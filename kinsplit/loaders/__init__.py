@@ -51,9 +51,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kinsplit.loaders.content import Content, Format, Reading, UnreadableError, row_id
     from kinsplit.loaders.discovery import Discovery, SourceFile, discover
-    from kinsplit.loaders.reader import Limits
     from kinsplit.loaders.registry import FORMATS, suffixes
-    from kinsplit.loaders.run import Loaded, load, load_file, load_files
+    from kinsplit.loaders.run import Limits, Loaded, load, load_file, load_files
 
 __all__ = [
     "FORMATS",

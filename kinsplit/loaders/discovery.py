@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.course_file import CourseFiles
-from kinsplit.loaders.facts import course_facts, kin_facts, readable
+from kinsplit.loaders.course_file import CourseFiles, course_facts, kin_facts, readable
 from kinsplit.loaders.formats.code import missing_outlines
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 

@@ -30,19 +30,13 @@ from kinsplit.loaders.formats import (
     epub,
     html,
     json_rows,
-    layout,
-    mail,
-    main_text,
     markdown,
-    markitdown_files,
     notebook,
+    on_request,
     pdf,
-    python_code,
-    rich_text,
+    plain,
     slides,
-    spreadsheet,
     tables,
-    text,
     transcript,
     word,
 )
@@ -52,20 +46,20 @@ GROUP = "kinsplit.readers"
 
 #: The formats of this package, in the order of lists.
 FORMATS: tuple[Format, ...] = (
-    text.FORMAT,
+    plain.TEXT,
     markdown.FORMAT,
     html.FORMAT,
-    python_code.FORMAT,
+    code.PYTHON,
     *code.FORMATS,
     pdf.FORMAT,
     slides.FORMAT,
     word.FORMAT,
-    rich_text.FORMAT,
+    plain.RICH_TEXT,
     epub.FORMAT,
-    spreadsheet.FORMAT,
+    tables.SPREADSHEET,
     tables.CSV,
     tables.TSV,
-    mail.FORMAT,
+    plain.MAIL,
     transcript.SRT,
     transcript.VTT,
     notebook.FORMAT,
@@ -78,9 +72,9 @@ _OWN = "kinsplit"
 ON_REQUEST: dict[str, tuple[Format, ...]] = {
     name: tuple(replace(fmt, reader=name) for fmt in formats)
     for name, formats in (
-        ("docling", layout.FORMATS),
-        ("markitdown", markitdown_files.FORMATS),
-        ("trafilatura", main_text.FORMATS),
+        ("docling", on_request.DOCLING),
+        ("markitdown", on_request.MARKITDOWN),
+        ("trafilatura", on_request.TRAFILATURA),
     )
 }
 

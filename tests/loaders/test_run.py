@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import LoadError
-from kinsplit.loaders import FORMATS, load, load_file, load_files, reader, suffixes
+from kinsplit.loaders import FORMATS, load, load_file, load_files, run, suffixes
 from kinsplit.loaders.discovery import discover
-from kinsplit.loaders.reader import read_file
 from kinsplit.loaders.registry import format_of
+from kinsplit.loaders.run import read_file
 
 from .helpers import by_id, document_of, load_one, pdf
 
@@ -98,7 +98,7 @@ def test_whatever_a_reader_raises_is_an_error_that_names_the_file(tmp_path, monk
         raise failure
 
     (tmp_path / "a.py").write_text("a")
-    monkeypatch.setattr(reader, "format_of", lambda *given: replace(format_of(*given), read=fail))
+    monkeypatch.setattr(run, "format_of", lambda *given: replace(format_of(*given), read=fail))
 
     with pytest.raises(LoadError, match=rf"a\.py: makes the reader of code files fail: {re.escape(repr(failure))}"):
         read_file(tmp_path / "a.py", 10, given=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
 
 from kinsplit.chunk import Heading
 
@@ -87,3 +90,212 @@ def _repeats(heading: Heading, title: str) -> bool:
 
 def _letters(title: str) -> str:
     return "".join(filter(str.isalnum, title.casefold()))
+
+
+_LARGEST = 2**24  # characters; longer texts are no single document
+_MOST_CANDIDATES = 5_000
+_LONGEST_LINE = 250  # characters
+_FEWEST_ITEMS = 4
+_FEWEST_SECTIONS = 3
+_SHORTEST_SECTION = 150  # characters, of half of the sections
+
+_ROMAN = ("I", "II", "III", "IV", "V", "VI")
+# Some extractors put the page number before the first words of the next page.
+_BEGIN = r"^[ \t\f]*(?:\d{1,3}\f?(?=[IP])|\*\*)?"
+_PART = re.compile(_BEGIN + r"(?:PART|Part)[ \t\xa0]+(VI|IV|V|I{1,3})\b[^\na-z]*$", re.M)
+_ITEM = re.compile(_BEGIN + r"(ITEM|Item)[ \t\xa0]+(\d{1,2})[ \t\xa0]?([A-C])?(?![\w(,;)])([^\n]*)", re.M)
+_AROUND = " \t\r\xa0.:|*–—-"
+_BEFORE = " \t\f*0123456789"
+_NEXT_LINE = re.compile(r"[ \t\r]*\n([^\n\f]{1,250})")
+_NUMBERED = re.compile(r"^[ \t]{0,3}(\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t\xa0]{1,8}(\S[^\n]*)", re.M)
+_TITLE_LINE = re.compile(r"\s{0,20}([^\n]{1,250})")
+_PAGE = re.compile(r"[\s.|]*(?:\d{1,4}[\s|]*)?")
+_FINAL = re.compile(r"[.,;:!?…]$")
+
+
+class _Candidate(NamedTuple):
+    """A line that may be a heading.
+
+    Attributes:
+        start: First code point.
+        end: One past the last code point.
+        key: Number of the section, comparable with those of others.
+        level: Level of the heading.
+        title: The heading.
+    """
+
+    start: int
+    end: int
+    key: tuple[int, ...]
+    level: int
+    title: str
+
+
+def plain_headings(text: str) -> tuple[Heading, ...]:
+    """Return the headings of a plain text: the parts and items of a filing, else the numbered sections."""
+    if len(text) > _LARGEST:
+        return ()
+    return filing_headings(text) or numbered_headings(text)
+
+
+def filing_headings(text: str) -> tuple[Heading, ...]:
+    """Return the parts (level 1) and items (level 2) of a filing; none if the text is no filing."""
+    found = _without_lists(text, list(_parts_and_items(text)))
+    best: tuple[Heading, ...] = ()
+    for word in ("ITEM", "Item"):  # One form in headings, the other one perhaps in references.
+        alike = [one for one in found if one.level == 1 or one.title.startswith(word)]
+        chosen = _best_series(alike, len(text))
+        if sum(one.level == 2 for one in chosen) >= max(_FEWEST_ITEMS, sum(one.level == 2 for one in best)):
+            best = _headings(chosen)
+    return best
+
+
+def _parts_and_items(text: str) -> Iterator[_Candidate]:
+    """Yield the candidates in the order of the text; the key of an item begins with its part."""
+    parts = (
+        _Candidate(_begin(match), match.end(), (_ROMAN.index(match[1]) + 1,), 1, _cleaned(match[0]))
+        for match in _PART.finditer(text)
+    )
+    items = (_item(text, match) for match in _ITEM.finditer(text))
+    part = 0
+    for one in sorted([*parts, *filter(None, items)])[:_MOST_CANDIDATES]:
+        part = one.key[0] if one.level == 1 else part
+        yield one if one.level == 1 else one._replace(key=(part, *one.key))
+
+
+def _item(text: str, match: re.Match[str]) -> _Candidate | None:
+    title = match[4].strip(_AROUND)
+    end = match.start(4) + len(match[4].rstrip(" \t\r|"))
+    if not title:  # It is on the next line, as in a table whose cells are lines.
+        below = _TITLE_LINE.match(text, end)
+        title, end = (below[1], below.end()) if below else ("", end)
+    if len(title) > _LONGEST_LINE or (title[:1].islower() or title[:1] in {"", ",", ")", "”", "’"}):
+        return None
+    if title.isupper():
+        for _ in range(2):  # A long title continues on the next lines.
+            below = _NEXT_LINE.match(text, end)
+            if below is None or not below[1].isupper() or _ITEM.match(below[1]) or _PART.match(below[1]):
+                break
+            title, end = f"{title} {below[1]}", below.end()
+    number = (int(match[2]), " ABC".index(match[3] or " "))
+    return _Candidate(_begin(match), end, number, 2, _cleaned(f"{match[1]} {match[2]}{match[3] or ''}. {title}"))
+
+
+def _begin(match: re.Match[str]) -> int:
+    """Return the offset of the first word, after a page number."""
+    return match.end() - len(match[0].lstrip(_BEFORE))
+
+
+def _cleaned(title: str) -> str:
+    return shortened(title.replace("|", " ").replace("*", " ").lstrip(_BEFORE))
+
+
+def _without_lists(text: str, found: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return candidates without runs of at least 4 that have nothing but page numbers between them."""
+    starts = [one.start for one in found[1:]]
+    is_bare = [
+        start - one.end <= _LONGEST_LINE and _PAGE.fullmatch(text, one.end, start) is not None
+        for one, start in zip(found, starts, strict=False)
+    ]
+    is_bare.append(False)
+    kept: list[_Candidate] = []
+    run: list[_Candidate] = []
+    for one, bare in zip(found, is_bare, strict=bool(found)):
+        run.append(one)
+        if not bare:
+            kept += run if len(run) < 4 else []
+            run = []
+    return kept
+
+
+def numbered_headings(text: str) -> tuple[Heading, ...]:
+    """Return the headings of numbered sections; none if the numbers are those of a list."""
+    found: list[_Candidate] = []
+    for match in _NUMBERED.finditer(text):
+        key = tuple(map(int, match[1].split(".")))
+        if _stands_alone(text, match) and _is_title(match[2]):
+            end = match.start() + len(match[0].rstrip())
+            found.append(_Candidate(match.start(), end, key, len(key), shortened(match[0])))
+        if len(found) > _MOST_CANDIDATES:
+            return ()
+    chosen = list(_in_order(_best_series(found, len(text))))
+    lengths = [after - one.end for one, after in zip(chosen, _following(chosen, len(text)), strict=True)]
+    if len(chosen) < _FEWEST_SECTIONS or median(lengths) < _SHORTEST_SECTION:
+        return ()
+    return _headings(chosen)
+
+
+def _stands_alone(text: str, match: re.Match[str]) -> bool:
+    """Return whether a line is a paragraph of its own, or at least begins one if its number has several parts."""
+    begins = not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[0].rpartition("\n")[2].strip()
+    after = text[match.end() : match.end() + 200].lstrip(" \t\r")
+    ends = not after or (after[0] == "\n" and not after[1:].partition("\n")[0].strip())
+    return begins and (ends or "." in match[1])
+
+
+def _is_title(title: str) -> bool:
+    title = title.rstrip()
+    return (
+        len(title) <= 100
+        and title[0].isupper()
+        and len(title.split()) <= 15
+        and not _FINAL.search(title)
+        and "|" not in title
+    )
+
+
+def _in_order(chosen: Iterable[_Candidate]) -> Iterator[_Candidate]:
+    """Yield the candidates that follow the one before them: 1, 1.1, 1.2, 2."""
+    before: tuple[int, ...] = ()
+    for one in chosen:
+        key = one.key
+        if not before:
+            follows = key in {(0,), (1,)}
+        else:
+            depth = len(key) - 1
+            follows = key == (*before, 1) or (key[:depth] == before[:depth] and key[depth] == before[depth] + 1)
+        if follows:
+            before = key
+            yield one
+
+
+def _best_series(found: Sequence[_Candidate], length: int) -> list[_Candidate]:
+    """Return the candidates with ascending keys whose sections hold the most text.
+
+    Args:
+        found: Candidates in the order of the text.
+        length: Length of the text.
+    """
+    weights = [after - one.start for one, after in zip(found, _following(found, length), strict=True)]
+    ranks = {key: rank for rank, key in enumerate(sorted({one.key for one in found}), 1)}
+    best: list[tuple[int, int]] = [(0, -1)] * (len(ranks) + 1)  # a Fenwick tree of the best sums below a rank
+    before: list[int] = []
+    for number, (one, weight) in enumerate(zip(found, weights, strict=True)):
+        rank = ranks[one.key]
+        total, last = _best_below(best, rank - 1)
+        before.append(last)
+        while rank < len(best):
+            best[rank] = max(best[rank], (total + weight, number))
+            rank += rank & -rank
+    chosen: list[_Candidate] = []
+    _, number = _best_below(best, len(ranks))
+    while number >= 0:
+        chosen.append(found[number])
+        number = before[number]
+    return chosen[::-1]
+
+
+def _best_below(best: Sequence[tuple[int, int]], rank: int) -> tuple[int, int]:
+    found = (0, -1)
+    while rank > 0:
+        found = max(found, best[rank])
+        rank -= rank & -rank
+    return found
+
+
+def _following(found: Sequence[_Candidate], length: int) -> list[int]:
+    return [*(one.start for one in found[1:]), length][: len(found)]
+
+
+def _headings(chosen: Sequence[_Candidate]) -> tuple[Heading, ...]:
+    return tuple(Heading(one.start, one.end, one.level, one.title) for one in chosen)

@@ -22,9 +22,8 @@ from typing import NamedTuple
 from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode, legible
-from kinsplit.loaders.formats.headings import layered, titled, without_running
+from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
-from kinsplit.loaders.formats.plain_headings import filing_headings
 from kinsplit.text.blocks import markdown_headings
 
 _HIDDEN = frozenset({"script", "style", "template", "svg"})

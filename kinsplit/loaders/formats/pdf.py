@@ -32,10 +32,9 @@ from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import SYMBOLS
-from kinsplit.loaders.formats.headings import layered, titled
+from kinsplit.loaders.formats.headings import filing_headings, layered, numbered_headings, titled
 from kinsplit.loaders.formats.pdf_headings import Bookmark, as_headings, pdf_headings
 from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, without_running_lines
-from kinsplit.loaders.formats.plain_headings import filing_headings, numbered_headings
 from kinsplit.support.extras import needs
 from kinsplit.support.pages import join_pages
 

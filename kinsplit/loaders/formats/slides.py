@@ -10,17 +10,143 @@ warning, and the others are read.
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.formats.archive import Archive, parse
-from kinsplit.loaders.formats.charts import chart_text
-from kinsplit.loaders.formats.equations import linear
+from kinsplit.loaders.formats.equations import linear, local_name
 from kinsplit.loaders.formats.markdown import escaped, markdown_content, pipe_table, without_blanks
 from kinsplit.support.extras import needs
+
+_MOST_ROWS = 200  # A longer table is a data set, and would bury the text around it.
+_POINTS = {"xVal": "x", "yVal": "y", "bubbleSize": "size"}
+_CACHES = frozenset({"strCache", "numCache", "strLit", "numLit", "lvl"})
+_AXES = frozenset({"catAx", "dateAx", "serAx", "valAx", "axis"})
+_LITERAL = re.compile(r'"[^"]*"|\[[^][]*\]|\\.|General|Standard')
+_DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
+_DAY_ZERO = datetime.date(1899, 12, 30)
+
+
+class ChartText(NamedTuple):
+    """The text of a chart.
+
+    Attributes:
+        text: The titles, and the data as a pipe table.
+        left_out: Number of rows if there are too many for a table, of which only the header is kept; else 0.
+    """
+
+    text: str
+    left_out: int
+
+
+def chart_text(data: bytes) -> ChartText:
+    """Return the text of a chart from the XML of its part.
+
+    Raises:
+        UnreadableError: The XML is damaged.
+    """
+    root = parse(data)
+    axes = [_axis_words(_child(element, "title")) for element in root.iter() if local_name(element) in _AXES]
+    titles = [_axis_words(_child(_child(root, "chart"), "title")), "; ".join(filter(None, axes))]
+    series = _all(root, "ser")
+    rows = _table(series) if series else _newer_table(root)
+    left_out = len(rows) - 1 if len(rows) > _MOST_ROWS else 0
+    rows = without_blanks(rows)
+    table = ", ".join(filter(None, rows[0])) if left_out else pipe_table(rows) if len(rows) > 1 else ""
+    return ChartText("\n\n".join(filter(None, [*map(escaped, titles), table])), left_out)
+
+
+def _table(series: list[Any]) -> list[list[str]]:
+    """Return the header and rows of a chart's data."""
+    if points := [name for name in _POINTS if any(_child(one, name) is not None for one in series)]:
+        rows = [["", *(_POINTS[name] for name in points)]]
+        for one in series:
+            rows += _rows(_name(one), [_values(_child(one, name)) for name in points])
+        return rows
+    categories = next((found for one in series if (found := _values(_child(one, "cat")))), {})
+    columns = [categories, *(_values(_child(one, "val")) for one in series)]
+    return [["", *map(_name, series)], *_rows(None, columns)]
+
+
+def _newer_table(root: Any) -> list[list[str]]:
+    """Return the header and rows of a chart of the newer kind (`chartex`), such as a waterfall or a tree map."""
+    names = iter([_name(one) for one in _all(root, "series")])
+    header: list[str] = []
+    columns: list[dict[int, str]] = []
+    for dimension in (element for element in root.iter() if local_name(element) in {"strDim", "numDim"}):
+        levels = [_cached(element) for element in dimension if local_name(element) == "lvl"]
+        columns += reversed(levels)
+        header += ["" if local_name(dimension) == "strDim" else next(names, "")] * len(levels)
+    return [header, *_rows(None, columns)] if columns else []
+
+
+def _rows(name: str | None, columns: list[dict[int, str]]) -> Iterator[list[str]]:
+    for number in sorted({number for column in columns for number in column}):
+        yield [*([] if name is None else [name]), *(column.get(number, "") for column in columns)]
+
+
+def _name(series: Any) -> str:
+    text = _child(series, "tx")
+    return " ".join(_values(text).values()) or _axis_words(text)
+
+
+def _values(source: Any) -> dict[int, str]:
+    """Return the values by number of their points. An outer level of categories names the first of its points."""
+    found: dict[int, str] = {}
+    for level in () if source is None else map(_cached, (e for e in source.iter() if local_name(e) in _CACHES)):
+        name, inner, found = "", found or level, {}
+        for number, text in inner.items():
+            name = level.get(number, name)
+            found[number] = text if inner is level else f"{name} {text}".strip()
+    return found
+
+
+def _cached(cache: Any) -> dict[int, str]:
+    code = cache.get("formatCode") or getattr(_child(cache, "formatCode"), "text", None)
+    found = {}
+    for point in _all(cache, "pt"):
+        text = " ".join((getattr(_child(point, "v"), "text", None) or point.text or "").split())
+        if text and (number := point.get("idx", "")).isdecimal() and len(number) < 10:
+            found[int(number)] = _number(text, point.get("formatCode") or code)
+    return dict(sorted(found.items()))
+
+
+def _number(text: str, code: str | None) -> str:
+    """Return a number as the chart shows it; text has no number format."""
+    if code is None:
+        return text
+    code = _LITERAL.sub("", code)
+    try:
+        value = float(text)
+        if "%" in code:
+            return f"{value * 100:.12g}%"
+        if _DATE.search(code):
+            return (_DAY_ZERO + datetime.timedelta(days=value)).isoformat()
+        return f"{value:.15g}"
+    except (ValueError, OverflowError):
+        return text
+
+
+def _all(element: Any, name: str) -> list[Any]:
+    return [each for each in element.iter() if local_name(each) == name]
+
+
+def _child(element: Any, name: str) -> Any:
+    return next((child for child in element if local_name(child) == name), None) if element is not None else None
+
+
+def _axis_words(element: Any) -> str:
+    """Return the text of a title, with a space between its paragraphs."""
+    if element is None:
+        return ""
+    paragraphs = ("".join(text.text or "" for text in _all(paragraph, "t")) for paragraph in _all(element, "p"))
+    return " ".join([*paragraphs, *(value.text or "" for value in _all(element, "v"))]).strip()
+
 
 _BREAK = "\n\n"
 _DEEPEST = 8  # maximum indentation level of PowerPoint; a file may claim any

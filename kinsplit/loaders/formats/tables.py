@@ -8,6 +8,7 @@ bar divides the first rows most evenly.
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import itertools
 from collections import Counter
@@ -16,7 +17,8 @@ from functools import partial
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.formats.markdown import pipe_table, without_blanks
+from kinsplit.loaders.formats.markdown import markdown_content, pipe_table, without_blanks
+from kinsplit.support.extras import needs
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 20  # rows from which the separator is inferred
@@ -78,4 +80,43 @@ TSV = Format(
     (".tsv", ".tab"),
     "pipe tables of a few rows each, with the header repeated",
     partial(read, separators="\t"),
+)
+
+
+def read_spreadsheet(data: bytes) -> Reading:
+    """Return the text of a spreadsheet."""
+    with needs("files"):
+        from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+
+    blocks: list[str] = []
+    try:
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
+        shown = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible]
+        for name in shown:
+            rows = [[_shown(value) for value in row] for row in workbook.get_sheet_by_name(name).to_python()]
+            if groups := list(row_groups(rows)):
+                blocks += [f"## {' '.join(name.split())}", *groups]
+    except PasswordError as error:
+        raise UnreadableError("has a password. Save a copy without it.") from error
+    except (CalamineError, ValueError) as error:
+        raise UnreadableError(f"is broken or not a valid spreadsheet: {error}. Open it and save it again.") from error
+    hidden = len(sheets) - len(shown)
+    warnings = (f"{hidden:,} hidden sheets were left out",) if hidden else ()
+    return Reading((markdown_content("\n\n".join(blocks)),), warnings)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, datetime.datetime):
+        midnight = value.time() == datetime.time()
+        return value.date().isoformat() if midnight else value.isoformat(" ")
+    return " ".join(str(value).split())
+
+
+SPREADSHEET = Format(
+    "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets as headings with pipe tables", read_spreadsheet
 )

@@ -30,9 +30,8 @@ from kinsplit.index import Index
 from kinsplit.indexing.origins import ABSOLUTE_PATH, with_path
 from kinsplit.indexing.reports import AddReport
 from kinsplit.loaders import Loaded, load_file
-from kinsplit.loaders.course_file import CourseFiles
+from kinsplit.loaders.course_file import CourseFiles, readable
 from kinsplit.loaders.discovery import list_folder, sources_of
-from kinsplit.loaders.facts import readable
 from kinsplit.server.collections.registry import Collections, OpenCollection
 from kinsplit.server.middleware.logs import log_failure
 from kinsplit.stores.logic import batches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.charts import chart_text
+from kinsplit.loaders.formats.slides import chart_text
 
 _C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.loaders import discover, load
-from kinsplit.loaders.formats import code, code_outline
-from kinsplit.loaders.formats.code_outline import GRAMMARS, outline
+from kinsplit.loaders.formats import code
+from kinsplit.loaders.formats.code import GRAMMARS, code_outline
 from kinsplit.loaders.registry import ReaderWarning
 from kinsplit.parsers import create
 from tests.loaders.helpers import document_of
@@ -100,7 +100,7 @@ def _grammars() -> None:
 def test_the_parts_of_a_program_are_its_outline(language: str) -> None:
     text, titles = _PARTS[language]
 
-    parts = outline(text, language) or ()
+    parts = code_outline(text, language) or ()
 
     assert [part.title for part in parts] == titles
     names = [title.split()[-1].split(".")[-1] for title in titles]
@@ -138,7 +138,7 @@ def test_chunks_are_methods_with_their_comments_under_the_path_to_them(tmp_path:
 def test_code_with_mistakes_keeps_the_parts_that_can_be_read() -> None:
     text = "int sound(void) { return 1; }\n\nint broken( { ]]] )) \n\nint sound2(void) { return 2; }\n"
 
-    parts = outline(text, "c")
+    parts = code_outline(text, "c")
     assert parts is not None
     assert parts[0].title == "function sound"
 
@@ -154,11 +154,11 @@ def test_minified_code_has_few_parts_and_is_read_at_once(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["{" * 50_000, "(" * 50_000, "function f( { ]]\n" * 500, "'" * 2_000, "\r" * 9])
 def test_what_is_no_code_is_no_obstacle(text: str) -> None:
-    assert outline(text, "javascript") is not None
+    assert code_outline(text, "javascript") is not None
 
 
 def test_text_that_takes_too_long_is_read_without_an_outline(monkeypatch) -> None:
-    monkeypatch.setattr(code_outline, "_SECONDS", 0.0)
+    monkeypatch.setattr(code, "_SECONDS", 0.0)
 
     reading = code.read_outlined(b"function f() {}", "javascript")
 
@@ -213,7 +213,7 @@ _FRAGMENTS = [
 def test_whatever_the_text_parts_lie_apart_or_inside_one_another(pieces: list[str]) -> None:
     text = "".join(pieces)
     for language in ("javascript", "cpp", "ruby"):
-        parts = outline(text, language)
+        parts = code_outline(text, language)
         assert parts is not None
         assert list(parts) == sorted(parts, key=lambda part: (part.start, -part.end))
         assert all(0 <= part.start < part.end <= len(text) for part in parts)

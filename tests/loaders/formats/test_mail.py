@@ -5,7 +5,7 @@ from email.message import EmailMessage
 import pytest
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.mail import read
+from kinsplit.loaders.formats.plain import read_mail
 from tests.loaders.helpers import document_of
 
 
@@ -38,11 +38,11 @@ def test_the_subject_is_the_title_and_headers_are_metadata(tmp_path):
         "date": "Mon, 06 Jan 2020 10:00:00 +0000",
         "file_type": "mail",
     }
-    assert read(message.as_bytes()).warnings == ("1 attachment was left out: plan.pdf",)
+    assert read_mail(message.as_bytes()).warnings == ("1 attachment was left out: plan.pdf",)
 
 
 def test_html_is_read_where_there_is_no_text():
-    assert read(mail(html="<h2>News</h2><ul><li>one").as_bytes()).contents[0].text.endswith("## News\n\n- one")
+    assert read_mail(mail(html="<h2>News</h2><ul><li>one").as_bytes()).contents[0].text.endswith("## News\n\n- one")
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_html_is_read_where_there_is_no_text():
     ],
 )
 def test_malformed_mails_are_read_as_far_as_possible(data: bytes):
-    assert read(data).contents[0].text.rpartition("\n")[2].startswith("body")
+    assert read_mail(data).contents[0].text.rpartition("\n")[2].startswith("body")
 
 
 def test_what_is_no_mail_is_told():
     with pytest.raises(UnreadableError, match="has no header"):
-        read(b"")
+        read_mail(b"")

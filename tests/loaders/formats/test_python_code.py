@@ -8,7 +8,7 @@ import pytest
 from kinsplit import parsers
 from kinsplit.chunk import Document, heading_path
 from kinsplit.index import Index
-from kinsplit.loaders.formats.python_code import outline
+from kinsplit.loaders.formats.code import python_outline
 from kinsplit.parsers import create
 from tests.loaders.helpers import document_of
 
@@ -55,11 +55,13 @@ def test_classes_and_functions_are_the_outline_and_the_text_stays(tmp_path: Path
     "text", ["", "\n\n", "x = 1", "def", "class 3", "'''never closed", "def f(:\n", "\tdef a():\n  x\n b", "\f\n"]
 )
 def test_what_is_no_code_does_no_harm(text: str) -> None:
-    assert all(0 <= part.start < part.end <= len(text) for part in outline(text))
+    assert all(0 <= part.start < part.end <= len(text) for part in python_outline(text))
 
 
 def test_code_of_another_python_has_an_outline_too() -> None:
-    assert [part.title for part in outline("def old(x):\n    print x\n    raise E, 'm'\n\nclass B:\n    exec x\n")] == [
+    assert [
+        part.title for part in python_outline("def old(x):\n    print x\n    raise E, 'm'\n\nclass B:\n    exec x\n")
+    ] == [
         "def old",
         "class B",
     ]
@@ -89,7 +91,7 @@ def test_chunks_tell_what_they_are_from(tmp_path: Path, strategy: str) -> None:
 
 def test_a_chunk_names_the_path_and_what_stands_beside_each_other() -> None:
     text = "".join(f"def f{n}():\n    return {n}\n\n" for n in range(9))
-    document = Document("a/b.py", text, outline=outline(text))
+    document = Document("a/b.py", text, outline=python_outline(text))
 
     (whole,) = create("word", chunk_size=500).chunk(document)
     first = create("word", chunk_size=3).chunk(document)[0]
@@ -112,7 +114,7 @@ def test_structure_cuts_at_functions_and_takes_no_comment_for_a_heading() -> Non
         f"# Comment {n}\n@once\ndef f{n}(x):\n    def inner():\n        pass\n\n    return {n}\n" for n in range(6)
     ]
     text = "import sys\n\n" + "\n".join(bodies) + "\nprint(f1(2))\n"
-    document = Document("a/b.py", text, outline=outline(text))
+    document = Document("a/b.py", text, outline=python_outline(text))
 
     chunks = create("structure", chunk_size=24, min_chunk_size=10).chunk(document)
 
@@ -126,7 +128,7 @@ def test_structure_cuts_at_functions_and_takes_no_comment_for_a_heading() -> Non
 
 def test_a_function_that_is_too_long_is_cut_inside() -> None:
     text = "def long():\n" + "".join(f"    step_{n}(1, 2, 3)\n\n" for n in range(30))
-    document = Document("b.py", text, outline=outline(text))
+    document = Document("b.py", text, outline=python_outline(text))
 
     chunks = create("structure", chunk_size=12, min_chunk_size=3).chunk(document)
 
@@ -140,11 +142,11 @@ def test_the_outline_agrees_with_pythons_own_parser() -> None:
     for path in (Path(parsers.__file__).parent).glob("*.py"):
         text = path.read_text(encoding="utf-8")
         wanted = [(node.lineno, node.name) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
-        found = [(text[: part.start].count("\n") + 1, part.title.split()[1]) for part in outline(text)]
+        found = [(text[: part.start].count("\n") + 1, part.title.split()[1]) for part in python_outline(text)]
         assert found == sorted(wanted)
 
 
 @pytest.mark.parametrize("line", ["async", "def", "class", "async def", "def 3", "class 😀: pass", "async\\\n", "@"])
 def test_a_line_that_only_begins_like_a_part_is_none(line):
-    assert outline(f"{line}\ndef f():\n    pass\n")[-1].title == "def f"
-    assert len(outline(f"{line}\ndef f():\n    pass\n")) == 1
+    assert python_outline(f"{line}\ndef f():\n    pass\n")[-1].title == "def f"
+    assert len(python_outline(f"{line}\ndef f():\n    pass\n")) == 1

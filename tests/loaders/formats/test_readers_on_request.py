@@ -10,7 +10,7 @@ import pytest
 from kinsplit.errors import LoadError, MissingExtraError
 from kinsplit.loaders import discover, load_file
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats import layout, main_text, markitdown_files
+from kinsplit.loaders.formats import on_request
 from kinsplit.loaders.registry import ON_REQUEST, format_of
 
 _PAGE = """<html><head><title>Trees - A site</title><meta name="author" content="Ann Lee"></head><body>
@@ -36,7 +36,7 @@ def test_a_reader_on_request_is_not_asked_otherwise(tmp_path: Path):
         assert (named.reader, named.name) == (name, "html")
 
 
-@pytest.mark.parametrize("read", [main_text.read, markitdown_files.FORMATS[0].read, layout.FORMATS[0].read])
+@pytest.mark.parametrize("read", [on_request.read_main_text, on_request.MARKITDOWN[0].read, on_request.DOCLING[0].read])
 def test_a_missing_package_is_named_with_its_extra(read, monkeypatch):
     for module in ("trafilatura", "markitdown", "docling", "docling.datamodel.base_models"):
         monkeypatch.setitem(__import__("sys").modules, module, None)
@@ -61,7 +61,7 @@ def test_the_main_text_of_a_page_has_no_navigation(tmp_path: Path):
 def test_a_page_without_main_text_is_read_whole():
     pytest.importorskip("trafilatura")
 
-    reading = main_text.read(b"<p>x")
+    reading = on_request.read_main_text(b"<p>x")
 
     assert reading.contents[0].text == "x"
     assert reading.warnings == ("is read whole, since no main text can be told from the rest",)
@@ -96,7 +96,7 @@ def test_a_document_that_docling_saved_is_read_with_its_pages(tmp_path: Path):
     assert document.pages == (0, document.text.index("Second"))
     assert document.metadata["title"] == "Trees"
     with pytest.raises(UnreadableError, match="not a document of docling"):
-        layout.read_json(b"{}")
+        on_request.read_json(b"{}")
 
 
 def test_docling_reads_pages_without_a_model(tmp_path: Path):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.spreadsheet import read
+from kinsplit.loaders.formats.tables import read_spreadsheet
 from tests.loaders.office import zipped
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -54,7 +54,7 @@ def _library() -> None:
 def test_sheets_are_headings_with_tables():
     data = workbook(Sales=[["", ""], ["day", "euros"], [43831, 1.5], [43832, 0.1 + 0.2]], Empty=[], Notes=[["only"]])
 
-    reading = read(data)
+    reading = read_spreadsheet(data)
 
     assert reading.contents[0].text == (
         "## Sales\n\n| day | euros |\n| --- | --- |\n| 2020-01-01 | 1.5 |\n| 2020-01-02 | 0.3 |\n\n"
@@ -64,7 +64,7 @@ def test_sheets_are_headings_with_tables():
 
 
 def test_hidden_sheets_are_counted():
-    reading = read(workbook(Shown=[["a"]], hidden_one=[["secret"]]))
+    reading = read_spreadsheet(workbook(Shown=[["a"]], hidden_one=[["secret"]]))
 
     assert "secret" not in reading.contents[0].text
     assert reading.warnings == ("1 hidden sheets were left out",)
@@ -77,4 +77,4 @@ def test_hidden_sheets_are_counted():
 )
 def test_what_is_no_spreadsheet_is_told(data: bytes):
     with pytest.raises(UnreadableError, match="valid spreadsheet"):
-        read(data)
+        read_spreadsheet(data)

@@ -1,25 +1,48 @@
-"""E-mails (`.eml`): the subject as a heading, then the text, or else the HTML read like a page.
-
-Subject, sender, recipients and date go into the metadata (`title`, `from`, `to`, `date`). Attachments are left out and
-named in a warning.
-"""
+"""Plain text, rich text and e-mail."""
 
 from __future__ import annotations
 
-import email
 import email.policy
 from email.message import EmailMessage
 from typing import cast
 
-from kinsplit.loaders.content import Format, Reading, UnreadableError
-from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import clean, decode, legible
+from kinsplit.loaders.formats.headings import plain_headings
 from kinsplit.loaders.formats.html import readable_html
 from kinsplit.loaders.formats.markdown import escaped, markdown_content
+from kinsplit.support.extras import needs
+
+
+def read_text(data: bytes) -> Reading:
+    """Return the text of a plain text file."""
+    text, warnings = decode(data)
+    return Reading((Content(text, headings=plain_headings(clean(text).text)),), warnings)
+
+
+TEXT = Format("text", (".txt", ".text", ".log", ".rst"), "plain text, as it is", read_text)
+
+
+def read_rich_text(data: bytes) -> Reading:
+    """Return the text of an RTF file."""
+    with needs("files"):
+        from striprtf.striprtf import rtf_to_text
+
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise UnreadableError("is not a valid RTF file: it doesn't begin as such files do. Save it again.")
+    text: str = rtf_to_text(data.decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    plain = escaped(legible("\n\n".join(line for line in lines if line)))
+    return Reading((Content(plain, headings=plain_headings(plain)),))
+
+
+RICH_TEXT = Format("rtf", (".rtf",), "plain paragraphs", read_rich_text)
+
 
 _HEADERS = ("from", "to", "date")
 
 
-def read(data: bytes) -> Reading:
+def read_mail(data: bytes) -> Reading:
     """Return the text of an e-mail."""
     message = email.message_from_bytes(data, policy=email.policy.default)
     if not message.keys():
@@ -49,4 +72,4 @@ def _header(message: EmailMessage, name: str) -> str:
         return ""
 
 
-FORMAT = Format("mail", (".eml",), "the subject as a heading, and the text", read)
+MAIL = Format("mail", (".eml",), "the subject as a heading, and the text", read_mail)

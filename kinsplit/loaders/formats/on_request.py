@@ -1,0 +1,136 @@
+"""Readers that are used only on request: main text of web pages, MarkItDown, and layouts."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kinsplit.chunk import Document
+from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.formats.html import FORMAT as HTML
+from kinsplit.loaders.formats.markdown import markdown_content
+from kinsplit.support.extras import needs
+
+
+def read_main_text(data: bytes) -> Reading:
+    """Return the main text of a web page as Markdown, with its title and author."""
+    with needs("trafilatura"):
+        import trafilatura
+
+    whole = HTML.read(data)
+    text = trafilatura.extract(data, output_format="markdown", include_formatting=True, include_comments=False)
+    if not text:
+        return replace(whole, warnings=(*whole.warnings, "is read whole, since no main text can be told from the rest"))
+    found = trafilatura.extract_metadata(data)
+    metadata = {"author": found.author} if found and found.author else {}
+    title = (found and found.title) or whole.contents[0].title
+    return Reading((markdown_content(text, title, above=title, metadata=metadata),))
+
+
+TRAFILATURA = (
+    Format(HTML.name, (*HTML.suffixes, ".xhtml"), "the main text without navigation, as Markdown", read_main_text),
+)
+
+
+# File types and converters by suffix.
+_CONVERTERS = {
+    ".msg": ("mail", "OutlookMsgConverter"),
+    ".rss": ("feed", "RssConverter"),
+    ".atom": ("feed", "RssConverter"),
+    ".pdf": ("pdf", "PdfConverter"),
+    ".docx": ("word", "DocxConverter"),
+    ".pptx": ("slides", "PptxConverter"),
+    ".xlsx": ("spreadsheet", "XlsxConverter"),
+    ".xls": ("spreadsheet", "XlsConverter"),
+    ".csv": ("table", "CsvConverter"),
+    ".html": ("html", "HtmlConverter"),
+    ".htm": ("html", "HtmlConverter"),
+    ".epub": ("epub", "EpubConverter"),
+    ".ipynb": ("notebook", "IpynbConverter"),
+}
+
+
+def read_markitdown(data: bytes, suffix: str) -> Reading:
+    """Return the Markdown that `markitdown` makes of a file.
+
+    Args:
+        data: The file.
+        suffix: Its suffix, with the dot.
+    """
+    with needs("markitdown"):
+        from markitdown import MissingDependencyException, StreamInfo, converters
+
+    converter = getattr(converters, _CONVERTERS[suffix][1])()
+    try:
+        result = converter.convert(io.BytesIO(data), StreamInfo(extension=suffix))
+    except MissingDependencyException as error:
+        raise UnreadableError(f'needs a part of markitdown. Run: pip install "markitdown[{suffix[1:]}]"') from error
+    except MemoryError:
+        raise
+    except Exception as error:  # each converter raises those of its libraries
+        raise UnreadableError(f"can't be read by markitdown: {error!r}. Open it and save it again.") from error
+    return Reading((markdown_content(result.markdown, result.title),))
+
+
+MARKITDOWN = tuple(
+    Format(name, (suffix,), "what markitdown makes of it", partial(read_markitdown, suffix=suffix))
+    for suffix, (name, _) in _CONVERTERS.items()
+)
+
+
+_NAMES = {
+    "pdf": (".pdf",),
+    "word": (".docx",),
+    "slides": (".pptx",),
+    "spreadsheet": (".xlsx",),
+    "html": (".html", ".htm"),
+    "picture": (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"),
+}
+
+
+def read_layout(data: bytes, suffix: str) -> Reading:
+    """Return the text that docling makes of a file, with its pages.
+
+    Args:
+        data: The file.
+        suffix: Its suffix, with the dot.
+    """
+    with needs("docling"):
+        from docling.datamodel.base_models import DocumentStream
+        from docling.document_converter import DocumentConverter
+        from docling.exceptions import ConversionError
+
+    try:
+        result = DocumentConverter().convert(DocumentStream(name=f"file{suffix}", stream=io.BytesIO(data)))
+    except ConversionError as error:
+        raise UnreadableError(f"can't be read by docling: {' '.join(str(error).split())[:300]}") from error
+    return _reading(result.document, None)
+
+
+def read_json(data: bytes) -> Reading:
+    """Return the text of a document that docling saved as JSON."""
+    with needs("docling"):
+        from docling_core.types.doc import DoclingDocument
+
+    try:
+        document = DoclingDocument.model_validate_json(data)
+    except ValueError as error:
+        raise UnreadableError("is not a document of docling. Save one with docling --to json.") from error
+    return _reading(document, document.name)
+
+
+def _reading(document: Any, title: str | None) -> Reading:
+    read_layout = Document.from_docling(document)
+    return Reading((markdown_content(read_layout.text, title, pages=read_layout.pages),))
+
+
+DOCLING = (
+    *(
+        Format(name, (suffix,), "what docling makes of it, with pages", partial(read_layout, suffix=suffix))
+        for name, suffixes in _NAMES.items()
+        for suffix in suffixes
+    ),
+    Format("docling", (".json",), "the text of a document that docling saved, with pages", read_json),
+)
