@@ -223,9 +223,9 @@ def check_source(spec: Setting) -> None:
     """
     scheme, _, rest = spec.value.partition(":")
     if scheme == "openai" and _URL in _remote(spec.value, rest, _URL)[1]:
-        from kinsplit.model_servers.openai import KEY
+        from kinsplit.model_servers.openai import OPENAI_KEY
 
-        check_address(spec, look_up(KEY))
+        check_address(spec, look_up(OPENAI_KEY))
 
 
 def _openai(spec: str, rest: str) -> Embedder:

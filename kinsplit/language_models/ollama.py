@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.model_servers.ollama import connect, post
+from kinsplit.model_servers.ollama import connect_ollama, post
 from kinsplit.model_servers.server import error_message
 from kinsplit.support.http import ResponseTooLongError
 
@@ -41,7 +41,7 @@ class OllamaModel:
     def __init__(self, model: str, host: str | None = None, window: int = USUAL_WINDOW, timeout: float = 300.0) -> None:
         self.model, self.window = model, window
         self.name = f"ollama:{model}"
-        self._server = connect(
+        self._server = connect_ollama(
             model, host, timeout=timeout, failed=LanguageModelError, unavailable=ModelUnavailableError
         )
         self.identity = f"{self.name} at {self._server.url}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.model_servers.openai import connect
+from kinsplit.model_servers.openai import connect_openai
 from kinsplit.model_servers.server import quoted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class OpenAIModel:
         self.model, self.window = model, window
         self.name = f"openai:{model}"
         kinds: dict[str, Any] = {"failed": LanguageModelError, "unavailable": ModelUnavailableError}
-        self._server = connect(self.name, base_url, api_key, timeout=timeout, **kinds)
+        self._server = connect_openai(self.name, base_url, api_key, timeout=timeout, **kinds)
         self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import httpx
     from openai import OpenAI
 
-KEY, ADDRESS = "OLLAMA_API_KEY", "OLLAMA_HOST"
+OLLAMA_KEY, OLLAMA_ADDRESS = "OLLAMA_API_KEY", "OLLAMA_HOST"
 _PORT = 11434
 
 
-def connect(model: str, host: str | None, **options: Any) -> ModelServer:
+def connect_ollama(model: str, host: str | None, **options: Any) -> ModelServer:
     """Return the server of an Ollama model.
 
     Args:
@@ -30,12 +30,12 @@ def connect(model: str, host: str | None, **options: Any) -> ModelServer:
         InvalidParameterError: The host is not a valid address, or the key comes from a more trusted source than it.
         MissingExtraError: OpenAI's client is not installed.
     """
-    key = read_key(None, KEY)
-    address = look_up(ADDRESS) if host is None else Setting("host", host, Origin.GIVEN)
+    key = read_key(None, OLLAMA_KEY)
+    address = look_up(OLLAMA_ADDRESS) if host is None else Setting("host", host, Origin.GIVEN)
     if address is not None:
         check_address(address, key)
     url = _url("" if address is None else address.value)
-    remedy = f"Run `ollama serve` and `ollama pull {model}`, or set {ADDRESS}."
+    remedy = f"Run `ollama serve` and `ollama pull {model}`, or set {OLLAMA_ADDRESS}."
     return ModelServer(f"ollama:{model}", url, remedy, key="" if key is None else key.value, **options)
 
 

@@ -11,10 +11,10 @@ from kinsplit.support.environment import Origin, Setting, check_address, look_up
 
 #: URL of OpenAI's own servers.
 OPENAI = "https://api.openai.com/v1"
-KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI_KEY, OPENAI_ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
-def connect(name: str, base_url: str | None, api_key: str | None, **options: Any) -> ModelServer:
+def connect_openai(name: str, base_url: str | None, api_key: str | None, **options: Any) -> ModelServer:
     """Return the server of a model.
 
     Args:
@@ -27,13 +27,13 @@ def connect(name: str, base_url: str | None, api_key: str | None, **options: Any
         InvalidParameterError: The key can't be sent, or comes from a more trusted source than the URL.
         MissingExtraError: OpenAI's client is not installed.
     """
-    key = read_key(api_key, KEY)
-    address = Setting("base_url", base_url, Origin.GIVEN) if base_url else look_up(ADDRESS)
+    key = read_key(api_key, OPENAI_KEY)
+    address = Setting("base_url", base_url, Origin.GIVEN) if base_url else look_up(OPENAI_ADDRESS)
     if address is not None:
         check_address(address, key)
     url = (OPENAI if address is None else address.value).strip().rstrip("/")
-    remedy = f"Set {KEY} in the environment or in .env, or {ADDRESS} in the environment for another server."
-    missing = KEY if url == OPENAI and key is None else ""
+    remedy = f"Set {OPENAI_KEY} in the environment or in .env, or {OPENAI_ADDRESS} in the environment for another server."
+    missing = OPENAI_KEY if url == OPENAI and key is None else ""
     return ModelServer(name, url, remedy, key="" if key is None else key.value, missing=missing, **options)
 
 
@@ -46,9 +46,9 @@ def required_address(model: str) -> str:
     Raises:
         InvalidParameterError: It isn't set.
     """
-    address = look_up(ADDRESS)
+    address = look_up(OPENAI_ADDRESS)
     if address is None:
         rule = "is a model on a server of your own, whose address is not stored"
-        remedy = f"Set {ADDRESS}, or give the model again with its base_url."
+        remedy = f"Set {OPENAI_ADDRESS}, or give the model again with its base_url."
         raise InvalidParameterError("model", rule, model, remedy)
     return address.value

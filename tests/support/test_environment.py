@@ -11,7 +11,8 @@ import pytest
 
 from kinsplit.embedding import check_source
 from kinsplit.errors import InvalidParameterError, LoadError
-from kinsplit.model_servers import ollama, openai
+from kinsplit.model_servers.ollama import connect_ollama
+from kinsplit.model_servers.openai import OPENAI, connect_openai
 from kinsplit.support.environment import (
     VARIABLES,
     Origin,
@@ -127,8 +128,8 @@ def test_a_key_goes_to_an_address_of_the_same_or_a_more_trusted_source(
 
     def connect() -> None:
         base_url = "http://127.0.0.1:9/v1" if address == "given" else None
-        server = openai.connect("m", base_url, "sk-12345678" if key == "given" else None, **_LIMITS)
-        assert server.url == (openai.OPENAI if address == "none" else "http://127.0.0.1:9/v1")
+        server = connect_openai("m", base_url, "sk-12345678" if key == "given" else None, **_LIMITS)
+        assert server.url == (OPENAI if address == "none" else "http://127.0.0.1:9/v1")
 
     with env_files(named):
         if is_allowed:
@@ -148,12 +149,12 @@ def test_a_key_goes_to_an_address_of_the_same_or_a_more_trusted_source(
 def test_the_same_holds_for_ollama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_text("OLLAMA_HOST=http://evil.example\n")
     with env_files(), pytest.raises(InvalidParameterError, match=r"OLLAMA_HOST: .*your texts would go to that address"):
-        ollama.connect("m", None, **_LIMITS)
+        connect_ollama("m", None, **_LIMITS)
     monkeypatch.setenv("OLLAMA_API_KEY", "sk-12345678")
     with env_files(Path(".env")), pytest.raises(InvalidParameterError, match=r"\.env while .* in the environment"):
-        ollama.connect("m", None, **_LIMITS)
+        connect_ollama("m", None, **_LIMITS)
     with env_files(Path(".env")):
-        assert ollama.connect("m", "http://127.0.0.1:9", **_LIMITS).url == "http://127.0.0.1:9"
+        assert connect_ollama("m", "http://127.0.0.1:9", **_LIMITS).url == "http://127.0.0.1:9"
 
 
 @pytest.mark.parametrize(("address", "secret"), [("HF_ENDPOINT", "HF_TOKEN"), ("PGHOST", "PGPASSWORD")])

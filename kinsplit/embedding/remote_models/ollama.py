@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.embedding.remote_models.base import BATCH_TOKENS, LONGEST_RESPONSE, Answer, Rejection, RemoteEmbedder
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError
-from kinsplit.model_servers.ollama import connect, post
+from kinsplit.model_servers.ollama import connect_ollama, post
 from kinsplit.model_servers.server import Failure
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class OllamaEmbedder(RemoteEmbedder):
     ) -> None:
         super().__init__(model, {}, dimensions, window, price, batch_size, batch_tokens)
         limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
-        self._server = connect(model, host, **limits, failed=EmbeddingError, unavailable=EmbedderUnavailableError)
+        self._server = connect_ollama(model, host, **limits, failed=EmbeddingError, unavailable=EmbedderUnavailableError)
 
     def _request(self, texts: list[str]) -> Answer | Rejection:
         body: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False}

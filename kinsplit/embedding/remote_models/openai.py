@@ -16,7 +16,7 @@ from kinsplit.embedding.remote_models.base import (
 )
 from kinsplit.embedding.windows import CountedTokens
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TokenizerError
-from kinsplit.model_servers.openai import OPENAI, connect
+from kinsplit.model_servers.openai import OPENAI, connect_openai
 from kinsplit.model_servers.secrets import redact_url
 from kinsplit.model_servers.server import Failure, quoted
 from kinsplit.tokenizers import resolve
@@ -71,7 +71,7 @@ class OpenAIEmbedder(RemoteEmbedder):
         super().__init__(model, {"base_url": base_url}, dimensions, window, price, batch_size, batch_tokens)
         limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
         kinds: dict[str, Any] = {"failed": EmbeddingError, "unavailable": EmbedderUnavailableError}
-        self._server = connect(self.name, base_url, api_key, **limits, **kinds)
+        self._server = connect_openai(self.name, base_url, api_key, **limits, **kinds)
 
     def _request(self, texts: list[str]) -> Answer | Rejection:
         body: dict[str, Any] = {"model": self.model, "input": texts}
