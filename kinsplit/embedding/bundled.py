@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.backends.integrity import check_files
+from kinsplit.embedding.backends.model_files import check_files
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError
 from kinsplit.support.environment import read

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from kinsplit.embedding.backends.integrity import damage, difference
+from kinsplit.embedding.backends.model_files import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
@@ -223,14 +223,14 @@ def check_source(spec: Setting) -> None:
     """
     scheme, _, rest = spec.value.partition(":")
     if scheme == "openai" and _URL in _remote(spec.value, rest, _URL)[1]:
-        from kinsplit.model_servers.openai import OPENAI_KEY
+        from kinsplit.model_servers.clients import OPENAI_KEY
 
         check_address(spec, look_up(OPENAI_KEY))
 
 
 def _openai(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
-    from kinsplit.model_servers.openai import required_address
+    from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
+    from kinsplit.model_servers.clients import required_address
 
     model, options = _remote(spec, rest, _URL)
     if options.get(_URL) == UNSTORED:
@@ -239,14 +239,14 @@ def _openai(spec: str, rest: str) -> Embedder:
 
 
 def _ollama(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.remote_models.ollama import OllamaEmbedder
+    from kinsplit.embedding.remote_models.clients import OllamaEmbedder
 
     model, options = _remote(spec, rest)
     return OllamaEmbedder(model, **options)
 
 
 def _litellm(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.remote_models.litellm import LiteLLMEmbedder
+    from kinsplit.embedding.remote_models.clients import LiteLLMEmbedder
 
     model, options = _remote(spec, rest)
     return LiteLLMEmbedder(model, **options)

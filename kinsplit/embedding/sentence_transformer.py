@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.base import Backend, check_device, choose_device, sorted_batches
 from kinsplit.embedding.backends.encoder import SentenceNetwork
-from kinsplit.embedding.backends.hub import fetch, find_folder
-from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.backends.model_cache import open_converted
 from kinsplit.embedding.backends.model_files import (
     ModelFacts,
+    check_files,
     declared_facts,
+    fetch,
+    find_folder,
     known_digests,
     model_key,
     read_network,

@@ -20,8 +20,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.backends.model_cache import read_cached
+from kinsplit.embedding.backends.model_files import check_files
 from kinsplit.embedding.bundled import REMEDY, SHA256, digests, model_folder
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.errors import EmbeddingError

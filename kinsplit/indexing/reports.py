@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.embedding.remote_models.usage import Used
+from kinsplit.embedding.remote_models.base import Used
 from kinsplit.errors import KinsplitError
 from kinsplit.stores.protocol import SyncReport
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from kinsplit.integrations.shared.generated import documentation, generated_name
+from kinsplit.integrations.shared.origins import documentation, generated_name
 from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, Strategy, names, strategy_class
 
 _HEAD = """\
@@ -30,13 +30,13 @@ from typing import Literal, overload
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode
 
-from kinsplit.integrations.llama_index.cached_embedding import CachedEmbedding as CachedEmbedding
+from kinsplit.integrations.llama_index.wrappers import CachedEmbedding as CachedEmbedding
 from kinsplit.integrations.llama_index.parser import KinsplitNodeParser as KinsplitNodeParser
 from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
-from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
+from kinsplit.integrations.llama_index.wrappers import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
-from kinsplit.integrations.llama_index.tool import search_tool as search_tool
+from kinsplit.integrations.llama_index.retriever import search_tool as search_tool
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 """
@@ -44,14 +44,14 @@ from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 _LANGCHAIN = """\
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.cached_embeddings import CachedEmbeddings as CachedEmbeddings
+from kinsplit.integrations.langchain.wrappers import CachedEmbeddings as CachedEmbeddings
 from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
-from kinsplit.integrations.langchain.rerank import Rerank as Rerank
+from kinsplit.integrations.langchain.wrappers import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.splitter import join_pages as join_pages
-from kinsplit.integrations.langchain.tool import search_tool as search_tool
+from kinsplit.integrations.langchain.retriever import search_tool as search_tool
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.model_servers.openai import connect_openai
+from kinsplit.model_servers.clients import connect_openai
 from kinsplit.model_servers.server import quoted
 
 if TYPE_CHECKING:

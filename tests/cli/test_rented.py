@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from kinsplit.embedding import registry
-from kinsplit.embedding.remote_models import prices
+from kinsplit.embedding.remote_models import base
 from tests.cli.conftest import Cli
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 
 KEY = "sk-sentinel-0123456789"
-_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KINSPLIT_CACHE", prices.VARIABLE)
+_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KINSPLIT_CACHE", base.VARIABLE)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     with serving() as running:
         lines = [f"OPENAI_BASE_URL={running.url}/v1", f"KINSPLIT_CACHE={tmp_path / 'cache'}"]
         (tmp_path / "rented.env").write_text("\n".join(lines))
-        (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n{prices.VARIABLE}=100\n")
+        (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n{base.VARIABLE}=100\n")
         yield running
     registry._shared.cache_clear()
 

@@ -11,12 +11,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from kinsplit.embedding import create, verify
-from kinsplit.embedding.backends import base, convert, quantise
+from kinsplit.embedding.backends import base, convert
 from kinsplit.embedding.backends.base import sorted_batches
-from kinsplit.embedding.backends.integrity import STAMP
-from kinsplit.embedding.backends.model_files import declared_facts, read_network
-from kinsplit.embedding.backends.openvino import OpenVinoBackend
-from kinsplit.embedding.backends.telemetry import without_telemetry
+from kinsplit.embedding.backends.model_files import STAMP, declared_facts, read_network
+from kinsplit.embedding.backends.openvino import OpenVinoBackend, without_telemetry
 from kinsplit.embedding.bundled import BundledEmbedder
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
@@ -319,9 +317,9 @@ def test_int8_is_near_and_another_model(tiny, capfd):
 
 def test_int8_without_nncf_names_the_extra(tiny, cache, monkeypatch):
     def absent(name):
-        raise quantise.PackageNotFoundError(name)
+        raise convert.PackageNotFoundError(name)
 
-    monkeypatch.setattr(quantise, "version", absent)
+    monkeypatch.setattr(convert, "version", absent)
     with pytest.raises(MissingExtraError, match=re.escape('pip install "kinsplit[int8]"')):
         SentenceTransformerEmbedder(tiny, backend="int8").embed(["text"])
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding.backends import hub
+from kinsplit.embedding.backends import model_files
 from kinsplit.errors import EmbeddingError
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
@@ -20,20 +20,20 @@ def asked(tmp_path, monkeypatch):
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    monkeypatch.setattr(hub, "check_repository", lambda *names: None)
+    monkeypatch.setattr(model_files, "check_repository", lambda *names: None)
     return found
 
 
 def test_only_files_that_are_read_are_fetched(asked, tmp_path):
     (tmp_path / "model.safetensors").touch()
-    assert hub.fetch("owner/plain") is None
+    assert model_files.fetch("owner/plain") is None
     (tmp_path / "modules.json").touch()
-    assert hub.fetch("owner/model") == tmp_path
+    assert model_files.fetch("owner/model") == tmp_path
     assert asked == [("owner/plain", ["*.json", "*.safetensors"]), ("owner/model", ["*.json", "*.safetensors"])]
 
 
 def test_weights_of_pytorch_are_fetched_where_there_are_no_others(asked):
-    hub.fetch("owner/old")
+    model_files.fetch("owner/old")
     assert [patterns for _, patterns in asked] == [["*.json", "*.safetensors"], "pytorch_model.bin"]
 
 
@@ -41,15 +41,15 @@ def test_a_model_that_is_not_on_the_hub_is_one_clear_error(monkeypatch):
     def missing(*names):
         raise LookupError("the Hugging Face Hub has no model of that name")
 
-    monkeypatch.setattr(hub, "check_repository", missing)
+    monkeypatch.setattr(model_files, "check_repository", missing)
     with pytest.raises(EmbeddingError, match=r"'owner/none' can't be loaded: the Hugging Face Hub has no model"):
-        hub.fetch("owner/none")
+        model_files.fetch("owner/none")
 
 
 def test_a_download_that_stopped_before_the_weights_counts_as_none(tmp_path, monkeypatch):
     (tmp_path / "modules.json").touch()
     found = str(tmp_path / "modules.json")
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, file: found)
-    assert hub.find_folder("owner/model") is None
+    assert model_files.find_folder("owner/model") is None
     (Path(tmp_path) / "model.safetensors").touch()
-    assert hub.find_folder("owner/model") == tmp_path
+    assert model_files.find_folder("owner/model") == tmp_path

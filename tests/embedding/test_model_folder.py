@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding.backends import integrity
-from kinsplit.embedding.backends.hub import find_folder
-from kinsplit.embedding.backends.integrity import STAMP, damage
-from kinsplit.embedding.backends.integrity import sha256 as digest
+from kinsplit.embedding.backends import model_files
 from kinsplit.embedding.backends.model_cache import cache_folder, make_once
+from kinsplit.embedding.backends.model_files import STAMP, damage, find_folder
+from kinsplit.embedding.backends.model_files import sha256 as digest
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
@@ -96,7 +95,7 @@ def test_a_folder_that_nobody_touched_is_whole_and_a_copy_is_read_once(cache, mo
     assert damage(folder) is damage(folder, full=True) is None
     os.utime(folder / "weights", (1, 1))
     read = []
-    monkeypatch.setattr(integrity, "sha256", lambda path: read.append(path.name) or digest(path))
+    monkeypatch.setattr(model_files, "sha256", lambda path: read.append(path.name) or digest(path))
     assert damage(folder) is None
     assert set(read) == {"weights"}
     read.clear()

@@ -17,10 +17,9 @@ from kinsplit import Index
 from kinsplit.embedding import CachedEmbedder, Embedder, VectorCache, aembed, aembed_query, create
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.late_chunking import embed_late
-from kinsplit.embedding.remote_models import prices
-from kinsplit.embedding.remote_models.ollama import OllamaEmbedder
-from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
-from kinsplit.embedding.remote_models.usage import Used, usage_of
+from kinsplit.embedding.remote_models import base
+from kinsplit.embedding.remote_models.base import Used, usage_of
+from kinsplit.embedding.remote_models.clients import OllamaEmbedder, OpenAIEmbedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 
@@ -31,7 +30,7 @@ TEXTS = ["a cat", "two dogs bark", "", "a cat"]
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, socket_enabled: None) -> Iterator[FakeEmbeddings]:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "OLLAMA_API_KEY", prices.VARIABLE):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "OLLAMA_API_KEY", base.VARIABLE):
         monkeypatch.delenv(name, raising=False)
     with serving() as running:
         yield running
@@ -74,7 +73,7 @@ def test_openai_is_sent_model_key_and_dimensions(fake: FakeEmbeddings, monkeypat
 
 
 def test_a_server_may_answer_in_base64(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinsplit.embedding.remote_models.openai.OPENAI", fake.url)
+    monkeypatch.setattr("kinsplit.embedding.remote_models.clients.OPENAI", fake.url)
     np.testing.assert_allclose(OpenAIEmbedder("tiny", fake.url).embed(["a"]), HashEmbedder(16).embed(["a"]), atol=1e-6)
     assert fake.calls[0][2]["encoding_format"] == "base64"
 
@@ -225,15 +224,15 @@ def test_no_error_log_or_name_holds_the_key(
 
 
 def test_tokens_and_cost_are_counted(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(prices.VARIABLE, "0.5")
+    monkeypatch.setenv(base.VARIABLE, "0.5")
     made = OpenAIEmbedder("tiny", fake.url)
     made.embed(["one two three", "four"])
     before = made.usage.since()
     assert before == Used(1, 4, pytest.approx(2e-6))
     made.embed(["five"])
     assert made.usage.since(before) == Used(1, 1, pytest.approx(5e-7))
-    monkeypatch.setenv(prices.VARIABLE, "cheap")
-    with pytest.raises(InvalidParameterError, match=f"{prices.VARIABLE}: must be the price of a million tokens"):
+    monkeypatch.setenv(base.VARIABLE, "cheap")
+    with pytest.raises(InvalidParameterError, match=f"{base.VARIABLE}: must be the price of a million tokens"):
         OpenAIEmbedder("tiny", fake.url)
 
 
@@ -249,16 +248,16 @@ def test_a_price_comes_from_the_table_of_litellm_where_it_is_installed(
         "e": {"litellm_provider": "p", "input_cost_per_token": 1e-6},
     }
     (folder / "model_prices_and_context_window_backup.json").write_text(json.dumps(table))
-    monkeypatch.delenv(prices.VARIABLE, raising=False)
+    monkeypatch.delenv(base.VARIABLE, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "litellm", raising=False)
-    prices._table.cache_clear()
+    base._table.cache_clear()
     try:
-        known = [prices.price_of(None, name) for name in ("text-embedding-3-small", "odd", "other", "p/e", "q/e")]
+        known = [base.price_of(None, name) for name in ("text-embedding-3-small", "odd", "other", "p/e", "q/e")]
     finally:
-        prices._table.cache_clear()
+        base._table.cache_clear()
     assert known == [pytest.approx(0.02), None, None, pytest.approx(1), None]
-    assert prices.price_of(0.0, "text-embedding-3-small") == 0
+    assert base.price_of(0.0, "text-embedding-3-small") == 0
 
 
 def test_what_was_embedded_before_a_failure_is_not_paid_again(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinsplit.embedding import create
-from kinsplit.embedding.backends.integrity import sha256
+from kinsplit.embedding.backends.model_files import sha256
 from kinsplit.embedding.backends.torch import load_model
 from kinsplit.embedding.bundled import SHA256, VARIABLE, BundledEmbedder, model_folder
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder

@@ -21,7 +21,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.cli import app
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.protocol import Progress
-from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
+from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import KinsplitError, LimitTooSmallError, MissingExtraError, TextRefusedError
 from kinsplit.indexing.refusals import Division, settle
 from kinsplit.stores.protocol import Comparison

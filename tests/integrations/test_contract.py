@@ -19,8 +19,8 @@ import kinsplit.integrations.langchain as langchain_classes
 import kinsplit.integrations.llama_index as llama_index_classes
 from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
-from kinsplit.integrations.shared.generated import generated_name
 from kinsplit.integrations.shared.metadata import BOOKKEEPING
+from kinsplit.integrations.shared.origins import generated_name
 from kinsplit.parsers import create, names, parameters, strategy_class
 from tests.integrations.helpers import TEXT, small
 

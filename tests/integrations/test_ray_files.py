@@ -26,9 +26,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations.ray import file_systems, nodes, run
 from kinsplit.integrations.ray.columns import pack, unpack
-from kinsplit.integrations.ray.file_systems import find
+from kinsplit.integrations.ray.file_systems import TemporaryDict, find
 from kinsplit.integrations.ray.stages import Load
-from kinsplit.integrations.ray.temporary_dict import TemporaryDict
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import pytest
 
 from kinsplit.embedding import check_source
 from kinsplit.errors import InvalidParameterError, LoadError
-from kinsplit.model_servers.ollama import connect_ollama
-from kinsplit.model_servers.openai import OPENAI, connect_openai
+from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai
 from kinsplit.support.environment import (
     VARIABLES,
     Origin,

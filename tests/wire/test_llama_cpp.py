@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kinsplit import Index
-from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
+from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import EmbeddingError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.language_models.parsing import numbers_schema, read_numbers

@@ -54,7 +54,7 @@ class Use:
 
     def __init__(self, embedder: str) -> None:
         from kinsplit.embedding import resolve
-        from kinsplit.embedding.remote_models.usage import usage_of
+        from kinsplit.embedding.remote_models.base import usage_of
 
         self._embedder, self._usage = embedder, usage_of(resolve(embedder))
         self._before = self._usage.since() if self._usage else None

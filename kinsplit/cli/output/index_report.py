@@ -15,7 +15,7 @@ from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.display import inline
 
 if TYPE_CHECKING:
-    from kinsplit.embedding.remote_models.usage import Used
+    from kinsplit.embedding.remote_models.base import Used
     from kinsplit.index import AddReport
     from kinsplit.indexing.reports import DocumentReport
     from kinsplit.integrations.ray import RayReport

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends import convert as conversion
-from kinsplit.embedding.backends import quantise as quantisation
 from kinsplit.embedding.backends.encoder import SENTENCE, Network
-from kinsplit.embedding.backends.integrity import damage, sign
-from kinsplit.embedding.backends.model_files import ModelFacts
+from kinsplit.embedding.backends.model_files import ModelFacts, damage, sign
 from kinsplit.embedding.backends.openvino import OpenVinoBackend
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError
 from kinsplit.support.environment import cache_folder
@@ -33,7 +31,7 @@ def make_once(name: str, make: Callable[[Path], None]) -> Path:
 
     If several processes need it at once, one makes the folder and the others wait. The folder gets its name only when
     it is complete, so a process that is killed leaves no partial model; and it is signed, so that later damage is
-    detected (see `kinsplit.embedding.backends.integrity`).
+    detected (see `kinsplit.embedding.backends.model_files`).
 
     Args:
         name: Name of the folder: letters and digits, with "-", "_" and "." inside. It should contain everything that
@@ -169,10 +167,10 @@ def open_converted(
 
     def quantise(folder: Path) -> None:
         # Reading ensures that the converted model exists and is complete.
-        read_cached(plain, convert, lambda found: quantisation.quantise(found, folder))
+        read_cached(plain, convert, lambda found: conversion.quantise(found, folder))
 
-    plain = f"{key}-{runtime}-v{conversion.VERSION}"
+    plain = f"{key}-{runtime}-v{conversion.CONVERT_VERSION}"
     if backend != "int8":
         return read_cached(plain, convert, lambda folder: OpenVinoBackend(folder, precision, output=output))
-    name = f"{key}-int8-{quantisation.quantiser()}-{runtime}-v{quantisation.VERSION}"
+    name = f"{key}-int8-{conversion.quantiser()}-{runtime}-v{conversion.QUANTISE_VERSION}"
     return read_cached(name, quantise, lambda folder: OpenVinoBackend(folder, label="openvino int8"))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.embedding.backends.encoder import POOLINGS, SentenceNetwork
-from kinsplit.embedding.backends.weights import has_weights, read_encoder, why_unknown
+from kinsplit.embedding.backends.weights import PICKLED, has_weights, read_encoder, why_unknown
 from kinsplit.errors import EmbeddingError
+from kinsplit.support.hub import check_repository
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
-
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -257,3 +259,184 @@ def facts_of(model: SentenceTransformer, name: str) -> ModelFacts:
         prompts={name: prompt for name, prompt in model.prompts.items() if prompt},
         tokenizer=tokenizer,
     )
+
+
+#: File with the size, modification time and sha256 of each other file in the folder of a converted or distilled model.
+STAMP = "stamp.json"
+
+
+def sign(folder: Path) -> None:
+    """Record the content of a folder's files."""
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != STAMP:
+            facts = path.stat()
+            files[path.relative_to(folder).as_posix()] = [facts.st_size, facts.st_mtime_ns, sha256(path)]
+    draft = folder / f".{STAMP}"
+    draft.write_text(json.dumps({"files": files, "sha256": _file_digest(files)}), encoding="utf-8")
+    draft.replace(folder / STAMP)
+
+
+def damage(folder: Path, *, full: bool = False) -> str | None:
+    """Return the first difference from the signed content, or None.
+
+    Sizes and times are compared, and the content of a file only if its time differs: that takes no time, and finds the
+    damage of a full disk, a broken copy or an editor. It doesn't protect from tampering: anyone who can write the
+    folder can sign it.
+
+    Args:
+        folder: A signed folder.
+        full: Whether to read every file and compare its sha256.
+    """
+    try:
+        stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
+        files = stamp["files"]
+        if stamp["sha256"] != _file_digest(files):
+            return f"{STAMP} was changed"
+        touched = False
+        for name, (size, time, digest) in files.items():
+            facts = (folder / name).stat()
+            if facts.st_size != size:
+                return f"{name} has {facts.st_size} bytes, expected {size}"
+            if (full or facts.st_mtime_ns != time) and sha256(folder / name) != digest:
+                return f"{name} has changed"
+            touched |= facts.st_mtime_ns != time
+    except FileNotFoundError as error:
+        return f"{Path(error.filename).name} is missing"
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return f"it can't be checked ({error})"
+    if touched:  # By a copy, for example; the new times are recorded.
+        with contextlib.suppress(OSError):
+            sign(folder)
+    return None
+
+
+def check_files(expected: Mapping[Path, str], remedy: str) -> None:
+    """Verify the checksums of files.
+
+    Args:
+        expected: Expected sha256 of each file.
+        remedy: Remedy for the error.
+
+    Raises:
+        EmbeddingError: A file is missing or differs.
+    """
+    for path, digest in expected.items():
+        if (problem := difference(path, digest)) is not None:
+            raise EmbeddingError(f"{path}: {problem}. {remedy}")
+
+
+def sha256(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def difference(path: Path, expected: str) -> str | None:
+    """Return how a file differs from its expected sha256, or None."""
+    if not path.is_file():
+        return "this file of the model is missing"
+    found = sha256(path)
+    return None if found == expected else f"this file of the model has sha256 {found}, expected {expected}"
+
+
+def _file_digest(files: object) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def find_folder(model: str, file: str = "modules.json") -> Path | None:
+    """Return a model's folder: the given one, or that in the Hugging Face Hub's cache.
+
+    Args:
+        model: Name on the Hub, or the path of a folder, which begins with ".", "/" or "~".
+        file: File that every model of the kind has.
+
+    Returns:
+        The folder; None for a name whose files are not on this machine yet, or only some of them.
+
+    Raises:
+        EmbeddingError: The path doesn't exist, or a folder here has the name of a model on the Hub.
+    """
+    path = Path(model).expanduser()
+    if model.startswith((".", "~")) or path.is_absolute():
+        if not path.exists():
+            raise EmbeddingError(f"There is no model at {path}. Check the path in {model!r}.")
+        return path
+    if path.exists():
+        # Downloaded material may hold it, and sentence-transformers runs code from a model's folder.
+        rule = f"{model!r} is the name of a model on the Hugging Face Hub, and this folder has a {model!r} too"
+        raise EmbeddingError(f"{rule}. Write './{model}' for the one here, or run the command in another folder.")
+    from huggingface_hub import try_to_load_from_cache
+
+    for repository in repositories(model):
+        found = try_to_load_from_cache(repository, file)
+        if isinstance(found, str) and _has_any_weights(Path(found).parent):
+            return Path(found).parent
+    return None
+
+
+# Weights in PyTorch's format are fetched as well where there are no others.
+_FETCHED = ["*.json", "*.safetensors"]
+_NOT_FETCHED = ["onnx/*", "openvino/*"]
+
+
+def fetch(model: str, file: str = "modules.json") -> Path | None:
+    """Download a model from the Hugging Face Hub, as far as its files are read here.
+
+    Args:
+        model: Name on the Hub.
+        file: See `find_folder`.
+
+    Returns:
+        The folder; None if the model doesn't have the file.
+
+    Raises:
+        EmbeddingError: The Hub has no such model, or can't be reached.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    try:
+        check_repository(*repositories(model))
+        for name in repositories(model):
+            with suppress(RepositoryNotFoundError), _without_bars():
+                folder = Path(snapshot_download(name, allow_patterns=_FETCHED, ignore_patterns=_NOT_FETCHED))
+                if not has_weights(folder):
+                    snapshot_download(name, allow_patterns=PICKLED)
+                return folder if (folder / file).is_file() else None
+    except Exception as error:  # The Hub's client raises exceptions of several libraries.
+        raise unusable(model, error) from error
+    return None
+
+
+def unusable(model: str, reason: Exception) -> EmbeddingError:
+    """Return the error for a model that can't be loaded."""
+    return EmbeddingError(
+        f"The embedding model {model!r} can't be loaded: {reason}. Give the name of a "
+        "sentence-transformers model that this machine can reach, or a folder that holds one."
+    )
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Keep the progress bars of downloads off the terminal."""
+    from huggingface_hub import utils
+
+    bars: Any = utils  # Its annotations leave these functions out.
+    disabled = bars.are_progress_bars_disabled()
+    bars.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not disabled:
+            bars.enable_progress_bars()
+
+
+def _has_any_weights(folder: Path) -> bool:
+    """Return whether a download got as far as the weights, which may lie in a folder of their own."""
+    return any(path.suffix in {".safetensors", ".bin"} for path in folder.rglob("*"))
+
+
+def repositories(model: str) -> tuple[str, ...]:
+    """Return the possible names of a model on the Hub: one without an owner may belong to sentence-transformers."""
+    return (model,) if "/" in model else (model, f"sentence-transformers/{model}")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +18,28 @@ from numpy.typing import NDArray
 from kinsplit.embedding.backends.base import Batch, padded
 from kinsplit.embedding.backends.encoder import SENTENCE, TOKENS
 from kinsplit.embedding.backends.model_files import read_facts
-from kinsplit.embedding.backends.telemetry import without_telemetry
 
 if TYPE_CHECKING:
     from openvino import CompiledModel, InferRequest
+
+_lock = threading.RLock()
+
+
+@contextmanager
+def without_telemetry() -> Iterator[None]:
+    """Keep OpenVINO and NNCF from reporting their use.
+
+    Unless a file in the home folder forbids it, both send events to Google Analytics when they convert a model, and
+    write an identifier into the home folder. A program that reads users' documents must not do that without consent.
+    """
+    from openvino_telemetry.utils.opt_in_checker import ConsentCheckResult, OptInChecker
+    from openvino_telemetry.utils.sender import TelemetrySender
+
+    with _lock, ExitStack() as patches:
+        patches.enter_context(patch.object(OptInChecker, "check", return_value=ConsentCheckResult.DECLINED))
+        patches.enter_context(patch.object(TelemetrySender, "send"))
+        yield
+
 
 #: File of the converted model, and its inputs, of which the last one is optional.
 MODEL, INPUTS = "model.xml", ("input_ids", "attention_mask", "token_type_ids")
@@ -31,7 +52,7 @@ class OpenVinoBackend:
     """A converted model, which is thread-safe.
 
     Args:
-        folder: Folder that `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.quantise` made.
+        folder: Folder that `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.convert` made.
         precision: "bf16" or "f32"; None takes bfloat16 if the CPU supports it.
         label: See `Backend`; None describes the precision.
         output: Name of the output that `vectors` yields.

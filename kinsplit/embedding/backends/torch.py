@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.base import Batch
-from kinsplit.embedding.backends.hub import repositories, unusable
-from kinsplit.embedding.backends.model_files import ModelFacts, facts_of
+from kinsplit.embedding.backends.model_files import ModelFacts, facts_of, repositories, unusable
 from kinsplit.support.extras import needs
 from kinsplit.support.hub import check_repository
 

@@ -3,23 +3,133 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import json
+import math
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import unit_vectors
-from kinsplit.embedding.protocol import Progress, check_texts
-from kinsplit.embedding.remote_models.prices import price_of
-from kinsplit.embedding.remote_models.usage import Usage
+from kinsplit.embedding.protocol import Embedder, Progress, check_texts
 from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TextRefusedError
+from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.registry import count_tokens
+
+#: Variable with the price of a million tokens in US dollars.
+VARIABLE = "KINSPLIT_EMBEDDING_PRICE"
+_TABLE = "model_prices_and_context_window_backup.json"
+
+
+def price_of(given: float | None, model: str) -> float | None:
+    """Return the price of a million tokens in US dollars, or None if it is not known.
+
+    Args:
+        given: The price as given; None takes KINSPLIT_EMBEDDING_PRICE, or else litellm's table where it is installed.
+        model: Name of the model in that table.
+
+    Raises:
+        InvalidParameterError: The price is not a number from 0.
+    """
+    text = (read(VARIABLE) or "").strip() if given is None else str(given)
+    if text:
+        try:
+            price = float(text)
+        except ValueError:
+            price = math.nan
+        if not 0 <= price < math.inf:
+            rule = "must be the price of a million tokens in US dollars"
+            raise InvalidParameterError(VARIABLE if given is None else "price", rule, text, "Write for example 0.02.")
+        return price
+    each = facts(model).get("input_cost_per_token")
+    return each * 1e6 if isinstance(each, int | float) else None
+
+
+def facts(model: str) -> dict[str, Any]:
+    """Return what litellm's table says of a model; nothing where litellm is not installed.
+
+    Args:
+        model: Name of the model, with or without its provider: the table has some with it and some without.
+    """
+    provider, _, rest = model.partition("/")
+    found = _table().get(model)
+    if found is None and rest:
+        found = _table().get(rest)
+        if isinstance(found, dict) and found.get("litellm_provider") != provider:
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    # The file alone: importing litellm takes seconds, and downloads the newest table.
+    package = importlib.util.find_spec("litellm")
+    if package is None or package.origin is None:
+        return {}
+    path = Path(package.origin).parent / _TABLE
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+class Used(NamedTuple):
+    """Use of a model on a server.
+
+    Attributes:
+        requests: Number of answered requests.
+        tokens: Number of tokens that the server counted.
+        cost: Their cost in US dollars; None if the price is not known.
+    """
+
+    requests: int
+    tokens: int
+    cost: float | None
+
+
+class Usage:
+    """Requests and tokens so far, counted by any thread.
+
+    Args:
+        price: Price of a million tokens in US dollars; None if it is not known.
+    """
+
+    def __init__(self, price: float | None) -> None:
+        self.price = price
+        self._lock = threading.Lock()
+        self._requests = self._tokens = 0
+
+    def add(self, tokens: int | None) -> None:
+        """Count a request."""
+        with self._lock:
+            self._requests += 1
+            self._tokens += tokens or 0
+
+    def since(self, before: Used | None = None) -> Used:
+        """Return the use so far, or since an earlier moment."""
+        with self._lock:
+            requests, tokens = self._requests, self._tokens
+        if before is not None:
+            requests, tokens = requests - before.requests, tokens - before.tokens
+        return Used(requests, tokens, None if self.price is None else tokens * self.price / 1e6)
+
+
+def usage_of(embedder: Embedder) -> Usage | None:
+    """Return the usage of an embedder whose model runs on a server, also behind a cache; else None."""
+    found = getattr(without_cache(embedder), "usage", None)
+    return found if isinstance(found, Usage) else None
+
 
 #: Assumed window of a model that declares none: that of BERT.
 WINDOW = 512

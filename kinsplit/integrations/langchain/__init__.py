@@ -74,13 +74,13 @@ def __getattr__(name: str) -> object:
 
 
 def _generated() -> dict[str, str]:
-    from kinsplit.integrations.shared.generated import generated_names
+    from kinsplit.integrations.shared.origins import generated_names
 
     return generated_names("TextSplitter")
 
 
 def _former() -> dict[str, str]:
-    from kinsplit.integrations.shared.generated import former_names
+    from kinsplit.integrations.shared.origins import former_names
 
     return former_names("TextSplitter")
 

@@ -3,14 +3,14 @@
 # fmt: off
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.cached_embeddings import CachedEmbeddings as CachedEmbeddings
+from kinsplit.integrations.langchain.wrappers import CachedEmbeddings as CachedEmbeddings
 from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
-from kinsplit.integrations.langchain.rerank import Rerank as Rerank
+from kinsplit.integrations.langchain.wrappers import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.splitter import join_pages as join_pages
-from kinsplit.integrations.langchain.tool import search_tool as search_tool
+from kinsplit.integrations.langchain.retriever import search_tool as search_tool
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 

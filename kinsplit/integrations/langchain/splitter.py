@@ -16,9 +16,8 @@ from langchain_text_splitters import TextSplitter
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import text_id
-from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
-from kinsplit.integrations.shared.origins import Origin, has_chunk_metadata, is_chunk
+from kinsplit.integrations.shared.origins import Origin, documentation, generated_name, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import Ruler, Unit

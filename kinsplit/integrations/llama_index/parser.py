@@ -23,9 +23,8 @@ from kinsplit.integrations.llama_index.nodes import (
     text_of,
     warn_of_long_metadata,
 )
-from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
-from kinsplit.integrations.shared.origins import has_chunk_metadata
+from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
 from kinsplit.integrations.shared.pages import pages_of
 from kinsplit.parsers import Strategy
 

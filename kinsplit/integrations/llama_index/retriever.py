@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.tools import FunctionTool
 
 from kinsplit.index import Index
 from kinsplit.integrations.llama_index.records import node_with_score
-from kinsplit.integrations.shared.results import to_results
-from kinsplit.retrieval import SearchKeywords, SearchOptions
+from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, ToolSearch, to_prompt, to_results
+from kinsplit.retrieval import Passage, SearchKeywords, SearchOptions
 
 
 class KinsplitRetriever(BaseRetriever):
@@ -57,3 +59,57 @@ class KinsplitRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         passages = await self._index.asearch(query_bundle.query_str, **self._options)
         return [node_with_score(result) for result in to_results(passages, slim=self._slim)]
+
+
+class _Nodes(list[NodeWithScore]):
+    """Passages as nodes, whose text is what the model reads."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        super().__init__(node_with_score(result) for result in to_results(passages))
+        self._text = to_prompt(passages)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def search_tool(
+    index: Index, *, name: str = NAME, description: str = DESCRIPTION, **options: Unpack[SearchKeywords]
+) -> FunctionTool:
+    """Return the search of an index as a tool for agents.
+
+    The model gives a question, and a filter if it wants one. It gets the passages as text, each under its citation; the
+    output's `raw_output` holds them as nodes, as `KinsplitRetriever` returns them.
+
+    Args:
+        index: The index.
+        name: Name of the tool.
+        description: What the model reads about it. Say what the documents are about.
+        **options: See `kinsplit.retrieval.SearchOptions`; a `where` restricts every call.
+
+    Raises:
+        InvalidParameterError: An option is unknown, or its value is invalid.
+
+    Example:
+        >>> tool = search_tool(index, description="Search the course's lectures.", top_k=5, budget=2000)
+        >>> agent = FunctionAgent(tools=[tool], llm=llm)
+    """
+    found = ToolSearch(index, options)
+
+    def search(question: str, where: dict[str, Any] | None = None) -> _Nodes:
+        return _Nodes(found.search(question, where))
+
+    async def asearch(question: str, where: dict[str, Any] | None = None) -> _Nodes:
+        return _Nodes(await found.asearch(question, where))
+
+    async def show(nodes: _Nodes) -> str:
+        return str(nodes)
+
+    return FunctionTool.from_defaults(
+        fn=search,
+        async_fn=asearch,
+        name=name,
+        description=description,
+        fn_schema=SearchArguments,
+        callback=str,
+        async_callback=show,
+    )

@@ -22,8 +22,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
-from kinsplit.integrations.shared.arguments import refuse_unknown
-from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, remove
+from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, refuse_unknown, remove
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Vectors, calls

@@ -11,11 +11,10 @@ The stages are ordinary transforms of `Dataset.map_batches` with `batch_format="
 
 from __future__ import annotations
 
-from kinsplit.integrations.ray.cluster import connected
+from kinsplit.integrations.ray.cluster import Resources, connected
 from kinsplit.integrations.ray.columns import CHUNK, DOCUMENTS, FILES, REPORTS
 from kinsplit.integrations.ray.file_systems import Found
 from kinsplit.integrations.ray.report import RayReport, Stored
-from kinsplit.integrations.ray.resources import Resources
 from kinsplit.integrations.ray.run import index
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinsplit.embedding.remote_models.usage import Usage, Used
+from kinsplit.embedding.remote_models.base import Usage, Used
 from kinsplit.errors import LoadError
 from kinsplit.indexing.reports import DocumentReport, Failure
 from kinsplit.integrations.ray.columns import from_error
-from kinsplit.integrations.ray.temporary_dict import TemporaryDict
+from kinsplit.integrations.ray.file_systems import TemporaryDict
 from kinsplit.stores.protocol import SyncReport
 
 #: Failures and warnings that a report holds; all are counted.

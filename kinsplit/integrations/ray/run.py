@@ -13,17 +13,17 @@ from kinsplit import embedding
 from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.embedding.remote_models.usage import usage_of
+from kinsplit.embedding.remote_models.base import usage_of
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import warn_of_duplicates
+from kinsplit.integrations.ray.cluster import Pool, Resources
 from kinsplit.integrations.ray.columns import check_documents, pack, unpack
 from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
 from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
 from kinsplit.integrations.ray.report import RayReport, Stored, Totals
-from kinsplit.integrations.ray.resources import Pool, Resources
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 from kinsplit.loaders import Limits
 from kinsplit.parsers import Strategy

@@ -15,7 +15,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.embedding.remote_models.usage import usage_of
+from kinsplit.embedding.remote_models.base import usage_of
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit import embedding
 from kinsplit.chunk import Chunk
+from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
+from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Schema, Vectors, calls, open_store
 from kinsplit.stores.protocol import Where
 from kinsplit.stores.threaded import ThreadedStore
@@ -149,3 +152,28 @@ async def clear() -> None:
     """Delete all chunks."""
     for source_id in await calls.sources():
         await calls.delete(source_id)
+
+
+def refuse_unknown(arguments: Mapping[str, Any]) -> None:
+    """Reject the remaining keyword arguments that a framework passes through.
+
+    Raises:
+        InvalidParameterError: There is one, such as a misspelt name or an argument of another store.
+    """
+    for name, value in arguments.items():
+        raise InvalidParameterError(name, "is not a known argument", value, "Leave it out.")
+
+
+def to_reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker | None:
+    """Return the reranker of this name, or the reranker itself.
+
+    Args:
+        reranker: A reranker or its name; see `kinsplit.retrieval.create_reranker`.
+        embedder: An embedder or its name, for late interaction.
+
+    Raises:
+        InvalidParameterError: The name is unknown.
+    """
+    if not isinstance(reranker, str):
+        return reranker
+    return create_reranker(reranker, embedding.create(embedder) if isinstance(embedder, str) else embedder)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from pydantic import BaseModel, Field
 
 from kinsplit.chunk import Chunk
 from kinsplit.identity import chunk_id, content_hash
+from kinsplit.index import Index
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.origins import FINDING, SPANS
 from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
-from kinsplit.retrieval import Passage
+from kinsplit.retrieval import Passage, SearchKeywords, SearchOptions
 
 
 class Result(NamedTuple):
@@ -106,3 +109,56 @@ def to_related(chunk: Chunk, result: Result) -> Result:
     item = from_chunk(chunk)
     finding: dict[str, Any] = {"score": result.score, "scores": {}, "hits": [], "related_to": result.id}
     return Result(item.id, item.text, {**item.metadata, FINDING: finding}, result.score)
+
+
+NAME = "search_documents"
+DESCRIPTION = (
+    "Find the passages of the indexed documents that answer a question, by meaning and by words. Each passage is an "
+    "exact slice of its document, under a citation with document, pages and range."
+)
+
+
+class SearchArguments(BaseModel):
+    """Arguments of the tool."""
+
+    question: str = Field(description="The question, in a whole sentence with the words that matter.")
+    where: dict[str, Any] | None = Field(
+        default=None, description='Filter on metadata, such as {"subject": "cs", "year": {"$gte": 2020}}.'
+    )
+
+
+class ToolSearch:
+    """Search with fixed options, to which a call adds its question and its filter.
+
+    Args:
+        index: The index.
+        options: See `kinsplit.retrieval.SearchOptions`. Their filter holds besides that of a call.
+
+    Raises:
+        InvalidParameterError: An option is unknown, or its value is invalid.
+    """
+
+    def __init__(self, index: Index, options: SearchKeywords) -> None:
+        SearchOptions(**options)
+        self._index, self._options = index, options
+
+    def search(self, question: str, where: dict[str, Any] | None) -> list[Passage]:
+        """Find passages."""
+        return self._index.search(question, **self._with(where))
+
+    async def asearch(self, question: str, where: dict[str, Any] | None) -> list[Passage]:
+        """Find passages without blocking the event loop."""
+        return await self._index.asearch(question, **self._with(where))
+
+    def _with(self, where: dict[str, Any] | None) -> SearchKeywords:
+        filters = [each for each in (self._options.get("where"), where) if each]
+        return {**self._options, "where": {"$and": filters} if len(filters) > 1 else filters[0] if filters else None}
+
+
+def to_prompt(passages: Sequence[Passage]) -> str:
+    """Return passages as a language model reads them: numbered, each under its citation and headings."""
+    parts = [
+        f"[{number}] {' | '.join(filter(None, (passage.citation, passage.context)))}\n{passage.text}"
+        for number, passage in enumerate(passages, 1)
+    ]
+    return "\n\n".join(parts) or "Nothing was found."

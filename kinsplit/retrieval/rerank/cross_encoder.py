@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kinsplit.embedding.backends.base import choose_device
-from kinsplit.embedding.backends.hub import fetch, find_folder
+from kinsplit.embedding.backends.model_files import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning

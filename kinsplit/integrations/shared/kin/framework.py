@@ -2,15 +2,207 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+import json
+import re
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from kinsplit.chunk import Chunk
-from kinsplit.integrations.shared.kin.filters import Values, by_metadata
-from kinsplit.integrations.shared.kin.ids import by_id
-from kinsplit.integrations.shared.kin.reader import Found, KinReader, Place
+from kinsplit.errors import StoreError
+from kinsplit.integrations.shared.kin.reader import Found, KinReader, Method, Place
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import stored_id
+
+#: Allowed values by metadata key; all keys must match.
+Values = Mapping[str, Sequence[str | int | bool]]
+
+# LlamaIndex's store for Postgres puts values into SQL as they are.
+_PLAIN = re.compile(r"[\w ./@#+=,~()-]*")
+
+
+class ByMetadata(Protocol):
+    """Reads documents or nodes by metadata, in one call to the store."""
+
+    def __call__(self, values: Values) -> Coroutine[Any, Any, list[Found]]:
+        """Return those that match, in any order."""
+        ...
+
+
+def by_metadata(store: Any) -> ByMetadata | None:
+    """Return the read by metadata that is known for a store, or None."""
+    names = (f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(store).__mro__)
+    way = next((FILTER_WAYS[name] for name in names if name in FILTER_WAYS), None)
+    return None if way is None else way(store)
+
+
+def _chroma(store: Any) -> ByMetadata:
+    """LangChain's store for Chroma."""
+    get = Method.threaded(store.get)
+
+    async def read(values: Values) -> list[Found]:
+        conditions = [{key: {"$in": list(allowed)}} for key, allowed in values.items()]
+        rows = await get(where=conditions[0] if len(conditions) == 1 else {"$and": conditions})
+        texts, metadatas = rows["documents"], rows["metadatas"]
+        return [Found(id_, text or "", metadata or {}) for id_, text, metadata in zip(rows["ids"], texts, metadatas)]  # noqa: B905
+
+    return read
+
+
+def _postgres(store: Any) -> ByMetadata:
+    """LangChain's `PGVector`, which can only search; the query goes past the vectors and so past an index of them."""
+
+    def statement(values: Values) -> Any:
+        from sqlalchemy import select
+
+        row = store.EmbeddingStore
+        conditions = [row.cmetadata[key].astext.in_(list(map(_json, allowed))) for key, allowed in values.items()]
+        named = row.collection.has(name=store.collection_name)
+        return select(row.id, row.document, row.cmetadata).where(named, *conditions)
+
+    def blocking(values: Values) -> Iterable[Any]:
+        with store.session_maker() as session:
+            return list(session.execute(statement(values)))
+
+    async def awaiting(values: Values) -> Iterable[Any]:
+        async with store.session_maker() as session:
+            return list(await session.execute(statement(values)))
+
+    query = Method(blocking, awaiting) if store.async_mode else Method.threaded(blocking)
+
+    async def read(values: Values) -> list[Found]:
+        return [Found(str(id_), text or "", metadata or {}) for id_, text, metadata in await query(values)]
+
+    return read
+
+
+def _json(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _in_memory(ids: Callable[[Any], Iterable[str]]) -> Callable[[Any], ByMetadata]:
+    """A store of LangChain in this process, all of whose documents are read."""
+
+    def way(store: Any) -> ByMetadata:
+        get = Method.of(store, "get_by_ids", "aget_by_ids")
+
+        async def read(values: Values) -> list[Found]:
+            found = [Found.of(document) for document in await get(list(ids(store)))]
+            return [one for one in found if all(one.metadata.get(key) in allowed for key, allowed in values.items())]
+
+        return read
+
+    return way
+
+
+def _llama_index(store: Any) -> ByMetadata | None:
+    """A vector store of LlamaIndex."""
+    get = Method.of(store, "get_nodes", "aget_nodes")
+    if not store.stores_text or get.blocking.__module__ == "llama_index.core.vector_stores.types":
+        return None
+
+    async def read(values: Values) -> list[Found]:
+        from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+
+        safe = {key: [v for v in allowed if _PLAIN.fullmatch(str(v))] for key, allowed in values.items()}
+        if not all(safe.values()):
+            return []
+        filters = MetadataFilters(
+            filters=[MetadataFilter(key=key, value=v, operator=FilterOperator.IN) for key, v in safe.items()]
+        )
+        return [Found.of(node) for node in await get(node_ids=None, filters=filters)]
+
+    return read
+
+
+#: The known reads by metadata, by package and class of the store, of which the most specific is used.
+FILTER_WAYS: Mapping[str, Callable[[Any], ByMetadata | None]] = {
+    "langchain_chroma.Chroma": _chroma,
+    "langchain_community.FAISS": _in_memory(lambda store: store.index_to_docstore_id.values()),
+    "langchain_core.InMemoryVectorStore": _in_memory(lambda store: store.store),
+    "langchain_postgres.PGVector": _postgres,
+    "llama_index.BasePydanticVectorStore": _llama_index,
+}
+
+
+class ById(Protocol):
+    """Reads documents or nodes by id, in one call to the store."""
+
+    def __call__(self, ids: Sequence[str]) -> Coroutine[Any, Any, list[Found]]:
+        """Return the stored ones, in any order."""
+        ...
+
+
+def by_id(store: Any) -> ById | None:
+    """Return the read by id that a store offers, or None."""
+    return next((way(store) for way in ID_WAYS if way.offered(store)), None)
+
+
+class VectorStoreDocuments:
+    """The documents of a LangChain vector store with `get_by_ids`."""
+
+    def __init__(self, store: Any) -> None:
+        self._get = Method.of(store, "get_by_ids", "aget_by_ids")
+
+    @staticmethod
+    def offered(store: Any) -> bool:
+        """Return whether a store can be read in this way."""
+        method = getattr(store, "get_by_ids", None)
+        return method is not None and method.__module__ != "langchain_core.vectorstores.base"
+
+    async def __call__(self, ids: Sequence[str]) -> list[Found]:
+        """Return documents by id; see `ById`."""
+        return [Found.of(document) for document in await self._get(list(ids))]
+
+
+class StoredDocuments:
+    """The documents of a LangChain key-value store: a docstore, or the byte store below one."""
+
+    def __init__(self, store: Any) -> None:
+        self._get = Method.of(store, "mget", "amget")
+
+    @staticmethod
+    def offered(store: Any) -> bool:
+        """Return whether a store can be read in this way."""
+        return hasattr(store, "mget")
+
+    async def __call__(self, ids: Sequence[str]) -> list[Found]:
+        """Return documents by key, which replaces their own ids; see `ById`."""
+        values = zip(ids, await self._get(list(ids)), strict=True)
+        return [self._found(key, value) for key, value in values if value is not None]
+
+    @staticmethod
+    def _found(key: str, value: Any) -> Found:
+        if not isinstance(value, bytes):
+            return Found.of(value)._replace(id=key)
+        try:  # As `create_kv_docstore` writes a document, read without creating objects of any class.
+            fields = json.loads(value)["kwargs"]
+            return Found(key, fields["page_content"], fields.get("metadata") or {})
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"The value of {key!r} is not a document of LangChain. Pass the docstore.") from error
+
+
+class Nodes:
+    """The nodes of a LlamaIndex vector store or docstore."""
+
+    def __init__(self, store: Any) -> None:
+        # A docstore fails on unknown ids by default, and a vector store doesn't know the argument.
+        self._options = {"raise_error": False} if hasattr(type(store), "get_document") else {}
+        self._get = Method.of(store, "get_nodes", "aget_nodes")
+
+    @staticmethod
+    def offered(store: Any) -> bool:
+        """Return whether a store can be read in this way."""
+        method = getattr(store, "get_nodes", None)
+        is_base = getattr(method, "__module__", None) == "llama_index.core.vector_stores.types"
+        return method is not None and not is_base and getattr(store, "stores_text", True)
+
+    async def __call__(self, ids: Sequence[str]) -> list[Found]:
+        """Return nodes by id; see `ById`."""
+        return [Found.of(node) for node in await self._get(node_ids=list(ids), **self._options)]
+
+
+#: The reads by id, of which the first that a store offers is used.
+ID_WAYS = (VectorStoreDocuments, StoredDocuments, Nodes)
 
 
 class FrameworkReader:

@@ -9,10 +9,8 @@ from typing import Any, Literal, Protocol, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.kin.key_values import KeyValueRows, key_values
 from kinsplit.integrations.shared.kin.reader import Found, Place, run, run_async
-from kinsplit.integrations.shared.kin.rows import Row
-from kinsplit.integrations.shared.kin.sqlite import SqliteRows
+from kinsplit.integrations.shared.kin.rows import KeyValueRows, Row, SqliteRows, key_values
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.json_values import to_json
 

@@ -1,0 +1,296 @@
+"""Embedders of models on servers: of OpenAI's API, of Ollama, and of the providers that litellm knows."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from kinsplit.embedding.remote_models.base import (
+    BATCH,
+    BATCH_TOKENS,
+    LONGEST_RESPONSE,
+    Answer,
+    Rejection,
+    RemoteEmbedder,
+    facts,
+)
+from kinsplit.embedding.windows import CountedTokens
+from kinsplit.errors import (
+    EmbedderUnavailableError,
+    EmbeddingError,
+    InvalidParameterError,
+    MissingExtraError,
+    TokenizerError,
+)
+from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post
+from kinsplit.model_servers.secrets import Secrets, read_key, redact_url
+from kinsplit.model_servers.server import Failure, error_message, quoted
+from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up
+from kinsplit.tokenizers import resolve
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+# Of OpenAI's own models, see https://platform.openai.com/docs/guides/embeddings.
+_OWN, _OWN_WINDOW, _OWN_TOKENIZER = "text-embedding-", 8191, "tiktoken:cl100k_base"
+
+
+class OpenAIEmbedder(RemoteEmbedder):
+    """An embedder for a model behind `POST BASE_URL/embeddings`: OpenAI, vLLM, llama.cpp, LM Studio, gateways.
+
+    Tokens are counted by tiktoken for OpenAI's own models if it is installed, and else estimated, rather too high.
+
+    Args:
+        model: Name on the server, such as "text-embedding-3-small".
+        base_url: URL up to and including the version; None takes OPENAI_BASE_URL, or OpenAI's own if that isn't set.
+        api_key: API key; None takes OPENAI_API_KEY, or sends no key if that isn't set.
+        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
+        window: Maximum number of tokens of one input; None for 8191 with OpenAI's own models, else 512.
+        price: Price of a million tokens in US dollars; None takes KINSPLIT_EMBEDDING_PRICE, or else the table of
+            litellm if that is installed.
+        batch_size: Maximum number of texts in a request.
+        batch_tokens: Maximum number of tokens in a request.
+        timeout: Maximum seconds to wait for a response.
+
+    Raises:
+        InvalidParameterError: A number that is not positive, a key that can't be sent, or a URL with a password.
+        MissingExtraError: OpenAI's client is not installed.
+    """
+
+    scheme = "openai"
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        dimensions: int | None = None,
+        window: int | None = None,
+        price: float | None = None,
+        batch_size: int = BATCH,
+        batch_tokens: int = BATCH_TOKENS,
+        timeout: float = 120.0,
+    ) -> None:
+        if base_url is not None and redact_url(base_url) != base_url:
+            # The URL is part of the name, which collections and results record.
+            remedy = "Set OPENAI_BASE_URL to the whole URL instead."
+            raise InvalidParameterError("base_url", "must not hold a password", redact_url(base_url), remedy)
+        super().__init__(model, {"base_url": base_url}, dimensions, window, price, batch_size, batch_tokens)
+        limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
+        kinds: dict[str, Any] = {"failed": EmbeddingError, "unavailable": EmbedderUnavailableError}
+        self._server = connect_openai(self.name, base_url, api_key, **limits, **kinds)
+
+    def _request(self, texts: list[str]) -> Answer | Rejection:
+        body: dict[str, Any] = {"model": self.model, "input": texts}
+        if self._server.url != OPENAI:
+            body["encoding_format"] = "float"  # Few others know base64, the client's default.
+        if self.dimensions is not None:
+            body["dimensions"] = self.dimensions
+        outcome = self._server.attempt(self._send, body)
+        return Rejection(outcome.error, outcome.status) if isinstance(outcome, Failure) else outcome
+
+    def _send(self, client: OpenAI, body: dict[str, Any]) -> Answer:
+        answer: Any = client.embeddings.create(**body)
+        try:
+            parts = sorted(answer.data, key=lambda part: part.index or 0)
+            return Answer([part.embedding for part in parts], getattr(answer.usage, "prompt_tokens", None))
+        except (AttributeError, TypeError):
+            raise EmbeddingError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
+
+    @property
+    def _is_own(self) -> bool:
+        return self.model.startswith(_OWN)
+
+    def _known_window(self) -> int | None:
+        return _OWN_WINDOW if self._is_own else None
+
+    @functools.cached_property
+    def _tokens(self) -> Any:
+        if self._is_own and importlib.util.find_spec("tiktoken"):
+            try:
+                return CountedTokens(resolve(_OWN_TOKENIZER))
+            except TokenizerError:  # Its vocabulary is not on this machine and can't be fetched.
+                return super()._tokens
+        return super()._tokens
+
+
+# Not /v1/embeddings, which cuts off what is longer than the window without saying so.
+_PATH = "/api/embed"
+_BATCH = 64
+
+
+class OllamaEmbedder(RemoteEmbedder):
+    """An embedder for a model of an Ollama server, whose window the server reports.
+
+    Args:
+        model: Name on the server, such as "nomic-embed-text".
+        host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set.
+        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
+        window: Maximum number of tokens of one input; None for the model's own.
+        price: See `OpenAIEmbedder`.
+        batch_size: Maximum number of texts in a request.
+        batch_tokens: Maximum number of tokens in a request.
+        timeout: Maximum seconds to wait for a response: the server may have to load the model first.
+
+    Raises:
+        InvalidParameterError: A number that is not positive, or a host that is not an address.
+        MissingExtraError: OpenAI's client, which sends the requests, is not installed.
+    """
+
+    scheme = "ollama"
+
+    def __init__(
+        self,
+        model: str,
+        host: str | None = None,
+        dimensions: int | None = None,
+        window: int | None = None,
+        price: float | None = None,
+        batch_size: int = _BATCH,
+        batch_tokens: int = BATCH_TOKENS,
+        timeout: float = 300.0,
+    ) -> None:
+        super().__init__(model, {}, dimensions, window, price, batch_size, batch_tokens)
+        limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
+        self._server = connect_ollama(
+            model, host, **limits, failed=EmbeddingError, unavailable=EmbedderUnavailableError
+        )
+
+    def _request(self, texts: list[str]) -> Answer | Rejection:
+        body: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False}
+        if self.dimensions is not None:
+            body["dimensions"] = self.dimensions
+        outcome = self._server.attempt(self._send, body)
+        return Rejection(outcome.error, outcome.status) if isinstance(outcome, Failure) else outcome
+
+    def _send(self, client: OpenAI, body: dict[str, Any]) -> Answer:
+        response = post(client, _PATH, body)
+        try:
+            answer = response.json()
+            return Answer(answer["embeddings"], answer.get("prompt_eval_count"))
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            raise EmbeddingError(f"{self._server.name}: the server answered with {response.text[:80]!r}.") from None
+
+    def _known_window(self) -> int | None:
+        return self._server.call(_window, {"model": self.model})
+
+
+def _window(client: OpenAI, body: dict[str, Any]) -> int | None:
+    """Return the context length of a model, whose key begins with its architecture; None if the server doesn't say."""
+    answer = post(client, "/api/show", body).json()
+    known = answer.get("model_info") if isinstance(answer, dict) else None
+    lengths = (value for key, value in (known or {}).items() if key.endswith(".context_length"))
+    return next((length for length in lengths if isinstance(length, int) and length > 0), None)
+
+
+# Names of variables with which providers' keys are given.
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS", re.IGNORECASE)
+# Ends of the names of variables with which providers' addresses are given.
+_ADDRESS = ("_BASE", "_BASE_URL", "_ENDPOINT", "_HOST", "_URL")
+_RETRIES = 2
+
+
+class LiteLLMEmbedder(RemoteEmbedder):
+    """An embedder for a model of any provider that litellm knows.
+
+    Keys come from the variables that litellm reads, such as COHERE_API_KEY and VOYAGE_API_KEY. Of a `.env` that is
+    merely found, PROVIDER_API_KEY is taken.
+
+    Args:
+        model: Provider and model as litellm writes them, such as "voyage/voyage-3.5".
+        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
+        window: Maximum number of tokens of one input; None for that of litellm's table, else 512.
+        price: See `OpenAIEmbedder`.
+        batch_size: Maximum number of texts in a request.
+        batch_tokens: Maximum number of tokens in a request.
+        timeout: Maximum seconds to wait for a response.
+
+    Raises:
+        InvalidParameterError: A number that is not positive, or an address from a less trusted source than the key.
+        MissingExtraError: litellm is not installed.
+    """
+
+    scheme = "litellm"
+
+    def __init__(
+        self,
+        model: str,
+        dimensions: int | None = None,
+        window: int | None = None,
+        price: float | None = None,
+        batch_size: int = BATCH,
+        batch_tokens: int = BATCH_TOKENS,
+        timeout: float = 120.0,
+    ) -> None:
+        if importlib.util.find_spec("litellm") is None:
+            raise MissingExtraError("litellm", "litellm")
+        super().__init__(model, {}, dimensions, window, price, batch_size, batch_tokens)
+        self.timeout = timeout
+        self._key = _checked_key(model)
+
+    def _request(self, texts: list[str]) -> Answer | Rejection:
+        more: dict[str, Any] = {} if self.dimensions is None else {"dimensions": self.dimensions}
+        if self._key is not None and self._key.origin is Origin.FOUND:
+            more["api_key"] = self._key.value  # It is not in the environment, where litellm looks.
+        library = _library()
+        try:
+            answer = library.embedding(
+                model=self.model, input=texts, timeout=self.timeout, num_retries=_RETRIES, **more
+            )
+        except Exception as error:  # litellm raises exceptions of several libraries.
+            status = getattr(error, "status_code", 0)
+            failed = Rejection(self._failure(error), status if isinstance(status, int) else 0)
+        else:
+            return self._read(answer)
+        return failed
+
+    def _read(self, answer: Any) -> Answer:
+        try:
+            parts = sorted(answer.data, key=lambda part: part["index"] or 0)
+            return Answer([part["embedding"] for part in parts], getattr(answer.usage, "prompt_tokens", None))
+        except (AttributeError, KeyError, TypeError):
+            raise EmbeddingError(f"{self.name}: litellm answered with {quoted(answer)[:80]!r}.") from None
+
+    def _failure(self, error: Exception) -> EmbeddingError:
+        """Return an error without the exception behind it, whose message and request may hold a key."""
+        message = str(error)
+        for name, value in (*os.environ.items(), *found_values().items()):
+            if _SECRET.search(name):
+                message = Secrets(value).redact(message)
+        return EmbeddingError(f"{self.name} failed: {type(error).__name__}: {error_message(message)}.")
+
+    def _known_window(self) -> int | None:
+        window = facts(self.model).get("max_input_tokens")
+        return window if isinstance(window, int) and window > 0 else None
+
+
+def _checked_key(model: str) -> Setting | None:
+    """Return the key of a model's provider, after a check of the addresses to which litellm may send it."""
+    prefix = f"{model.partition('/')[0].upper()}_"
+    key = read_key(None, f"{prefix}API_KEY")
+    for name in (*os.environ, *found_values()):
+        address = look_up(name) if name.startswith(prefix) and name.endswith(_ADDRESS) else None
+        if address is not None:
+            check_address(address, key)
+    return key
+
+
+@functools.cache
+def _library() -> Any:
+    """Import litellm without letting it fetch its table of prices, write to stdout, or read a `.env` by itself."""
+    during = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    before = {name: os.environ.get(name) for name in during}
+    os.environ.update(during)
+    try:
+        import litellm
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    litellm.suppress_debug_info = True
+    return litellm
