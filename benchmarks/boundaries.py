@@ -24,7 +24,7 @@ from segmented import Segmented, segmented_sets
 from semantic_systems import OWN, PEER_DEFAULTS, PEERS, System, cut_places, kinsplit, solid_places
 
 from kinsplit.embedding import Embedder, resolve, use_vector_cache
-from kinsplit.parsers.units.segment import words
+from kinsplit.parsers.units.sentences import words
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 160)

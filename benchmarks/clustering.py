@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from kinsplit.parsers.similarity.clusters import cluster
+from kinsplit.parsers.similarity import cluster
 
 _DIMENSION, _THRESHOLD = 384, 0.75
 

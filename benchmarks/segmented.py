@@ -13,8 +13,7 @@ from typing import NamedTuple
 from texts import SHARED_DATA
 
 from kinsplit.parsers.packing.measure import slices
-from kinsplit.parsers.units.segment import Units
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import Units, sentences
 
 _HEADING = re.compile(r"^=+ .* =+\s*$", re.MULTILINE)
 _TITLE, _SUBTITLE = re.compile(r"\n = [^=\n]+ = \n"), re.compile(r"\n = = .* = \n")

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinsplit.embedding import Embedder
 from kinsplit.parsers import create
-from kinsplit.parsers.similarity.boundaries import THRESHOLDS
+from kinsplit.parsers.similarity import THRESHOLDS
 
 #: Function from texts to the texts of their chunks.
 Split = Callable[[Sequence[str]], list[list[str]]]

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kinsplit.parsers.similarity.boundaries import THRESHOLDS
+from kinsplit.parsers.similarity import THRESHOLDS
 
 #: Pieces of the texts that broke other splitters: repeats, odd white space, clusters, scripts, markup, code.
 FRAGMENTS = (

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.display import inline
-from kinsplit.errors import LoadError
+from kinsplit.errors import LoadError, inline
 from tests.cli.conftest import Cli, cli
 
 __all__ = ["cli"]

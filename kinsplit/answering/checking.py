@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from kinsplit.answering.values import Check, Citation, Evidence, Source, Verdict
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.parsers.units.segment import words
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import sentences, words
 from kinsplit.spans import Span
 from kinsplit.text.blocks import FENCE, Block, blocks, parts
 from kinsplit.text.graphemes import trim

@@ -15,7 +15,7 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.retrieval import KinWeights
 from kinsplit.support.extras import needs
-from kinsplit.support.model import Settings
+from kinsplit.support.settings import Settings
 
 #: Keys of files that older versions wrote.
 _FORMER_KEYS = {"context": "embedding_context", "terms": "language"}

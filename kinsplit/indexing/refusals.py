@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from kinsplit.display import inline
 from kinsplit.errors import (
     EmbedderUnavailableError,
     EmbeddingError,
     KinsplitError,
     LimitTooSmallError,
     TextRefusedError,
+    inline,
 )
 
 Item = TypeVar("Item")

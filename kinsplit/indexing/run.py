@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import ParamSpec, TypedDict
 
 from kinsplit.chunk import Document
-from kinsplit.display import inline
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.base import usage_of
-from kinsplit.errors import KinsplitWarning
+from kinsplit.errors import KinsplitWarning, inline
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox

@@ -18,7 +18,7 @@ from kinsplit.language_models.protocol import LanguageModel, wrap_errors
 from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_completed
 from kinsplit.support.disk_cache import JsonCache
 from kinsplit.support.environment import cache_folder
-from kinsplit.support.validation import first_fault
+from kinsplit.support.settings import first_fault
 
 #: Maximum size in bytes; the least recently used answers are dropped first.
 LIMIT = 256 << 20

@@ -29,7 +29,7 @@ from pydantic import Field, field_validator
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.decoding import clean
-from kinsplit.support.model import Settings
+from kinsplit.support.settings import Settings
 
 NAME = "course.toml"
 

@@ -12,7 +12,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from kinsplit.display import visible
+from kinsplit.errors import visible
 from kinsplit.markup.source import Kind, opening, parser
 
 #: Colours of the terminal's own palette, which its user has made legible.

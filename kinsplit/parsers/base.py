@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,14 +15,41 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kinsplit.chunk import SEPARATOR, Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
-from kinsplit.parsers.collector import gc_paused
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
 from kinsplit.parsers.units.sentences import sentence_splitter
 from kinsplit.spans import Span, shared
-from kinsplit.support.validation import first_fault
+from kinsplit.support.settings import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
+
+
+@contextlib.contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause the garbage collector inside the block.
+
+    Spans and chunks form no reference cycles, so there is nothing to collect. But the collector runs every few hundred
+    new objects and visits all earlier ones, which takes longer than making them once a document has some megabytes.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def gc_resumed() -> Iterator[None]:
+    """Run the garbage collector inside the block even if it is paused around it, for example during long waits."""
+    was_enabled = gc.isenabled()
+    gc.enable()
+    try:
+        yield
+    finally:
+        if not was_enabled:
+            gc.disable()
 
 
 class Cut(NamedTuple):

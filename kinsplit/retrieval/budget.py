@@ -11,8 +11,7 @@ from typing import Protocol
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.segment import Units, as_units, clauses, cut_at, words
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import Units, as_units, clauses, cut_at, sentences, words
 from kinsplit.retrieval.expand import Expansion, longest, surroundings
 from kinsplit.retrieval.passage import Candidate, Part, Passage, continues, join, pieces
 from kinsplit.spans import Span, holds, overlap, stretches, unite, without

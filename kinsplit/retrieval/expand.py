@@ -13,7 +13,7 @@ from kinsplit.identity import chunk_id
 from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
 from kinsplit.stores.calls import find, get
 from kinsplit.stores.protocol import Entry
-from kinsplit.support.model import Settings
+from kinsplit.support.settings import Settings
 
 
 class Expansion(Settings):

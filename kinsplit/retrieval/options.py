@@ -14,7 +14,7 @@ from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
-from kinsplit.support.model import Settings
+from kinsplit.support.settings import Settings
 from kinsplit.tokenizers import Tokenizer
 
 # Upper bound of every count: more than a search needs, and safe for every engine.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from kinsplit.support.model import Settings
+from kinsplit.support.settings import Settings
 
 
 class KinWeights(Settings):

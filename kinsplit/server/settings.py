@@ -33,7 +33,7 @@ from kinsplit.support.environment import (
     look_up,
     untrusted,
 )
-from kinsplit.support.validation import first_fault
+from kinsplit.support.settings import first_fault
 
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _HOST = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kinsplit.errors import MissingExtraError
 
@@ -32,3 +32,42 @@ def needs(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         raise MissingExtraError(_DISTRIBUTIONS.get(module, module.replace("_", "-")), extra) from error
+
+
+# Seconds to wait for an answer.
+_TIMEOUT = 10.0
+
+
+def check_repository(*names: str, files: Sequence[str] = ("config.json", "modules.json")) -> None:
+    """Check that a repository is in the Hub's cache on this machine, or on the Hub itself, with a single request.
+
+    Loaders request each of a dozen files six times, with growing pauses, before they report a missing repository.
+
+    Args:
+        *names: Possible names of the repository.
+        files: Files that show that it is in the cache; the first one is requested from the Hub.
+
+    Raises:
+        LookupError: The repository is in neither, or the Hub can't be reached.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
+
+    if any(isinstance(try_to_load_from_cache(name, file), str) for name in names for file in files):
+        return
+    why = ""
+    for name in names:
+        try:
+            get_hf_file_metadata(hf_hub_url(name, files[0]), timeout=_TIMEOUT)
+        except EntryNotFoundError:  # The repository exists.
+            return
+        except GatedRepoError as error:
+            raise LookupError("its licence has to be accepted on the Hugging Face Hub, and HF_TOKEN set") from error
+        except RepositoryNotFoundError:
+            why = why or "the Hugging Face Hub has no model of that name"
+        except Exception as error:  # The Hub's client raises exceptions of several libraries.
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            why = f"it is not on this machine, and the Hugging Face Hub can't be reached ({reason})"
+        else:
+            return
+    raise LookupError(why)

@@ -14,8 +14,7 @@ from typing import Any
 import regex
 
 from kinsplit.errors import InvalidParameterError, TokenizerError
-from kinsplit.support.extras import needs
-from kinsplit.support.hub import check_repository
+from kinsplit.support.extras import check_repository, needs
 from kinsplit.tokenizers.foreign import CallableTokenizer, TiktokenTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
 from kinsplit.tokenizers.protocol import Tokenizer

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, chunk_card
-from kinsplit.display import inline, visible
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, inline, visible
 from kinsplit.markup.html import escaped, output
 from kinsplit.markup.source import kind_of
 from kinsplit.retrieval import Passage
@@ -115,7 +114,7 @@ def _passages(passages: list[Passage], console: Console, width: int) -> Iterator
 def _chunks(chunks: list[Chunk]) -> Iterator[Any]:
     from rich.text import Text
 
-    from kinsplit.display import visible
+    from kinsplit.errors import visible
 
     for chunk in chunks:
         place = " + ".join(f"[{start}:{end}]" for start, end in chunk.spans)

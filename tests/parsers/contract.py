@@ -13,7 +13,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler
-from kinsplit.parsers.units.segment import as_units
+from kinsplit.parsers.units.sentences import as_units
 from kinsplit.tokenizers import resolve
 
 # Between two printable characters of ASCII there always is a boundary.

@@ -13,7 +13,7 @@ from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, Repositor
 from kinsplit.embedding.backends.torch import load_model
 from kinsplit.errors import EmbeddingError, KinsplitError, TokenizerError
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
-from kinsplit.support.hub import check_repository
+from kinsplit.support.extras import check_repository
 from kinsplit.tokenizers import resolve
 
 Answer = type[Exception] | None

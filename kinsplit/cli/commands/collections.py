@@ -12,7 +12,7 @@ from rich.filesize import decimal
 from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import inline
+from kinsplit.errors import inline
 
 if TYPE_CHECKING:
     from kinsplit.stores import CollectionInfo

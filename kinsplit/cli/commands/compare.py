@@ -16,8 +16,7 @@ from kinsplit.cli.output.chunks import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import visible
-from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.errors import InvalidParameterError, KinsplitWarning, visible
 
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk

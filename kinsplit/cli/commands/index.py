@@ -34,8 +34,7 @@ from kinsplit.cli.output.index_report import file_line, report_loaded, report_sk
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import inline
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, inline
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index

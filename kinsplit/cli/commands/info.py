@@ -8,7 +8,7 @@ from dataclasses import asdict
 from kinsplit.cli.options import AsJson, Collection, Store
 from kinsplit.cli.output.tables import figures, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import inline
+from kinsplit.errors import inline
 
 #: Maximum number of documents to list; `--json` lists all.
 _LISTED = 20

@@ -13,7 +13,7 @@ from rich.text import Text
 from kinsplit.answering import CitationFound, Notice, TextPiece, collect
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import inline, visible
+from kinsplit.errors import inline, visible
 
 if TYPE_CHECKING:
     from kinsplit.answering import Answer, Check, Event, Source

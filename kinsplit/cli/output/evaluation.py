@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kinsplit.cli.output.tables import blocks, counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import inline, visible
+from kinsplit.errors import inline, visible
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.setup import Plan

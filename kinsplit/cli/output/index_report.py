@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kinsplit.cli.output.tables import counted, rate
 from kinsplit.cli.output.terminal import Terminal, describe_error
-from kinsplit.display import inline
+from kinsplit.errors import inline
 
 if TYPE_CHECKING:
     from kinsplit.embedding.remote_models.base import Used

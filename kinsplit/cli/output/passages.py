@@ -12,7 +12,7 @@ from rich.text import Text
 from kinsplit.chunk import select
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.display import inline, visible
+from kinsplit.errors import inline, visible
 from kinsplit.markup.source import kind_of
 from kinsplit.markup.terminal import rendered
 

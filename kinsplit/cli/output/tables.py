@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from kinsplit.display import inline
+from kinsplit.errors import inline
 
 _GAP = 2
 #: Minimum width of the name column in cells.

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kinsplit.display import inline
+from kinsplit.errors import inline
 
 #: Width of output without a terminal: tables are neither folded nor cut.
 _ENDLESS = 10_000

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.embedding.backends.encoder import POOLINGS, SentenceNetwork
 from kinsplit.embedding.backends.weights import PICKLED, has_weights, read_encoder, why_unknown
 from kinsplit.errors import EmbeddingError
-from kinsplit.support.hub import check_repository
+from kinsplit.support.extras import check_repository
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.base import Batch
 from kinsplit.embedding.backends.model_files import ModelFacts, facts_of, repositories, unusable
-from kinsplit.support.extras import needs
-from kinsplit.support.hub import check_repository
+from kinsplit.support.extras import check_repository, needs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kinsplit.chunk import Document
-from kinsplit.display import inline
-from kinsplit.errors import KinsplitWarning, LoadError
+from kinsplit.errors import KinsplitWarning, LoadError, inline
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.loaders import SourceFile, discover, load_files, row_id
 from kinsplit.loaders.discovery import absolute, folder_id

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size
-from kinsplit.display import inline
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import EmbeddingContext, TokenEmbedder, repeatable, replace_surrogates
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, inline
 from kinsplit.evaluation.document_names import DocumentNames
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.records import Answer

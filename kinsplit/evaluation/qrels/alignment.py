@@ -13,7 +13,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Label, Place, Question
 from kinsplit.spans import Span, length, unite
-from kinsplit.support.model import Settings
+from kinsplit.support.settings import Settings
 
 
 class SpanRule(Settings):

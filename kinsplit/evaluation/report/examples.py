@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kinsplit.display import inline
+from kinsplit.errors import inline
 from kinsplit.evaluation.report.scales import Scale, scale
 from kinsplit.evaluation.report.tables import Pair, baseline_of, duel
 from kinsplit.evaluation.results import AskedQuestion, Hit, QuestionResult, Results, Text

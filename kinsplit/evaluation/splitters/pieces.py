@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.segment import code_points, is_space
+from kinsplit.parsers.units.sentences import code_points, is_space
 from kinsplit.spans import Span
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.parsers.units.segment import code_points, is_space, words
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import code_points, is_space, sentences, words
 
 
 class Depths(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.units.segment import IntArray, Units, words
+from kinsplit.parsers.units.sentences import IntArray, Units, words
 from kinsplit.tokenizers import CallableTokenizer, Tokenizer
 
 Unit = Literal["character", "word", "token"]

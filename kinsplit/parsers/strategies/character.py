@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.runs import window_count, windows
+from kinsplit.parsers.packing.groups import window_count, windows
 from kinsplit.parsers.parameters import Overlap, Size, check_below, share
 from kinsplit.spans import Span
 from kinsplit.text.graphemes import grapheme_end, grapheme_floor

@@ -11,7 +11,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, divide
 from kinsplit.parsers.parameters import EmbedderField, Overlap, Size, share
-from kinsplit.parsers.similarity.clusters import ChunkBuilder, cluster
+from kinsplit.parsers.similarity import ChunkBuilder, cluster
 from kinsplit.parsers.strategies.token import TokenStrategy
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve

@@ -11,13 +11,11 @@ from pydantic import BeforeValidator, Field, model_validator
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.groups import group_units
+from kinsplit.parsers.packing.groups import Fits, Run, group_units, pack
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import ladder, refine
-from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Size, Sizes
-from kinsplit.parsers.units.segment import Units, cut_at
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import Units, cut_at, sentences
 from kinsplit.text.blocks import sections
 
 

@@ -9,18 +9,26 @@ from pydantic import Field, model_validator
 
 from kinsplit import language_models
 from kinsplit.language_models import LanguageModel
-from kinsplit.parsers.base import Cost, Cut, Levels, Measured
-from kinsplit.parsers.collector import gc_resumed
-from kinsplit.parsers.llm_boundaries.answers import Answer, ask, report
-from kinsplit.parsers.llm_boundaries.fallback import Outline, boundaries, outline
-from kinsplit.parsers.llm_boundaries.prompts import Plan, Segment, answer_tokens, budget_of, plan
-from kinsplit.parsers.packing.balance import balance, space
-from kinsplit.parsers.packing.groups import group_units
+from kinsplit.parsers.base import Cost, Cut, Levels, Measured, gc_resumed
+from kinsplit.parsers.llm_boundaries import (
+    Answer,
+    Outline,
+    Plan,
+    Segment,
+    answer_tokens,
+    ask,
+    boundaries,
+    budget_of,
+    outline,
+    plan,
+    report,
+)
+from kinsplit.parsers.packing.groups import Fits, Run, group_units
 from kinsplit.parsers.packing.measure import Scale, Unit
+from kinsplit.parsers.packing.partition import balance, space
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
-from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
-from kinsplit.parsers.units.segment import Units
+from kinsplit.parsers.units.sentences import Units
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.parameters import Overlap, Sizes, check_below
 from kinsplit.parsers.strategies.word import word_windows
-from kinsplit.parsers.units.segment import words
+from kinsplit.parsers.units.sentences import words
 from kinsplit.spans import Span
 
 

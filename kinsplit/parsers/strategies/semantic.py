@@ -12,13 +12,12 @@ from kinsplit.chunk import Document
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
-from kinsplit.parsers.packing.groups import Group, group_units, repack
+from kinsplit.parsers.packing.groups import Fits, Group, Run, group_units, repack
 from kinsplit.parsers.packing.measure import Unit, slices
 from kinsplit.parsers.packing.partition import partition, with_overlap
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
-from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
-from kinsplit.parsers.similarity.boundaries import (
+from kinsplit.parsers.similarity import (
     THRESHOLDS,
     ThresholdKind,
     Vectors,
@@ -27,8 +26,7 @@ from kinsplit.parsers.similarity.boundaries import (
     similarities,
     variance,
 )
-from kinsplit.parsers.units.segment import Units
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import Units, sentences
 from kinsplit.text.blocks import Section, sections
 
 #: Metadata key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.

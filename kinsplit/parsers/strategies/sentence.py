@@ -9,12 +9,10 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import Document, Heading
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.groups import group_units
+from kinsplit.parsers.packing.groups import Fits, Run, group_units, pack
 from kinsplit.parsers.packing.refine import ladder, refine
-from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
-from kinsplit.parsers.units.segment import Units
-from kinsplit.parsers.units.sentences import sentences
+from kinsplit.parsers.units.sentences import Units, sentences
 
 
 class SentenceStrategy(Measured):

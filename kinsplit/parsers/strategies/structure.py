@@ -8,13 +8,12 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.groups import Group, group_units
+from kinsplit.parsers.packing.groups import Fits, Group, Run, group_units, merge
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
-from kinsplit.parsers.packing.runs import Fits, Run, merge
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.outline import code_sections
-from kinsplit.parsers.units.segment import Units, as_units
+from kinsplit.parsers.units.sentences import Units, as_units
 from kinsplit.text.blocks import Block, Section, parts, sections
 
 # Depth to which nested lists are cut at their items.

@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.packing.groups import Run, window_count, windows
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN
 from kinsplit.parsers.packing.refine import LONG_WORD
-from kinsplit.parsers.packing.runs import Run, window_count, windows
 from kinsplit.parsers.packing.token_offsets import TokenOffsets, count_tokens, locate
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.spans import Span

@@ -7,9 +7,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.runs import window_count, windows
+from kinsplit.parsers.packing.groups import window_count, windows
 from kinsplit.parsers.parameters import Overlap, Size, check_below
-from kinsplit.parsers.units.segment import Units, words
+from kinsplit.parsers.units.sentences import Units, words
 from kinsplit.spans import Span
 
 

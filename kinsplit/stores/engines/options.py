@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.support.literals import type_name
-from kinsplit.support.validation import first_fault
+from kinsplit.support.settings import first_fault
 
 #: What an option acts on: every connection, a collection when it is made, its first load, or searches.
 Scope = Literal["connection", "new collection", "first load", "search"]

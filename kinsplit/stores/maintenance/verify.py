@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal
 
 from kinsplit.chunk import DOCUMENT, Chunk
-from kinsplit.display import inline
+from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
 from kinsplit.stores.payload import RECORD

@@ -27,7 +27,7 @@ from kinsplit.evaluation.statistics import TIMES
 from kinsplit.index import Index
 from kinsplit.parsers import Strategy, create
 from kinsplit.parsers.base import Levels
-from kinsplit.parsers.llm_boundaries.answers import FallbackWarning
+from kinsplit.parsers.llm_boundaries import FallbackWarning
 from kinsplit.parsers.strategies.sentence import SentenceStrategy
 from kinsplit.spans import Span
 from kinsplit.stores import ChunkStore

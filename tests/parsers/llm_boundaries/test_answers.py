@@ -19,7 +19,7 @@ from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.model_servers import server
 from kinsplit.parsers import create
-from kinsplit.parsers.llm_boundaries.answers import FallbackWarning
+from kinsplit.parsers.llm_boundaries import FallbackWarning
 from tests.generators import strategy_parameters, texts
 from tests.language_models.fake_server import FakeServer, Reply, serving
 from tests.parsers.contract import check_chunks

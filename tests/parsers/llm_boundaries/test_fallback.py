@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from kinsplit.parsers import create
-from kinsplit.parsers.llm_boundaries.fallback import Outline, outline
+from kinsplit.parsers.llm_boundaries import Outline, outline
 from tests.generators import texts
 
 

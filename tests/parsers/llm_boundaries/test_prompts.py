@@ -48,8 +48,7 @@ def test_boundaries_do_not_depend_on_where_segments_begin(size: int) -> None:
 
 
 def test_segments_share_sentences_with_their_neighbours_and_decide_each_once() -> None:
-    from kinsplit.parsers.llm_boundaries.fallback import outline
-    from kinsplit.parsers.llm_boundaries.prompts import plan
+    from kinsplit.parsers.llm_boundaries import outline, plan
 
     made = plan(LONG, outline(LONG, "en").sentences, resolve("bundled"), 300)
     total = len(made.lines)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinsplit.parsers.packing.groups import Run
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.packing.partition import partition, with_overlap
-from kinsplit.parsers.packing.runs import Run
 
 
 def scale_of(lengths: list[int]) -> Scale:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kinsplit.parsers.similarity.boundaries import THRESHOLDS, coherence, gains, similarities, variance
+from kinsplit.parsers.similarity import THRESHOLDS, coherence, gains, similarities, variance
 
 
 def unit(rows: list[list[float]]) -> np.ndarray:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.parsers import create
-from kinsplit.parsers.similarity import clusters as centroids
-from kinsplit.parsers.similarity.clusters import cluster
+from kinsplit.parsers import create, similarity
+from kinsplit.parsers.similarity import cluster
 from kinsplit.tokenizers import resolve
 from tests.parsers.contract import check_chunks
 
@@ -88,12 +87,12 @@ def one_by_one(vectors: NDArray[np.float64], threshold: float, most: int) -> lis
     return clusters
 
 
-@pytest.mark.parametrize(("few", "most"), [(0, 3), (centroids._FEW, 1000)], ids=["in blocks", "few clusters"])
+@pytest.mark.parametrize(("few", "most"), [(0, 3), (similarity._FEW, 1000)], ids=["in blocks", "few clusters"])
 @pytest.mark.parametrize("threshold", [-1.0, 0.2, 0.5, 0.75, 0.95])
 def test_the_fast_ways_give_what_comparing_one_by_one_gives(
     threshold: float, most: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(centroids, "_FEW", few)
+    monkeypatch.setattr(similarity, "_FEW", few)
     random = np.random.default_rng(7)
     topics = random.normal(size=(40, 16))
     vectors = topics[random.integers(0, 40, 300)] + 0.5 * random.normal(size=(300, 16))

@@ -13,7 +13,7 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.parsers import create
-from kinsplit.parsers.similarity.boundaries import THRESHOLDS
+from kinsplit.parsers.similarity import THRESHOLDS
 from kinsplit.parsers.strategies.semantic import SemanticStrategy
 
 CATS = "Cats purr when cats are happy. Happy cats purr and purr. Cats that purr are happy cats. "

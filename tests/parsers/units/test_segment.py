@@ -9,8 +9,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.parsers.units import segment
-from kinsplit.parsers.units.segment import clauses, runs, words
+from kinsplit.parsers.units import sentences
+from kinsplit.parsers.units.sentences import clauses, runs, words
 from kinsplit.text.graphemes import grapheme_floor
 from tests.generators import texts
 
@@ -30,7 +30,7 @@ def test_a_grapheme_floor_is_the_last_boundary_that_regex_finds(text: str) -> No
 def test_words_are_the_same_whatever_the_pieces_in_which_they_are_found(text: str, size: int) -> None:
     for find in (runs, words):
         whole = find(text)
-        with mock.patch.object(segment, "_PIECE", size):
+        with mock.patch.object(sentences, "_SEGMENT_PIECE", size):
             pieces = find(text)
         assert [offsets.tolist() for offsets in pieces] == [offsets.tolist() for offsets in whole]
     assert [text[start:end] for start, end in zip(*runs(text), strict=True)] == text.split()

@@ -1,1 +1,0 @@
-"""Boundaries chosen by a language model: prompts, answers and the fallback."""

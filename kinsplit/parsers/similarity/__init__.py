@@ -1,1 +1,0 @@
-"""Boundaries and clusters from the similarity of vectors."""
