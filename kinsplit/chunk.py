@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kinsplit.foreign import of_dataset, of_docling, of_langchain, of_llama_index
 from kinsplit.identity import text_id
 from kinsplit.spans import Span
 
@@ -283,6 +282,8 @@ class Document:
         Raises:
             InvalidParameterError: It is something else.
         """
+        from kinsplit.foreign import of_langchain
+
         return cls(*of_langchain(document))
 
     @classmethod
@@ -295,6 +296,8 @@ class Document:
         Raises:
             InvalidParameterError: It is something else.
         """
+        from kinsplit.foreign import of_llama_index
+
         return cls(*of_llama_index(document))
 
     @classmethod
@@ -311,6 +314,8 @@ class Document:
         Raises:
             InvalidParameterError: It is something else.
         """
+        from kinsplit.foreign import of_docling
+
         return cls(*of_docling(document, id))
 
     @classmethod
@@ -330,6 +335,8 @@ class Document:
         Raises:
             InvalidParameterError: A row lacks a column, or has no text in it.
         """
+        from kinsplit.foreign import of_dataset
+
         return (cls(*parts) for parts in of_dataset(rows, text, id))
 
     def page_range(self, start: int, end: int) -> tuple[int, int] | None:

@@ -13,10 +13,6 @@ from typing import Any
 KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
 _NAMESPACE = KINSPLIT.bytes
 
-#: Current names of renamed strategies, by former name. Fingerprints keep the former one, so chunk ids stay the same.
-RENAMED = {"contextual": "llm"}
-_FORMER = {name: former for former, name in RENAMED.items()}
-
 
 def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
     """Return the id of a chunk. The ids of a chunk's neighbours can be computed the same way.
@@ -55,7 +51,7 @@ def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
         strategy: Name of the strategy.
         parameters: Parameters that affect its chunks, as JSON values.
     """
-    data = json.dumps([_FORMER.get(strategy, strategy), parameters], sort_keys=True, ensure_ascii=True)
+    data = json.dumps([strategy, parameters], sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 
 

@@ -14,11 +14,11 @@ PACKAGE = Path(kinsplit.__file__).parent
 #: Parts that each part may import besides itself; all of them are listed above it.
 LAYERS: dict[str, set[str]] = {
     "compat": set(),
-    "display": set(),
-    "markup": {"display"},
-    "errors": {"display"},
+    "errors": set(),
+    "markup": {"errors"},
     "spans": set(),
     "identity": set(),
+    "registry": {"errors"},
     "foreign": {"errors", "identity"},
     "chunk": {"foreign", "identity", "markup", "spans"},
     "text": {"chunk", "spans"},
@@ -29,6 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "language_models": {"errors", "model_servers", "support", "tokenizers"},
     "loaders": {"chunk", "errors", "support", "text"},
     "parsers": {
+        "registry",
         "chunk",
         "embedding",
         "errors",
@@ -39,16 +40,16 @@ LAYERS: dict[str, set[str]] = {
         "text",
         "tokenizers",
     },
-    "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
+    "stores": {"chunk", "embedding", "errors", "identity", "spans", "support"},
     "frames": {"chunk", "stores", "support", "tokenizers"},
     "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "markup", "parsers", "spans", "stores"),
         *("support", "text", "tokenizers"),
     },
-    "view": {"chunk", "display", "errors", "markup", "retrieval"},
+    "view": {"chunk", "errors", "markup", "retrieval"},
     "indexing": {
-        *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "retrieval", "spans", "stores"),
+        *("chunk", "embedding", "errors", "identity", "loaders", "parsers", "retrieval", "spans", "stores"),
         "support",
     },
     "index": {
@@ -62,7 +63,7 @@ LAYERS: dict[str, set[str]] = {
         *("text", "tokenizers"),
     },
     "evaluation": {
-        *("answering", "chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing"),
+        *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing"),
         "language_models",
         *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
@@ -76,7 +77,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {
-        *("answering", "backup", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index"),
+        *("answering", "backup", "chunk", "compat", "embedding", "errors", "evaluation", "index"),
         *(
             "indexing",
             "integrations",

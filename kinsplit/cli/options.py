@@ -235,13 +235,12 @@ def make_strategy(name: str | None, settings: Iterable[str] | None, config: Inde
         InvalidParameterError: The name or a parameter is invalid.
         TokenizerError: The tokenizer can't be loaded.
     """
-    from kinsplit.parsers import create, current_name, default_strategy
+    from kinsplit.parsers import create, default_strategy
     from kinsplit.tokenizers import resolve
 
     if name is None:
         strategy: Strategy = default_strategy(**parse_settings(settings))
     else:
-        name = current_name(name)
         configured = config.parameters if name == config.strategy else {}
         strategy = create(name, **{**configured, **parse_settings(settings)})
     resolve(strategy.tokenizer)

@@ -136,9 +136,8 @@ class Strategy(BaseModel):
 
     #: Parameters that don't affect the chunks; they are not part of the fingerprint.
     incidental: ClassVar[frozenset[str]] = frozenset()
-    #: Parameters that earlier versions lacked. At their default they are not part of the fingerprint, so that chunk ids
-    #: stay the same.
-    added: ClassVar[frozenset[str]] = frozenset()
+    #: Version of the cuts. A strategy of another package raises it when they change; "" is not part of the fingerprint.
+    version: ClassVar[str] = ""
 
     tokenizer: TokenizerField = BUNDLED
 
@@ -190,9 +189,9 @@ class Strategy(BaseModel):
 
         Incidental parameters don't change it.
         """
-        fields = type(self).model_fields
-        left_out = self.incidental | {key for key in self.added if getattr(self, key) == fields[key].default}
-        own = {key: value for key, value in self.described.items() if key not in left_out}
+        own = {key: value for key, value in self.described.items() if key not in self.incidental}
+        if self.version:
+            own["version"] = self.version
         if self.sentence_splitter is not None:
             own["sentences"] = self.sentence_splitter
         return fingerprint(self.name, own)

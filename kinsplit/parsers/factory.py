@@ -18,7 +18,7 @@ def create(name: str, **parameters: Any) -> Strategy:
     """Return a strategy.
 
     Args:
-        name: One of `names()`, or a former name.
+        name: One of `names()`.
         **parameters: Parameters of the strategy; the rest have their defaults.
 
     Raises:

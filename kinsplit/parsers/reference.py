@@ -20,7 +20,7 @@ def describe(name: str) -> dict[str, Any]:
     """Return name, summary, origin and parameter table of a strategy as JSON values.
 
     Args:
-        name: One of `kinsplit.parsers.names()`, or a former name.
+        name: One of `kinsplit.parsers.names()`.
 
     Raises:
         InvalidParameterError: No strategy has that name.

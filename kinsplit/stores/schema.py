@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from kinsplit.chunk import DOCUMENT
@@ -18,7 +18,6 @@ from kinsplit.errors import (
     SchemaMismatchError,
     StoreError,
 )
-from kinsplit.identity import RENAMED
 from kinsplit.stores.protocol import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
@@ -123,7 +122,7 @@ def check_own(location: object, stored: object) -> Mapping[str, Any]:
 
 
 def parse_schema(location: object, stored: object) -> Schema:
-    """Return the schema of a collection's JSON, with the current name of its strategy.
+    """Return the schema of a collection's JSON.
 
     Raises:
         ForeignCollectionError: It is no schema of any version of kinsplit.
@@ -137,17 +136,7 @@ def parse_schema(location: object, stored: object) -> Schema:
         known = ", ".join(map(repr, get_args(EmbeddingContext)))
         rule = f"its embedding_context is {schema.embedding_context!r}, and this version knows {known}"
         raise StoreError(f"{location}: This version can't read the schema: {rule}. {_REMEDY}")
-    return replace(schema, strategy=_renamed(schema.strategy))
-
-
-def _renamed(strategy: str) -> str:
-    """Return a stored strategy under its current name."""
-    try:
-        stored = json.loads(strategy)
-        name = RENAMED[stored["name"]]
-    except (ValueError, TypeError, KeyError):
-        return strategy
-    return json.dumps({**stored, "name": name})
+    return schema
 
 
 def check_schema(location: object, stored: Schema, asked: Schema | None) -> None:

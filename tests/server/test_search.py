@@ -8,7 +8,6 @@ import httpx
 import pytest
 
 from kinsplit import Index
-from kinsplit.parsers import RenamedStrategyWarning
 from kinsplit.retrieval import LanguageModelReranker, Ranked
 from kinsplit.retrieval.rankings import names
 from tests.server.conftest import HOME, STORE, Connect, error_of
@@ -67,16 +66,6 @@ async def test_the_strategy_chooses_the_collection(client: httpx.AsyncClient) ->
         "value": "SEMANTIC",
         "remedy": "Indexed: sentence, word.",
     }
-
-
-async def test_the_former_name_of_a_strategy_leads_to_its_collection(connect: Connect) -> None:
-    client = await connect(collections={"llm": "by-word"})
-    with pytest.warns(RenamedStrategyWarning) as found:
-        answer = (await client.get("/search", params={"q": "loop", "strategy": "Contextual"})).json()
-    assert (answer["strategy"], len(found)) == ("llm", 1)
-    with pytest.warns(RenamedStrategyWarning) as found:
-        answer = (await client.post("/chunk", json={"text": "One. Two.", "strategy": "contextual"})).json()
-    assert (answer["strategy"], len(found)) == ("llm", 1)
 
 
 async def test_the_default_and_the_names_can_be_set(connect: Connect) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
-from kinsplit.parsers import Strategy, create, current_name, default_strategy, names, strategy_class
+from kinsplit.parsers import Strategy, create, default_strategy, names, strategy_class
 from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
 
@@ -96,10 +96,10 @@ def _strategy(spec: str, tokenizer: str, embedder: str) -> Strategy:
     head, _, rest = spec.partition(":")
     if head == "default" and not rest:
         return default_strategy()
-    if (known := current_name(head)) in names():
+    if head in names():
         shared = {"tokenizer": tokenizer, "embedder": embedder}
-        own = {name: shared[name] for name in strategy_class(known).resources if name in shared}
-        strategy = create(known, **{**own, **_parameters(rest, spec)})
+        own = {name: shared[name] for name in strategy_class(head).resources if name in shared}
+        strategy = create(head, **{**own, **_parameters(rest, spec)})
         resolve(strategy.tokenizer)
         return strategy
     if head == "python" or head in _LIBRARIES:

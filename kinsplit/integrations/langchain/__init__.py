@@ -64,7 +64,7 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     if name == "__all__":
         return ["text_splitter", *_MODULES, *_generated()]
-    strategy = None if name.startswith("_") else {**_former(), **_generated()}.get(name)
+    strategy = None if name.startswith("_") else _generated().get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kinsplit.integrations.langchain.splitter import text_splitter_class
@@ -77,12 +77,6 @@ def _generated() -> dict[str, str]:
     from kinsplit.integrations.shared.origins import generated_names
 
     return generated_names("TextSplitter")
-
-
-def _former() -> dict[str, str]:
-    from kinsplit.integrations.shared.origins import former_names
-
-    return former_names("TextSplitter")
 
 
 def __dir__() -> list[str]:

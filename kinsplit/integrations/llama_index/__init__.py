@@ -59,7 +59,7 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     if name == "__all__":
         return ["node_parser", *_MODULES, *_generated()]
-    strategy = None if name.startswith("_") else {**_former(), **_generated()}.get(name)
+    strategy = None if name.startswith("_") else _generated().get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kinsplit.integrations.llama_index.parser import node_parser_class
@@ -72,12 +72,6 @@ def _generated() -> dict[str, str]:
     from kinsplit.integrations.shared.origins import generated_names
 
     return generated_names("NodeParser")
-
-
-def _former() -> dict[str, str]:
-    from kinsplit.integrations.shared.origins import former_names
-
-    return former_names("NodeParser")
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kinsplit.identity import RENAMED, embedding_hash
-from kinsplit.parsers import Strategy, names, strategy_class
+from kinsplit.identity import embedding_hash
+from kinsplit.parsers import Strategy
+from kinsplit.parsers.registry import STRATEGIES
 from kinsplit.spans import Span, Stretch, stretches
 
 #: Metadata key of the spans of a chunk that has several, as pairs of offsets.
@@ -130,17 +131,16 @@ def generated_names(suffix: str) -> dict[str, str]:
     Args:
         suffix: The framework's word for such a class: "NodeParser" or "TextSplitter".
     """
-    return {generated_name(strategy_class(name), suffix): name for name in names()}
+    return {_generated_name(attribute, suffix): name for name, attribute in STRATEGIES.attributes().items()}
 
 
 def generated_name(strategy: type[Strategy], suffix: str) -> str:
     """Return the name of a strategy's class in a framework."""
-    return f"Kinsplit{strategy.__name__.removesuffix('Strategy')}{suffix}"
+    return _generated_name(strategy.__name__, suffix)
 
 
-def former_names(suffix: str) -> dict[str, str]:
-    """Return the names that the classes of renamed strategies had, each with the strategy's former name."""
-    return {f"Kinsplit{former.title()}{suffix}": former for former in RENAMED}
+def _generated_name(class_name: str, suffix: str) -> str:
+    return f"Kinsplit{class_name.removesuffix('Strategy')}{suffix}"
 
 
 def documentation(strategy: type[Strategy]) -> str:

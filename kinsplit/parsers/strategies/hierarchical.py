@@ -52,7 +52,6 @@ class HierarchicalStrategy(Measured):
     name = "hierarchical"
     summary = "Parents and children of whole sentences, any depth"
     origin = "notebook (parents 1000, children 200 characters)"
-    added = frozenset({"children"})
 
     unit: Unit = Field(default="character", description="Unit of all sizes.")
     parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(

@@ -20,7 +20,6 @@ from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError
 from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index
 from kinsplit.language_models import LanguageModel
-from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.collections.facets import FacetCounts
 from kinsplit.server.collections.switches import Switches
@@ -205,8 +204,6 @@ class Collections:
         for collection in self:
             if collection.stored_name.casefold() == wanted:
                 return collection
-        if (current := current_name(wanted)) != wanted:
-            return self._find(current)
         known = ", ".join(collection.name for collection in self)
         raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
 
