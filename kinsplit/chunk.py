@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kinsplit.identity import text_id
+from kinsplit.identity import DOCUMENT_CONTEXT, text_id
 from kinsplit.spans import Span
 
 #: Level of the chunk that represents a whole document, above all parents.
@@ -138,6 +138,48 @@ FIELDS = (
     Field("text", "full_content", "text"),
     Field("spans", "spans", "spans", is_optional=True),
 )
+
+#: Key under which Qdrant stores the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
+ABOVE = "_above"
+
+#: Keys made from a chunk's own fields; document metadata can't use them.
+RESERVED = frozenset(
+    {
+        *(field.stored for field in FIELDS if field.stored is not None),
+        *("content_preview", "content_length"),
+        *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.engines.qdrant.points` writes them.
+        ABOVE,
+    }
+)
+
+#: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
+PLACED = frozenset(
+    {
+        *("strategy", "page_start", "page_end", "time_start", "time_end", "gap", "file_digest", "_state", "_record"),
+        DOCUMENT_CONTEXT,
+    }
+)
+
+#: Key of the SHA-256 of a document's file, in the chunk of the whole document alone: in every chunk, a changed sentence
+#: would change them all.
+FILE_DIGEST = "file_digest"
+
+#: Key of the hash of a document and its stored chunks, in the chunk of the whole document alone; see
+#: `kinsplit.stores.payload.state_of`.
+STATE = "_state"
+
+#: Key of the white space between a chunk and its previous sibling, which makes joined neighbours a slice of the source.
+GAP = "gap"
+
+#: Key under which a framework's adapter stores the original node or document, to return it unchanged.
+RECORD = "_record"
+
+#: Metadata of files that is hidden from embedding and language models: it does not describe the text, and one key
+#: discloses a path on the user's disk.
+UNSEEN = ("absolute_path", "sibling_files")
+
+#: Key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.
+SIMILARITY_GAP = "similarity_gap"
 
 _ATTRIBUTES = {key: field.attribute for field in FIELDS for key in (field.stored, field.shown) if key is not None}
 

@@ -9,12 +9,12 @@ from hashlib import blake2b
 from typing import Any
 
 import kinsplit
-from kinsplit.chunk import DOCUMENT, SEPARATOR, Chunk, Document, heading_path
+from kinsplit.chunk import DOCUMENT, FILE_DIGEST, GAP, SEPARATOR, STATE, Chunk, Document, heading_path
 from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
 from kinsplit.parsers import Strategy
 from kinsplit.spans import Span, blank_before, merge_spans, shared
 from kinsplit.stores.json_values import to_json
-from kinsplit.stores.payload import FILE_DIGEST, GAP, STATE, contents_of, state_of
+from kinsplit.stores.payload import contents_of, state_of
 
 #: Largest parent, in characters, that is made from a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000

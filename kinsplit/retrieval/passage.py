@@ -8,10 +8,9 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import SEPARATOR, Chunk
+from kinsplit.chunk import GAP, PLACED, SEPARATOR, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.spans import Span, stretches
-from kinsplit.stores.payload import GAP, PLACED
 
 
 @dataclass(frozen=True, slots=True)

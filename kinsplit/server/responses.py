@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kinsplit.chunk import FIELDS, Chunk, select
+from kinsplit.chunk import FIELDS, GAP, Chunk, select
 from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
 from kinsplit.server.models.base import ChunkText, Place, TextRange, View
 from kinsplit.server.models.search import FoundChunk, FoundPassage, Related
 from kinsplit.spans import Span, stretches
-from kinsplit.stores.payload import GAP
 
 # Fields of a chunk that a `Place` shows.
 _FIELDS = [field.shown for field in FIELDS if field.shown is not None and field.shown in Place.model_fields]

@@ -8,10 +8,10 @@ from contextlib import AbstractAsyncContextManager
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from kinsplit.chunk import Chunk, Content
+from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
-from kinsplit.stores.payload import ENTRY_KEYS, STATE, Payload, contents_of, from_payload, state_of, to_entry
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
 

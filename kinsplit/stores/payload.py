@@ -7,10 +7,9 @@ from dataclasses import fields
 from hashlib import blake2b
 from typing import Any
 
-from kinsplit.chunk import FIELDS, Chunk, select
+from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Chunk, select
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.identity import DOCUMENT_CONTEXT
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.protocol import Entry
@@ -20,47 +19,9 @@ Payload = dict[str, Any]
 #: Length of `content_preview` in characters.
 PREVIEW = 300
 
-#: Key under which Qdrant stores the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
-ABOVE = "_above"
-
 # Keys of the fields that every payload has, and the attributes that are read from a payload.
 _KEYS = [field.stored for field in FIELDS if field.stored is not None and not field.is_optional]
 _ATTRIBUTES = {key: field.attribute for field in FIELDS if (key := field.stored) in _KEYS and not field.is_computed}
-
-#: Keys made from a chunk's own fields; document metadata can't use them.
-RESERVED = frozenset(
-    {
-        *(field.stored for field in FIELDS if field.stored is not None),
-        *("content_preview", "content_length"),
-        *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.engines.qdrant.points` writes them.
-        ABOVE,
-    }
-)
-
-#: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
-PLACED = frozenset(
-    {
-        *("strategy", "page_start", "page_end", "time_start", "time_end", "gap", "file_digest", "_state", "_record"),
-        DOCUMENT_CONTEXT,
-    }
-)
-
-#: Key of the SHA-256 of a document's file, in the chunk of the whole document alone: in every chunk, a changed sentence
-#: would change them all.
-FILE_DIGEST = "file_digest"
-
-#: Key of the hash of a document and its stored chunks, in the chunk of the whole document alone; see `state_of`.
-STATE = "_state"
-
-#: Key of the white space between a chunk and its previous sibling, which makes joined neighbours a slice of the source.
-GAP = "gap"
-
-#: Key under which a framework's adapter stores the original node or document, to return it unchanged.
-RECORD = "_record"
-
-#: Metadata of files that is hidden from embedding and language models: it does not describe the text, and one key
-#: discloses a path on the user's disk.
-UNSEEN = ("absolute_path", "sibling_files")
 
 # Keys that frameworks show in other fields or not at all.
 _NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD, STATE})

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.chunk import Chunk, Content
+from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError
-from kinsplit.stores.payload import STATE, Payload, contents_of, to_payload
+from kinsplit.stores.payload import Payload, contents_of, to_payload
 from kinsplit.stores.protocol import Comparison, SyncReport, Vectors, check_ids, check_level
 from kinsplit.stores.schema import layer_of
 

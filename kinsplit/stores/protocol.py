@@ -272,7 +272,7 @@ class ChunkStore(Protocol):
 
         Returns:
             The number of leaves of each document whose stored chunks have the ids and contents of those that were made
-            from the same origin, as `kinsplit.stores.payload.STATE` tells.
+            from the same origin, as `kinsplit.chunk.STATE` tells.
         """
         ...
 

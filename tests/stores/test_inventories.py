@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 import qdrant_edge as qe
 
+from kinsplit.chunk import STATE
 from kinsplit.errors import StoreError
 from kinsplit.identity import content_hash
 from kinsplit.stores.engines.edge import engine
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.process import open_detached
 from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.payload import STATE, contents_of, state_of
+from kinsplit.stores.payload import contents_of, state_of
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 TURNED = TEXTS[::-1]

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Document
+from kinsplit.chunk import RESERVED, Document
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.parsers import create
 from kinsplit.spans import Span
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.filters import MOST_CONDITIONS, MOST_VALUES, check_request, to_conditions
-from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
+from kinsplit.stores.payload import check_metadata, from_payload, to_payload
 from kinsplit.stores.protocol import SyncReport, Where
 from kinsplit.stores.testing import SCHEMA, make_chunks, save
 

@@ -11,6 +11,7 @@ from langchain_core.indexing import DocumentIndex, RecordManager
 from langchain_core.vectorstores import VectorStore
 from numpy.typing import NDArray
 
+from kinsplit.chunk import RECORD
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore
@@ -18,7 +19,6 @@ from kinsplit.integrations.shared.metadata import HIDDEN
 from kinsplit.integrations.shared.origins import CONTEXT, is_chunk
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.stores.json_values import to_json
-from kinsplit.stores.payload import RECORD
 
 # If only the number of siblings has changed, nothing has to be embedded again.
 _COUNTS = frozenset({"total_chunks", "is_chunked"})

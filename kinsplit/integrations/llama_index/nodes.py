@@ -20,12 +20,12 @@ from llama_index.core.schema import (
     TextNode,
 )
 
+from kinsplit.chunk import UNSEEN
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.metadata import HIDDEN, Piece, inherited
 from kinsplit.integrations.shared.origins import CONTEXT, Origin, has_chunk_metadata
 from kinsplit.integrations.shared.pages import PAGE_KEYS, PAGES, Joined, Text, join, pages_of
 from kinsplit.spans import Span, stretches
-from kinsplit.stores.payload import UNSEEN
 
 
 def origin_of(node: BaseNode) -> Origin:

@@ -18,7 +18,7 @@ from llama_index.core.vector_stores.types import (
 )
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import RECORD, Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
@@ -26,7 +26,6 @@ from kinsplit.integrations.shared.collection import Collection, clear, count, fi
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Vectors, calls
-from kinsplit.stores.payload import RECORD
 
 T = TypeVar("T")
 

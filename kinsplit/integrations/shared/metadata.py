@@ -9,14 +9,12 @@ from itertools import chain, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import FIELDS, Chunk, select
+from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
 from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, has_chunk_metadata, spans_of
 from kinsplit.integrations.shared.pages import OFFSETS, PAGES, Page, first_page, page_metadata
-from kinsplit.parsers.strategies.semantic import SIMILARITY_GAP
 from kinsplit.spans import blank_before, shared
-from kinsplit.stores.payload import GAP
 
 # Fields of a chunk that its metadata hold only where they apply, or not at all.
 _APART = {CONTEXT, SPANS, "content_hash", "full_content", "token_count"}

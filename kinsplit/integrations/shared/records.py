@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import PLACED, RECORD, RESERVED, Chunk
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.integrations.shared.origins import CONTEXT, is_chunk, spans_of
 from kinsplit.spans import Span, stretches
 from kinsplit.stores.json_values import to_json
-from kinsplit.stores.payload import PLACED, RECORD, RESERVED, to_metadata, to_payload
+from kinsplit.stores.payload import to_metadata, to_payload
 from kinsplit.stores.protocol import UUID
 
 

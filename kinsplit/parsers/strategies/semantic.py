@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from kinsplit.chunk import Document
+from kinsplit.chunk import SIMILARITY_GAP, Document
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
@@ -29,8 +29,6 @@ from kinsplit.parsers.similarity import (
 from kinsplit.parsers.units.sentences import Units, sentences
 from kinsplit.text.blocks import Section, sections
 
-#: Metadata key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.
-SIMILARITY_GAP = "similarity_gap"
 #: Metadata key of the heading path at the start of a chunk.
 SECTION = "section"
 

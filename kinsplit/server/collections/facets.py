@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import DOCUMENT
+from kinsplit.chunk import DOCUMENT, PLACED
 from kinsplit.server import limits
 from kinsplit.server.responses import visible_metadata
 from kinsplit.stores import ChunkStore
-from kinsplit.stores.payload import PLACED
 
 #: Lifetime of the counts in seconds: other processes may write to a server's collection.
 _LIFETIME = 60.0

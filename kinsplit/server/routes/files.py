@@ -18,7 +18,7 @@ from fastapi import APIRouter, Query
 from fastapi import Path as PathParameter
 from fastapi.responses import Response, StreamingResponse
 
-from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.chunk import DOCUMENT, FILE_DIGEST, Chunk
 from kinsplit.errors import InvalidParameterError, WorkerError
 from kinsplit.identity import chunk_id
 from kinsplit.retrieval import Candidate, join
@@ -31,7 +31,6 @@ from kinsplit.server.processes.viewer import Viewer, path_of
 from kinsplit.server.responses import SpanLocator
 from kinsplit.server.routes.document import DocumentId, DocumentRoute, RangeOffset, range_of
 from kinsplit.spans import Span
-from kinsplit.stores.payload import FILE_DIGEST
 
 router = APIRouter(tags=["documents"], route_class=DocumentRoute)
 

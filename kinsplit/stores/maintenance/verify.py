@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.chunk import DOCUMENT, RECORD, Chunk
 from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
-from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore, Damage
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import STATE, Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.stores.filters import MOST_VALUES
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
-from kinsplit.stores.payload import STATE, contents_of, state_of
+from kinsplit.stores.payload import contents_of, state_of
 from kinsplit.stores.protocol import ChunkStore, Comparison, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
 

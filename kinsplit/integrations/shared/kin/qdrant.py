@@ -10,11 +10,10 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import ABOVE, Chunk
 from kinsplit.integrations.shared.kin.reader import Found, Method, Place
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.engines.qdrant.payload import unwrapped
-from kinsplit.stores.payload import ABOVE
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, QdrantClient, models

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import RECORD, Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.shared.collection import Collection
@@ -19,7 +19,6 @@ from kinsplit.integrations.shared.origins import is_located
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.parsers import Strategy
 from kinsplit.stores import AsyncChunkStore, ChunkStore, open_store
-from kinsplit.stores.payload import RECORD
 
 
 class StoreReader:

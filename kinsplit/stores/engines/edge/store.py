@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kinsplit.chunk import Content
+from kinsplit.chunk import STATE, Content
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.engines.edge.engine import EdgeEngine, read
 from kinsplit.stores.engines.edge.folder import SCHEMA_FILE
@@ -18,7 +18,7 @@ from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.filters import Condition, to_conditions, values_of
 from kinsplit.stores.logic import Found
-from kinsplit.stores.payload import STATE, Payload, state_of
+from kinsplit.stores.payload import Payload, state_of
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from kinsplit.chunk import RECORD
 from kinsplit.stores.engines.postgres.json_text import dump, encode_text
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, paths_of
-from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import UUID
 
 _COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}

@@ -15,12 +15,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.first_load import POSTPONED, build_graph, is_abandoned
 from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
-from kinsplit.stores.payload import ABOVE
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_own, check_schema, parse_schema, schema_to_create
 from kinsplit.support.environment import read

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kinsplit.chunk import ABOVE
 from kinsplit.stores.filters import Condition, OneOf, Path, paths_of
-from kinsplit.stores.payload import ABOVE, Payload
+from kinsplit.stores.payload import Payload
 from kinsplit.stores.schema import INDEXED, Kind
 
 

@@ -10,14 +10,14 @@ from uuid import UUID
 import numpy as np
 from pydantic_core import to_json
 
-from kinsplit.chunk import Content
+from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN, Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, wrapped, written_paths
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
 from kinsplit.stores.logic import batches
-from kinsplit.stores.payload import PLACED, RECORD, RESERVED, UNSEEN, Payload, to_metadata
+from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE, layer_of
