@@ -30,7 +30,7 @@ NAMED_SO = {
     "kinsplit.integrations.langchain.sibling_expansion",
     "kinsplit.integrations.llama_index.sibling_expansion",
     "kinsplit.integrations.shared",
-    "kinsplit.stores.engines.memory.ranking",
+    "kinsplit.stores.engines.memory",
 }
 
 

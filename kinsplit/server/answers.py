@@ -16,7 +16,7 @@ from kinsplit.answering.run import Events
 from kinsplit.errors import KinsplitError
 from kinsplit.server.errors import RequestError, unavailable_error
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.models.base import TextRange
+from kinsplit.server.models import TextRange
 from kinsplit.server.processes.excerpts import Excerpt
 from kinsplit.server.processes.marks import Mark, wrapped
 from kinsplit.server.processes.viewer import Shown, Viewer, shown_source, times_of
@@ -30,7 +30,7 @@ class EventDetails:
     """Adds offsets, and how sources can be shown, to the events of an answer.
 
     `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source. A source's
-    `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.base.View`; those of the last
+    `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.View`; those of the last
     event, by the sources' numbers, have the evidence marked. That event's `html` is the answer as safe HTML, either a
     model's Markdown, or quotations as they look in their documents. A citation is in a mark of the class `best`, a
     sentence that was not found in another mark, and `data-number` is the position in `citations` or `checks`.

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.server.middleware.logs import log_failure
-from kinsplit.server.models.operation import ErrorAnswer
+from kinsplit.server.models import ErrorAnswer
 from kinsplit.support.settings import first_fault
 
 #: Longest value, in characters, that a response repeats in full.

@@ -13,8 +13,7 @@ from typing import Any
 from kinsplit.chunk import FIELDS, GAP, Chunk, select
 from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
-from kinsplit.server.models.base import ChunkText, Place, TextRange, View
-from kinsplit.server.models.search import FoundChunk, FoundPassage, Related
+from kinsplit.server.models import ChunkText, FoundChunk, FoundPassage, Place, Related, TextRange, View
 from kinsplit.spans import Span, stretches
 
 # Fields of a chunk that a `Place` shows.

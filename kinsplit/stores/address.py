@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.engines.options import StoreOptions
+from kinsplit.stores.engines.catalog import Catalog, StoreOptions
 from kinsplit.stores.engines.postgres.options import PostgresOptions, parse_dsn
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, parse_location
 from kinsplit.stores.protocol import ChunkStore, Schema
@@ -27,7 +26,7 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
             - "edge:PATH": Qdrant Edge in a folder.
             - "qdrant:URL", "qdrant:PATH" or "qdrant::memory:": `kinsplit.stores.engines.qdrant.store.QdrantStore`.
             - "pgvector:DSN": Postgres, `kinsplit.stores.engines.postgres.store.PostgresStore`.
-            - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.engines.memory.store.MemoryStore`.
+            - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.engines.memory.MemoryStore`.
 
             A URL of Qdrant or Postgres may end with options as query parameters, which `kinsplit stores NAME` lists.
         collection: Name of the collection: letters and digits, and after the first character also "-", "_" and ".".
@@ -177,19 +176,19 @@ def _pgvector(location: str, collection: str, schema: Schema | None) -> ChunkSto
 
 
 def _pgvector_catalog(location: str) -> Catalog:
-    from kinsplit.stores.engines.postgres.catalog import PostgresCatalog
+    from kinsplit.stores.engines.postgres.tables import PostgresCatalog
 
     return PostgresCatalog(parse_dsn(location)[0])
 
 
 def _memory(location: str, collection: str, schema: Schema | None) -> ChunkStore:
-    from kinsplit.stores.engines.memory.store import MemoryStore
+    from kinsplit.stores.engines.memory import MemoryStore
 
     return MemoryStore(location, collection, schema)
 
 
 def _memory_catalog(location: str) -> Catalog:
-    from kinsplit.stores.engines.memory.catalog import MemoryCatalog
+    from kinsplit.stores.engines.memory import MemoryCatalog
 
     return MemoryCatalog(location)
 

@@ -19,7 +19,7 @@ from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.processes.excerpts import Excerpt
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
 from kinsplit.server.processes.marks import Mark
-from kinsplit.server.processes.renderer import Renderer
+from kinsplit.server.processes.viewer import Renderer
 from tests.server.conftest import Connect, error_of
 from tests.server.lane_calls import append, pid
 

@@ -11,7 +11,7 @@ import pytest
 
 from kinsplit.errors import DiskFullError
 from kinsplit.stores import open_store
-from kinsplit.stores.engines.edge import disk_space
+from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.maintenance import verify
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, save
 
@@ -24,9 +24,9 @@ def free(monkeypatch):
     """Function that sets the free bytes of a simulated disk, on which reading fills no holes."""
 
     def leave(size):
-        monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: Usage(10**9, 10**9 - size, size))
+        monkeypatch.setattr(folder.shutil, "disk_usage", lambda _: Usage(10**9, 10**9 - size, size))
 
-    monkeypatch.setattr(disk_space, "_fills_holes", lambda _: False)
+    monkeypatch.setattr(folder, "_fills_holes", lambda _: False)
     return leave
 
 
@@ -63,9 +63,9 @@ def test_a_large_collection_needs_room_for_the_holes_that_its_opening_fills(free
     with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         save(store, "doc", CHUNKS)
     free(10_000_000)
-    monkeypatch.setattr(disk_space, "_fills_holes", lambda _: True)
+    monkeypatch.setattr(folder, "_fills_holes", lambda _: True)
     open_store(f"edge:{tmp_path}", "cs").close()
-    monkeypatch.setattr(disk_space, "_SMALL", 0)
+    monkeypatch.setattr(folder, "_SMALL", 0)
     with pytest.raises(DiskFullError, match=r"to open the collection, 6\d\.\d MB must be free"):
         open_store(f"edge:{tmp_path}", "cs")
 
@@ -143,7 +143,7 @@ def test_a_small_disk_holds_no_collection_and_a_larger_one_keeps_what_was_writte
 
 
 def test_a_death_for_want_of_space_is_not_without_a_word(mount):
-    unchecked = "from kinsplit.stores.engines.edge import disk_space; disk_space._check = lambda *_: None; " + MAIN
+    unchecked = "from kinsplit.stores.engines.edge import folder; folder._check = lambda *_: None; " + MAIN
     text = mount("8m") / "a.txt"
     text.write_text("A sentence.")
     command = ("index", str(text), "--store", f"edge:{text.parent}", "--embedder", "hash")

@@ -113,7 +113,7 @@ def test_stores_lists_the_options_of_a_server(cli, engine):
 
 def test_the_docs_hold_the_options(request):
     from kinsplit.stores.address import ENGINES as REGISTRY
-    from kinsplit.stores.engines.options import reference
+    from kinsplit.stores.engines.catalog import reference
 
     page = (request.config.rootpath / "docs" / "servers.md").read_text(encoding="utf-8")
     for engine in REGISTRY.values():

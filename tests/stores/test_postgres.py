@@ -10,7 +10,7 @@ from kill_worker import delete_and_die, sync_twenty_times
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
 from kinsplit.stores import open_catalog, open_store
-from kinsplit.stores.engines.postgres.json_text import decode_text, dump, encode_text, load
+from kinsplit.stores.engines.postgres.where import decode_text, dump, encode_text, load
 from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.protocol import Query, SyncReport, Vectors
 from kinsplit.stores.testing import (

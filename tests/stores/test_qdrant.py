@@ -268,7 +268,7 @@ def test_a_first_load_that_died_is_ended_by_the_next_one_or_by_an_opening_an_hou
             run(store._store.postpone_graph())
             save(store, "doc", make_chunks("doc", TEXTS))
         assert [body["hnsw_config"]["m"] for body in server.sent("PATCH", "/C")] == [0, 0]
-        monkeypatch.setattr("kinsplit.stores.engines.qdrant.first_load.time.time", lambda: 4e9)
+        monkeypatch.setattr("kinsplit.stores.engines.qdrant.collection.time.time", lambda: 4e9)
         opened(server).close()
         opened(server).close()
     assert [body["hnsw_config"]["m"] for body in server.sent("PATCH", "/C")] == [0, 0, 16]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.stores.engines.edge import read_ahead
+from kinsplit.stores.engines.edge import engine
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
 
@@ -34,7 +34,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[int, int]]]:
         return size
 
     monkeypatch.setattr(os, "sendfile", send)
-    monkeypatch.setattr(read_ahead, "_LEAST", 1)
+    monkeypatch.setattr(engine, "_LEAST", 1)
     return found
 
 
@@ -49,7 +49,7 @@ def opened(place: Path) -> dict[str, int]:
 def test_all_segments_are_read_from_end_to_end(
     place: Path, sent: dict[str, list[tuple[int, int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_ahead, "_STEP", 2**20)
+    monkeypatch.setattr(engine, "_STEP", 2**20)
     sizes = opened(place)
     assert max(sizes.values()) > 2**20
     for path, size in sizes.items():
@@ -59,8 +59,8 @@ def test_all_segments_are_read_from_end_to_end(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda patch: patch.setattr(read_ahead, "_LEAST", 10**12),
-        lambda patch: patch.setattr(read_ahead, "_available", lambda: 1000),
+        lambda patch: patch.setattr(engine, "_LEAST", 10**12),
+        lambda patch: patch.setattr(engine, "_available", lambda: 1000),
     ],
     ids=["small", "too large"],
 )
@@ -93,4 +93,4 @@ def test_closing_ends_it(place: Path, sent: dict[str, list[tuple[int, int]]], mo
 
 
 def test_the_available_memory_is_known() -> None:
-    assert read_ahead._available() > 10**8
+    assert engine._available() > 10**8

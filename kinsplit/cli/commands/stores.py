@@ -41,7 +41,7 @@ def stores(
 
 def _described(name: str) -> dict[str, Any]:
     from kinsplit.stores.address import ENGINES
-    from kinsplit.stores.engines.options import describe
+    from kinsplit.stores.engines.catalog import describe
 
     engine = ENGINES[name]
     return {
@@ -54,7 +54,7 @@ def _described(name: str) -> dict[str, Any]:
 
 
 def _options(name: str, terminal: Terminal) -> None:
-    from kinsplit.stores.engines.options import default_text
+    from kinsplit.stores.engines.catalog import default_text
 
     options = _described(name)["options"]
     if not options:

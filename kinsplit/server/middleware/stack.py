@@ -7,11 +7,10 @@ import re
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 
-from kinsplit.server.middleware.access import AccessControl
+from kinsplit.server.middleware.access import AccessControl, SecurityHeaders
 from kinsplit.server.middleware.body_limits import BodyLimits
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.middleware.request_log import RequestLog
-from kinsplit.server.middleware.security_headers import SecurityHeaders
 from kinsplit.server.settings import ServiceSettings
 
 

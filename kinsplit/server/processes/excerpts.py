@@ -6,9 +6,8 @@ from typing import Literal, NamedTuple
 
 import nh3
 
-from kinsplit.server.processes.code import CLASSES, code, language_of
 from kinsplit.server.processes.markdown import SCHEMES, markdown
-from kinsplit.server.processes.marks import Mark
+from kinsplit.server.processes.marks import CLASSES, Mark, code, language_of
 
 Kind = Literal["markdown", "code"]
 

@@ -22,8 +22,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
 from kinsplit.markup.source import opening
-from kinsplit.server.processes.code import code, language_of
-from kinsplit.server.processes.marks import Mark, MarkedLines, marked, strongest, within, wrapped
+from kinsplit.server.processes.marks import Mark, MarkedLines, code, language_of, marked, strongest, within, wrapped
 
 #: Schemes of the links that are kept.
 SCHEMES = frozenset({"http", "https", "mailto"})

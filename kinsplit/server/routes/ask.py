@@ -16,7 +16,7 @@ from kinsplit.errors import CollectionNotFoundError
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
-from kinsplit.server.models.base import Model
+from kinsplit.server.models import Model
 from kinsplit.server.request_options import RANKINGS, parse_filter, pick_reranker
 
 router = APIRouter(tags=["search"])

@@ -13,8 +13,7 @@ from kinsplit.parsers import Strategy, class_and_parameters, create
 from kinsplit.parsers.strategies.llm import NO_MODEL
 from kinsplit.server import limits
 from kinsplit.server.dependencies import ModelWorkersDep, PreviewerDep, PreviewWorkersDep, SettingsDep
-from kinsplit.server.models.base import Model
-from kinsplit.server.models.strategies import Preview
+from kinsplit.server.models import Model, Preview
 from kinsplit.server.processes.previews import preview
 from kinsplit.server.settings import ServiceSettings
 

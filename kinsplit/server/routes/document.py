@@ -22,8 +22,7 @@ from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, ViewerDep, respond
 from kinsplit.server.errors import RequestError
-from kinsplit.server.models.base import View
-from kinsplit.server.models.documents import ChunkPage, DocumentText
+from kinsplit.server.models import ChunkPage, DocumentText, View
 from kinsplit.server.processes.viewer import Shown, Viewer, to_marks
 from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
 from kinsplit.server.routes.documents import Limit, Offset

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
-from kinsplit.server.models.documents import DocumentPage, DocumentRow
+from kinsplit.server.models import DocumentPage, DocumentRow
 
 router = APIRouter(tags=["documents"])
 

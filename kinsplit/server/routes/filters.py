@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
-from kinsplit.server.models.documents import FilterKey, Filters, FilterValue
+from kinsplit.server.models import FilterKey, Filters, FilterValue
 
 router = APIRouter(tags=["documents"])
 

@@ -13,8 +13,7 @@ from kinsplit.retrieval import LanguageModelReranker, Passage, SearchKeywords
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
-from kinsplit.server.models.base import View
-from kinsplit.server.models.search import SearchAnswer
+from kinsplit.server.models import SearchAnswer, View
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import DIVERSITY, RANKING, RANKINGS, parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage

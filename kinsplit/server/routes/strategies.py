@@ -12,7 +12,7 @@ from kinsplit.retrieval import rankings
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection, UploadFolders
 from kinsplit.server.dependencies import CollectionsDep, SettingsDep, UploadsDep, WorkersDep, respond
-from kinsplit.server.models.strategies import (
+from kinsplit.server.models import (
     IndexedRow,
     ParameterRow,
     RankingRow,

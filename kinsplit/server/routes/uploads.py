@@ -18,7 +18,7 @@ from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection, UploadFolder, UploadFolders
 from kinsplit.server.dependencies import CollectionDep, SettingsDep, UploadWorkersDep, respond
 from kinsplit.server.errors import RequestError
-from kinsplit.server.models.documents import Deleted, Uploaded, UploadRow
+from kinsplit.server.models import Deleted, Uploaded, UploadRow
 from kinsplit.server.routes.document import DocumentId, DocumentRoute
 
 # Characters that a file system, a shell or the id of a row gives a meaning, and those that nobody sees.

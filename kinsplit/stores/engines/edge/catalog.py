@@ -11,12 +11,12 @@ from pathlib import Path
 
 from kinsplit.errors import ForeignCollectionError, StoreError
 from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
-from kinsplit.stores.engines.edge.disk_space import size_on_disk
 from kinsplit.stores.engines.edge.folder import (
     LEDGER_FILE,
     SCHEMA_FILE,
     collections_in,
     read_schema,
+    size_on_disk,
     stored_schema,
     strangers_in,
 )

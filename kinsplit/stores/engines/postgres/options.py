@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.engines.options import StoreOptions, option
+from kinsplit.stores.engines.catalog import StoreOptions, option
 
 #: Largest number of candidates that pgvector takes at once.
 MOST_CANDIDATES = 1000

@@ -15,10 +15,9 @@ from psycopg.types.json import Jsonb
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.engines.postgres.json_text import dump, encode_text
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import field_of, type_of
-from kinsplit.stores.engines.postgres.where import Statement, Tables
+from kinsplit.stores.engines.postgres.where import Statement, Tables, dump, encode_text
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import content_of
 from kinsplit.stores.protocol import Vectors

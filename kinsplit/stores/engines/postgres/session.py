@@ -16,7 +16,6 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import set_json_loads
 
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, KinsplitWarning, LockWarning, StoreError
-from kinsplit.stores.engines.postgres.json_text import load
 from kinsplit.stores.engines.postgres.options import (
     MOST_CANDIDATES,
     PROBES_FACTOR,
@@ -24,6 +23,7 @@ from kinsplit.stores.engines.postgres.options import (
     PostgresOptions,
     unknown_options,
 )
+from kinsplit.stores.engines.postgres.where import load
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")

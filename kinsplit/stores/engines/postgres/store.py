@@ -21,12 +21,11 @@ from kinsplit.support.extras import needs
 with needs("pgvector"):
     from psycopg import sql
 
-    from kinsplit.stores.engines.postgres.json_text import decode_text
     from kinsplit.stores.engines.postgres.points import COLUMNS, delete, to_vectors, update, upsert
     from kinsplit.stores.engines.postgres.query import picked, to_statement
     from kinsplit.stores.engines.postgres.session import begin, postgres_errors
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
-    from kinsplit.stores.engines.postgres.where import Statement, to_where
+    from kinsplit.stores.engines.postgres.where import Statement, decode_text, to_where
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -55,7 +54,7 @@ class PostgresStore(EngineStore):
     of a search by meaning and terms, and the vectors of all matching chunks are compared.
 
     Payloads are stored in a jsonb column, with the keys that Qdrant has. NUL, which Postgres can't store, is escaped
-    (see `kinsplit.stores.engines.postgres.json_text`) and restored.
+    (see `kinsplit.stores.engines.postgres.where`) and restored.
 
     Args:
         dsn: Connection string or URL for libpq, which takes missing parts from its environment variables and password

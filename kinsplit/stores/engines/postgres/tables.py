@@ -7,7 +7,8 @@ by level, and `counts_N` that of the chunks with a term.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.errors import ForeignCollectionError, StoreError
+from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
 from kinsplit.stores.engines.postgres.indexes import Indexes
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import type_of
@@ -31,6 +33,12 @@ from kinsplit.stores.engines.postgres.session import (
 from kinsplit.stores.engines.postgres.where import APART, Tables
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
+from kinsplit.support.extras import needs
+
+with needs("pgvector"):
+    from psycopg import sql
+
+    from kinsplit.stores.engines.postgres.session import Connection, begin, connect, place_of, postgres_errors
 
 #: Key of kinsplit's advisory locks, used with a collection's number, or with 0 to create a collection.
 LOCK = 0x6B696E73
@@ -250,3 +258,103 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
                 storage=storage,
             )
         )
+
+
+_COUNTS = "SELECT count(DISTINCT source_id), count(*) FROM {chunks} WHERE level = 0"
+# Partitions count for themselves.
+_SIZE = """
+WITH named AS (SELECT unnest(%s::regclass[]) AS relid)
+SELECT sum(pg_total_relation_size(relid)) FROM (
+    SELECT relid FROM named UNION SELECT part.relid FROM named, pg_partition_tree(named.relid) AS part) AS every
+"""
+# The chunks go first, since readers lock them first.
+_DROP = "DROP TABLE IF EXISTS {}"
+_RENAME = "UPDATE kinsplit.collections SET name = %s WHERE id = %s"
+# No collection can have this name.
+_MOVING = "/"
+
+
+class PostgresCatalog(EngineCatalog[int]):
+    """The collections of a Postgres database, whose changes are transactions.
+
+    Args:
+        dsn: Connection string or URL for libpq.
+
+    Raises:
+        StoreError: The database can't be reached.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        self._place: str = place_of(dsn)
+        with postgres_errors(self._place):
+            self._connection: Connection = connect(dsn)
+
+    def collections(self) -> list[CollectionInfo]:
+        """Return the collections; see `Catalog.collections`."""
+        with self._reading():
+            found = [self._info(name, number) for name, number in sorted(self._names().items())]
+        return [info for info in found if info is not None]
+
+    def identity(self, name: str) -> str:
+        """Return a text that stands for the collection of a name; see `Catalog.identity`."""
+        with self._reading():
+            return str(self._own(self._names(), name).key)
+
+    def close(self) -> None:
+        """Close the connection. A second call does nothing."""
+        self._connection.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        if self._connection.closed:
+            raise StoreError(f"{self._place} was closed. Open the catalog again.")
+        with postgres_errors(self._place):
+            yield
+
+    @contextmanager
+    def _dropping(self) -> Iterator[None]:
+        with self._reading(), self._connection.transaction():
+            yield
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        with self._dropping():
+            if is_set_up(self._place, self._connection):
+                self._connection.execute("LOCK TABLE kinsplit.collections IN SHARE ROW EXCLUSIVE MODE")
+            yield
+
+    def _names(self) -> Mapping[str, int]:
+        return names_in(self._place, self._connection)
+
+    def _stored(self, key: int) -> object:
+        row = self._connection.execute("SELECT schema FROM kinsplit.collections WHERE id = %s", [key]).fetchone()
+        return row and row[0]
+
+    def _drop(self, found: Named[int]) -> None:
+        # Once its writers and the running statements of its readers are done.
+        with begin(self._connection, f"{self._place}/{found.name}", (LOCK, found.key)):
+            tables = tables_of(self._connection, found.key)
+            self._connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(names_of(tables))))
+            self._connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [found.key])
+
+    def _rename(self, found: Named[int], new: str) -> None:
+        self._connection.execute(_RENAME, [new, found.key])
+
+    def _switch(self, one: Named[int], other: Named[int]) -> None:
+        for new, key in ((_MOVING, one.key), (one.name, other.key), (other.name, one.key)):
+            self._connection.execute(_RENAME, [new, key])
+
+    def _info(self, name: str, number: int) -> CollectionInfo | None:
+        connection = self._connection
+        try:
+            schema = parse_schema(name, self._stored(number))
+        except ForeignCollectionError:
+            return None
+        except StoreError:
+            schema = None
+        tables = tables_of(connection, number)
+        counts = connection.execute(sql.SQL(_COUNTS).format(chunks=tables.chunks)).fetchone()
+        names = [table.as_string(connection) for table in names_of(tables)]
+        size = connection.execute(_SIZE, [names]).fetchone()
+        documents, chunks = counts or (None, None)
+        return CollectionInfo(name, schema, documents, chunks, None if size is None else int(size[0]))

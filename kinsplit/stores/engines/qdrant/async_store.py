@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.engines.qdrant.collection import open_async_client, open_collection
-from kinsplit.stores.engines.qdrant.errors import qdrant_errors
-from kinsplit.stores.engines.qdrant.first_load import build_graph, postpone_graph
-from kinsplit.stores.engines.qdrant.options import QdrantOptions
+from kinsplit.stores.engines.qdrant.collection import build_graph, open_async_client, open_collection, postpone_graph
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, qdrant_errors
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.engines.qdrant.points import (
     own_payload,
@@ -131,7 +129,7 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
             limit *= 10
 
     async def postpone_graph(self) -> bool:
-        """Postpone the HNSW graph of an empty collection; see `kinsplit.stores.engines.qdrant.first_load`."""
+        """Postpone the HNSW graph of an empty collection; see `kinsplit.stores.engines.qdrant.collection`."""
         with self._engine() as client:
             return await postpone_graph(client, self._collection)
 

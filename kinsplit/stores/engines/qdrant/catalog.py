@@ -11,8 +11,7 @@ from kinsplit.stores.engine import Held
 from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
 from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 from kinsplit.stores.engines.qdrant.collection import alias, aliases_of, names_of, stored_schema
-from kinsplit.stores.engines.qdrant.errors import qdrant_errors
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
 from kinsplit.stores.engines.qdrant.store import open_blocking
 from kinsplit.stores.schema import LISTED, no_collection, parse_schema
 from kinsplit.support.aio import run

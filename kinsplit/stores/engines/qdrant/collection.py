@@ -7,6 +7,7 @@ created as `notes@1` with the alias `notes`. One that was created without an ali
 from __future__ import annotations
 
 import re
+import time
 import warnings
 from collections.abc import Container
 from contextlib import suppress
@@ -17,9 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
-from kinsplit.stores.engines.qdrant.errors import qdrant_errors
-from kinsplit.stores.engines.qdrant.first_load import POSTPONED, build_graph, is_abandoned
-from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url, valid_url
+from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url, qdrant_errors, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_own, check_schema, parse_schema, schema_to_create
@@ -28,6 +27,46 @@ from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, QdrantClient, models
+
+#: Keys of the metadata: the links per point, and the time of the load in seconds since 1970.
+POSTPONED, SINCE = "kinsplit_hnsw_m", "kinsplit_load_since"
+#: Seconds after which a load that has not ended counts as abandoned; an index built during a load only slows it down.
+_ABANDONED = 3600
+
+
+def is_abandoned(info: models.CollectionInfo) -> bool:
+    """Return whether the HNSW graph was postponed so long ago that nobody may be about to build it."""
+    metadata = info.config.metadata or {}
+    return bool(metadata.get(POSTPONED)) and time.time() - (metadata.get(SINCE) or 0) > _ABANDONED
+
+
+async def postpone_graph(client: AsyncQdrantClient, collection: str) -> bool:
+    """Postpone the HNSW graph of an empty collection, or of one whose first load was interrupted.
+
+    Returns:
+        Whether it is postponed, so that `build_graph` must follow.
+    """
+    from qdrant_client import models
+
+    info = await client.get_collection(collection)
+    links = (info.config.metadata or {}).get(POSTPONED)
+    if info.points_count and not links:
+        return False
+    metadata = {POSTPONED: links or info.config.hnsw_config.m, SINCE: int(time.time())}
+    await client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=0), metadata=metadata)
+    return True
+
+
+async def build_graph(client: AsyncQdrantClient, collection: str, info: models.CollectionInfo | None = None) -> None:
+    """Make the server build the HNSW graph that was postponed; it does so in the background."""
+    from qdrant_client import models
+
+    info = info or await client.get_collection(collection)
+    links = (info.config.metadata or {}).get(POSTPONED)
+    if links:
+        done = {POSTPONED: None, SINCE: None}
+        await client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=links), metadata=done)
+
 
 #: Key of the schema in the collection's metadata.
 _METADATA = "kinsplit"

@@ -1,0 +1,297 @@
+"""Request and response bodies."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Pair = tuple[int, int]
+
+
+class Model(BaseModel):
+    """Base of all models."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TextRange(Model):
+    """A range of a text in this response."""
+
+    start: int = Field(description="First code point.")
+    end: int = Field(description="One past the last code point.")
+    utf16_start: int = Field(description="First UTF-16 unit.")
+    utf16_end: int = Field(description="One past the last UTF-16 unit.")
+
+
+class Located(Model):
+    """A part of a document."""
+
+    start: int = Field(description="First code point in the document.")
+    end: int = Field(description="One past the last code point in the document.")
+    spans: list[Pair] = Field(description="Spans in the document; nearly always one.")
+    context: str = Field(description="Heading path or table header; for a passage, that of its best hit.")
+    pages: Pair | None = Field(description="First and last page, from 1, if the document has pages.")
+
+
+class View(Model):
+    """How a text can be shown as it looks in its file."""
+
+    kind: Literal["markdown", "code"] | None = Field(description="What the text is; null for plain text.")
+    html: str | None = Field(description="Markdown or code as safe HTML, with the hits marked, if `render` is set.")
+    problem: str | None = Field(description="Why a text of Markdown or code could not be rendered.")
+    pages: bool = Field(description="Whether GET /documents/{id}/pages/{page}.png draws its pages.")
+    original: bool = Field(description="Whether GET /documents/{id}/original returns its file.")
+    recording: str | None = Field(
+        description="Address of the recording, if `url` in its metadata has one, at its time."
+    )
+
+
+class Place(Located):
+    """The place of a chunk in its document."""
+
+    id: str = Field(description="Chunk id, a UUID.")
+    level: int = Field(description="0 for chunks, 1 and above for their parents.")
+    chunk_index: int = Field(description="Index among the chunks of the same level, from 0.")
+    total_chunks: int = Field(description="Number of chunks of the same level.")
+    ranges: list[TextRange] = Field(description="Ranges in the text of this response.")
+    overlap: int = Field(description="Number of leading code points shared with the previous sibling.")
+    parent_id: str | None = Field(description="Id of the parent.")
+    prev_id: str | None = Field(description="Id of the previous sibling.")
+    next_id: str | None = Field(description="Id of the next sibling.")
+    token_count: int | None = Field(description="Length in tokens, if the strategy counts tokens.")
+
+
+class ChunkText(Place):
+    """A chunk with its text."""
+
+    text: str = Field(description="Text of the chunk.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document and of the chunk.")
+
+
+class Scored(Model):
+    """A result with its scores."""
+
+    score: float = Field(description="Score of the ranking; higher is better.")
+    scores: dict[str, float] = Field(description="Score of each stage, in order; for a passage, those of its best hit.")
+
+
+class FoundChunk(Place, Scored):
+    """A hit; its `ranges` are in the text of the passage."""
+
+
+class Related(Model):
+    """Another file of the same group, indexed as one chunk."""
+
+    source_id: str = Field(description="Id of its document.")
+    text: str = Field(description="Text of the file.")
+
+
+class FoundPassage(Located, Scored):
+    """A passage of a document that answers the question."""
+
+    rank: int = Field(description="Rank, from 1.")
+    source_id: str = Field(description="Id of the document.")
+    text: str = Field(description="Text of the passage; a blank line separates several spans.")
+    hits: list[FoundChunk] = Field(description="Chunks of the passage that were found, best first.")
+    chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
+    related: list[Related] = Field(description="Other files of the same group, for a file indexed as one chunk.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    times: tuple[float, float] | None = Field(description="Start and end in seconds, in a transcript.")
+    view: View | None = Field(description="How it can be shown; null unless `render` is set.")
+
+
+class SearchAnswer(Model):
+    """The passages found for a question."""
+
+    query: str = Field(description="The question.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    passages: list[FoundPassage] = Field(description="Passages, best first; empty if none is found or fits the budget.")
+
+
+class Page(Model):
+    """A page of a list."""
+
+    strategy: str = Field(description="Name of the collection in requests.")
+    total: int = Field(description="Number of items in the whole list.")
+    offset: int = Field(description="Number of items before this page.")
+
+
+class DocumentRow(Model):
+    """A document of a collection."""
+
+    id: str = Field(description="Id of the document.")
+    chunks: int = Field(description="Number of chunks.")
+
+
+class DocumentPage(Page):
+    """A page of the documents, ordered by id."""
+
+    documents: list[DocumentRow] = Field(description="The documents.")
+
+
+class DocumentText(Model):
+    """A document, joined from its chunks; no file is read."""
+
+    id: str = Field(description="Id of the document.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    text: str = Field(description="Text of the document, with a blank line for each part that no chunk holds.")
+    spans: list[Pair] = Field(description="Slices of the document that the text is joined from.")
+    chunks: list[Place] = Field(description="Chunks and their parents without their texts, level by level.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    view: View = Field(description="How it can be shown.")
+
+
+class ChunkPage(Page):
+    """A page of the chunks of a document; their `ranges` are in the text that /documents/{id} returns."""
+
+    id: str = Field(description="Id of the document.")
+    level: int = Field(description="Level of the chunks.")
+    chunks: list[ChunkText] = Field(description="The chunks, in document order.")
+
+
+class UploadRow(Model):
+    """The report of one uploaded file."""
+
+    name: str = Field(description="Name of the file, as it is stored.")
+    id: str | None = Field(description="Id of the file and of its document; rows have `ID#docid`. Null if it failed.")
+    documents: int = Field(description="Number of its documents.")
+    chunks: int = Field(description="Number of their chunks.")
+    warnings: list[str] = Field(description="Decisions and losses.")
+    error: str | None = Field(description="Why it couldn't be read, and what to do about it.")
+
+
+class Uploaded(Model):
+    """The reports of uploaded files, in their order."""
+
+    strategy: str = Field(description="Name of the collection in requests.")
+    files: list[UploadRow]
+
+
+class Deleted(Model):
+    """A deleted file."""
+
+    id: str = Field(description="Id of the file.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    chunks: int = Field(description="Number of deleted chunks.")
+
+
+class FilterValue(Model):
+    """A metadata value that a filter can test."""
+
+    value: str | bool | int | float
+    documents: int = Field(description="Number of documents with this value.")
+
+
+class FilterKey(Model):
+    """A metadata key that a filter can test."""
+
+    key: str
+    distinct: int = Field(description="Number of distinct values.")
+    values: list[FilterValue] = Field(description="Most frequent values, at most 100.")
+
+
+class Filters(Model):
+    """The metadata that `where` can test."""
+
+    strategy: str = Field(description="Name of the collection in requests.")
+    keys: list[FilterKey] = Field(description="Keys, the most frequent first, at most 50.")
+
+
+class Health(Model):
+    """State of the service."""
+
+    status: str
+
+
+class Problem(Model):
+    """An error and its remedy."""
+
+    field: str | None = Field(description="The part of the request that is at fault.")
+    rule: str = Field(description="The rule that it breaks, or what happened.")
+    value: Any = Field(description="The value given, shortened.")
+    remedy: str = Field(description="What to do about it.")
+
+
+class ErrorAnswer(Model):
+    """The body of every error."""
+
+    error: Problem
+
+
+class ParameterRow(Model):
+    """A parameter of a strategy."""
+
+    name: str
+    default: Any = Field(description="Default value.")
+    type: str = Field(description="Type in words.")
+    description: str = Field(description="Meaning of the parameter.")
+    settable: bool = Field(description="Whether POST /chunk accepts it.")
+
+
+class StrategyRow(Model):
+    """A splitting strategy."""
+
+    name: str
+    summary: str = Field(description="Summary in a few words.")
+    origin: str = Field(description="Source of the defaults.")
+    parameters: list[ParameterRow]
+
+
+class WatchRow(Model):
+    """The synchronisation of a collection with a folder."""
+
+    state: str = Field(description="indexing, waiting (for changes), failed (it will be tried again) or stopped.")
+    updates: int = Field(description="Number of updates since the service started.")
+    updated: datetime | None = Field(description="Time of the last update.")
+    failed: list[str] = Field(description="Ids of files that can't be loaded, at most 100; the log has the reasons.")
+    error: str | None = Field(description="Kind of error that made the last attempt fail.")
+
+
+class IndexedRow(Model):
+    """An indexed collection."""
+
+    name: str = Field(description="Name for `strategy` in requests, case-insensitive.")
+    collection: str = Field(description="Name in the store, which `strategy` accepts too.")
+    strategy: str = Field(description="Strategy that split its documents.")
+    parameters: dict[str, Any] = Field(description="Parameters of the strategy.")
+    documents: int
+    chunks: int
+    watches: list[WatchRow] = Field(description="Synchronisation with folders, if the service was started with it.")
+    default: bool = Field(description="Whether requests without `strategy` use it.")
+
+
+class RankingRow(Model):
+    """A ranking of chunks."""
+
+    name: str
+    description: str = Field(description="Description in one line.")
+
+
+class UploadRules(Model):
+    """The files that clients may upload."""
+
+    folder: str = Field(
+        description="First part of the ids of uploaded files, in all collections. Only they can be deleted."
+    )
+    max_bytes: int = Field(description="Maximum bytes of a request.")
+    suffixes: list[str] = Field(description="Suffixes of files that can be read.")
+
+
+class Strategies(Model):
+    """The strategies, collections, rankings and rerankers of the service."""
+
+    strategies: list[StrategyRow] = Field(description="Strategies for POST /chunk.")
+    indexed: list[IndexedRow] = Field(description="Collections for GET /search and /documents.")
+    rankings: list[RankingRow] = Field(description="Values of `ranking`, the default first.")
+    rerankers: list[str] = Field(description="Values of `rerank`.")
+    uploads: UploadRules | None = Field(description="Rules of POST /documents; null if uploads are not allowed.")
+
+
+class Preview(Model):
+    """The chunks that a strategy makes of a text."""
+
+    strategy: str = Field(description="Name of the strategy.")
+    parameters: dict[str, Any] = Field(description="All parameters, including the defaults.")
+    chunks: list[ChunkText] = Field(description="Chunks, the coarsest level first, in text order within a level.")

@@ -1,1 +1,0 @@
-"""Pydantic models of requests and responses, one module per kind of route."""

@@ -1,1 +1,0 @@
-"""The exact engine in memory."""
