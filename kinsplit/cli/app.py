@@ -26,7 +26,17 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError
 from kinsplit.support.environment import env_files
 
-#: Names of the commands, in the order of the help; each is a function of its own module in `commands`.
+# Modules of the commands that share one; each other command has a module of its own name in `commands`.
+_SHARED = {
+    "collections": ("info", "delete", "rename", "switch", "drop", "copy"),
+    "backup": ("restore",),
+    "results": ("show", "report"),
+    "stores": ("doctor", "verify"),
+    "strategies": ("readers",),
+}
+_MODULES = {name: module for module, names in _SHARED.items() for name in names}
+
+#: Names of the commands, in the order of the help; each is a function of its name.
 NAMES = (
     *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
     *("info", "verify", "delete", "stores", "doctor", "collections", "rename", "switch", "drop", "copy", "backup"),
@@ -108,7 +118,7 @@ def _check(param: Any, ctx: Any) -> None:
 def _load(name: str) -> Any:
     """Import a command, and build its parameters."""
     word = name.replace("-", "_")
-    function = getattr(import_module(f"kinsplit.cli.commands.{word}"), word)
+    function = getattr(import_module(f"kinsplit.cli.commands.{_MODULES.get(name, word)}"), word)
     alone = typer.Typer(add_completion=False, **_SETTINGS)
     alone.command(name, cls=_Command, help=_LINE_END.sub(" ", inspect.cleandoc(function.__doc__)))(command(function))
     return typer.main.get_command(alone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -274,3 +275,23 @@ def _pairs(option: str, texts: Iterable[str] | None, example: str) -> Iterator[t
             remedy = f"For example: {option} {example}."
             raise InvalidParameterError(option, "must be key=value", text, remedy)
         yield key.strip(), value
+
+
+def check_writable(output: Path, field: str = "--output") -> None:
+    """Make sure that a file can be written; missing folders are created later.
+
+    Args:
+        output: The file.
+        field: Option or argument that names it.
+
+    Raises:
+        InvalidParameterError: The file can't be written.
+    """
+    if output.is_dir():
+        raise InvalidParameterError(field, "must be a file, not a folder", str(output), "Name a file in it.")
+    above = next(folder for folder in output.absolute().parents if folder.exists())
+    if not above.is_dir():
+        rule = f"must be in a folder, but {above} is a file"
+        raise InvalidParameterError(field, rule, str(output), "Choose another path.")
+    if not os.access(output if output.exists() else above, os.W_OK):
+        raise InvalidParameterError(field, "must be writable", str(output), "Choose another path.")

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders, parsers
-from kinsplit.cli.output.chunks import chunk_name
+from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.support.disk_cache import FILE
 from kinsplit.tokenizers import resolve
 from tests.cli.conftest import COURSE, Cli

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.cli.paths import check_writable
+from kinsplit.cli.options import check_writable
 from kinsplit.errors import InvalidParameterError
 from tests.cli.conftest import Cli
 

@@ -28,9 +28,7 @@ from kinsplit.cli.options import (
     parse_names,
     read_config,
 )
-from kinsplit.cli.output.chunks import Row, Summary, show, to_rows
-from kinsplit.cli.output.cost import show_cost
-from kinsplit.cli.output.index_report import report_loaded, report_skipped
+from kinsplit.cli.output.index_report import Row, Summary, report_loaded, report_skipped, show, show_cost, to_rows
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.errors import LimitTooSmallError

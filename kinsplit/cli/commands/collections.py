@@ -1,18 +1,21 @@
-"""`kinsplit collections`: the collections of a store."""
+"""`kinsplit collections` and the commands that show, rename, exchange, delete and copy them."""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.filesize import decimal
 
-from kinsplit.cli.options import AsJson
-from kinsplit.cli.output.tables import counted, text_table
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.options import AsJson, Collection, Store, parse_where
+from kinsplit.cli.output.progress import counting
+from kinsplit.cli.output.tables import counted, figures, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import inline
+from kinsplit.errors import InvalidParameterError, inline
 
 if TYPE_CHECKING:
     from kinsplit.stores import CollectionInfo
@@ -63,3 +66,185 @@ def _number(number: int | None) -> str:
 
 def _size(size: int | None) -> str:
     return "?" if size is None else decimal(size)
+
+
+def rename(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Name of the collection.", show_default=False)],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
+    store: Store = "edge:./kinsplit-data",
+    as_json: AsJson = False,
+) -> None:
+    """Give a collection another name."""
+    from kinsplit.stores import open_catalog
+
+    terminal = Terminal(as_json=as_json)
+    with open_catalog(store) as catalog:
+        catalog.rename(old, new)
+    if as_json:
+        terminal.document({"old": old, "new": new})
+    else:
+        terminal.line(f"Renamed {old} to {new}.")
+
+
+def switch(
+    one: Annotated[str, typer.Argument(metavar="NAME", help="Name of a collection.", show_default=False)],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Name of another one.", show_default=False)],
+    store: Store = "edge:./kinsplit-data",
+    as_json: AsJson = False,
+) -> None:
+    """Let two collections exchange their names in one step, to replace one that is being searched.
+
+    Index anew beside it, switch, and drop the old one, which has the other name then. A second switch undoes the first.
+    A service on Postgres or a Qdrant server follows within a second.
+    """
+    from kinsplit.stores import open_catalog
+
+    terminal = Terminal(as_json=as_json)
+    with open_catalog(store) as catalog:
+        catalog.switch(one, other)
+    if as_json:
+        terminal.document({"exchanged": [one, other]})
+    else:
+        terminal.line(f"{one} and {other} have exchanged their names.")
+
+
+def drop(
+    name: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.", show_default=False)],
+    store: Store = "edge:./kinsplit-data",
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a collection with everything in it."""
+    from kinsplit.stores import open_catalog
+
+    terminal = Terminal(as_json=as_json)
+    with open_catalog(store) as catalog:
+        catalog.check(name)
+        info = next((each for each in catalog.collections() if each.name == name), None)
+        size = "" if info is None or info.documents is None else f" with {counted(info.documents, 'document')}"
+        if not yes:
+            if as_json or not sys.stdin.isatty():
+                rule = "is required where nobody can confirm"
+                raise InvalidParameterError("--yes", rule, None, f"It deletes the collection {name}{size}.")
+            typer.confirm(f"Delete the collection {name}{size}?", abort=True)
+        catalog.drop(name)
+    if as_json:
+        terminal.document({"dropped": name})
+    else:
+        terminal.line(f"Dropped {name}{size}.")
+
+
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Address of the source store.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Address of the target store.", show_default=False)],
+    collection: Collection = "default",
+    into: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a collection between any two stores without embedding it again.
+
+    Existing documents of the target stay, and those that are equal are skipped. Repeat an interrupted copy to complete
+    it.
+    """
+    from kinsplit.stores import open_store
+    from kinsplit.stores.maintenance import copy as copy_chunks
+
+    terminal = Terminal(as_json=as_json)
+    if target == source and (into or collection) == collection:
+        remedy = "Name another store, or another collection with --as."
+        raise InvalidParameterError("TO", "must differ from FROM", target, remedy)
+    with (
+        open_store(source, collection) as read,
+        open_store(target, into or collection, read.schema) as written,
+        counting(terminal.err, "Copying", "documents") as progress,
+    ):
+        done = copy_chunks(read, written, progress)
+    if as_json:
+        terminal.document({"documents": done.documents, "chunks": done.chunks, "skipped": done.skipped})
+    else:
+        held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
+        terminal.line(f"Copied {counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}.{held}")
+
+
+#: Maximum number of documents to list; `--json` lists all.
+_LISTED = 20
+
+
+def info(store: Store = "edge:./kinsplit-data", collection: Collection = "default", as_json: AsJson = False) -> None:
+    """Show the settings of a collection and the documents in it."""
+    from kinsplit.chunk import DOCUMENT
+    from kinsplit.stores import open_store
+
+    terminal = Terminal(as_json=as_json)
+    with open_store(store, collection) as opened:
+        schema, sources = opened.schema, opened.sources(level=0)
+        leaves, documents, everything = opened.count(0), opened.count(DOCUMENT), opened.count()
+    counts = {"documents": len(sources), "chunks": leaves, "parents": everything - leaves - documents}
+    if as_json:
+        described = {**asdict(schema), "strategy": json.loads(schema.strategy), "weights": json.loads(schema.weights)}
+        terminal.document({"collection": collection, **counts, "schema": described, "sources": sources})
+        return
+    made = json.loads(schema.strategy)
+    parameters = ", ".join(f"{key}={value}" for key, value in made["parameters"].items())
+    terminal.table(
+        figures(
+            [
+                *((name.capitalize(), f"{number:,}", "") for name, number in counts.items()),
+                ("Strategy", made["name"], parameters),
+                ("Embedding model", schema.model, f"{schema.dimension} dimensions, {schema.distance}"),
+                ("Embedding context", schema.embedding_context, ""),
+                ("Terms", schema.sparse, ""),
+            ]
+        )
+    )
+    terminal.line("")
+    table = text_table("Document", "Chunks")
+    table.columns[1].justify = "right"
+    for source_id, number in list(sources.items())[:_LISTED]:
+        table.add_row(inline(source_id), f"{number:,}")
+    terminal.table(table)
+    if len(sources) > _LISTED:
+        terminal.line(f"... and {len(sources) - _LISTED:,} more; --json lists all.")
+
+
+def delete(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SOURCE...]", help="Document ids; kinsplit info lists them.", show_default=False),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Delete the documents with this metadata; syntax as in kinsplit search.",
+        ),
+    ] = None,
+    store: Store = "edge:./kinsplit-data",
+    collection: Collection = "default",
+    as_json: AsJson = False,
+) -> None:
+    """Delete documents with all their chunks and parents."""
+    from kinsplit.stores import open_store
+
+    terminal = Terminal(as_json=as_json)
+    conditions = parse_where(where)
+    if not (sources or conditions):
+        raise typer.BadParameter("Name documents, or use --where.")
+    with open_store(store, collection) as opened:
+        found = opened.sources(0, conditions) if conditions else {}
+        deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
+    if as_json:
+        terminal.document({"deleted": deleted})
+    for source_id, number in deleted.items():
+        if not number:
+            terminal.warning(f"{source_id}: no such document.")
+        elif not as_json:
+            terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}")
+    if not (deleted or as_json):
+        terminal.line("Nothing found.")
+    missing = sum(not number for number in deleted.values())
+    if code := exit_code(failed=missing, done=len(deleted) - missing):
+        raise typer.Exit(code)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kinsplit.cli.commands.evaluate import strategies_of
 from kinsplit.cli.options import AsJson
-from kinsplit.cli.output.chunks import chunk_name
+from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.terminal import Terminal

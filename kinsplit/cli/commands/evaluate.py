@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage
-from kinsplit.cli.output.cost import Use
+from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage, check_writable
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
+from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.cli.paths import check_writable
 from kinsplit.compat import rag_eval
 from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
 

@@ -29,8 +29,7 @@ from kinsplit.cli.options import (
     parse_names,
     read_config,
 )
-from kinsplit.cli.output.cost import show_cost
-from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, summary, to_dict
+from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, show_cost, summary, to_dict
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal

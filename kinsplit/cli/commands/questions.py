@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, Embedder, Paths
-from kinsplit.cli.output.cost import describe_cost
+from kinsplit.cli.output.index_report import describe_cost
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.tables import counted, figures
 from kinsplit.cli.output.terminal import Terminal

@@ -16,13 +16,13 @@ from kinsplit.cli.options import (
     Paths,
     SharedEmbeddingContext,
     SharedLanguage,
+    check_writable,
     parse_names,
 )
-from kinsplit.cli.output.cost import Use
+from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.cli.paths import check_writable
 from kinsplit.errors import InvalidParameterError
 
 if TYPE_CHECKING:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 
+from kinsplit.chunk import Chunk, select
 from kinsplit.cli.output.tables import counted, rate
 from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.errors import inline
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from kinsplit.index import AddReport
     from kinsplit.indexing.reports import DocumentReport
     from kinsplit.integrations.ray import RayReport
-    from kinsplit.loaders import Loaded
+    from kinsplit.loaders import Limits, Loaded, SourceFile
+    from kinsplit.parsers import Cost, Strategy
     from kinsplit.stores import SyncReport
+    from kinsplit.tokenizers import Tokenizer
 
 #: Suffixes that are named before the rest is only counted.
 _KINDS = 8
@@ -120,3 +124,167 @@ def report_loaded(loaded: Loaded, terminal: Terminal) -> None:
         terminal.warning(inline(f"{loaded.source.source_id}: {warning}"))
     if loaded.error is not None:
         terminal.error(loaded.error)
+
+
+Row = dict[str, Any]
+
+# Keys of `kinsplit.chunk.FIELDS` that a row shows.
+_FIELDS = (
+    *("id", "chunk_index", "total_chunks", "start", "end", "spans", "text", "token_count"),
+    *("parent_id", "prev_id", "next_id", "level", "context"),
+)
+
+
+def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
+    """Convert chunks to rows.
+
+    Args:
+        chunks: The chunks.
+        tokenizer: Tokenizer for chunks whose tokens the strategy did not count.
+
+    Yields:
+        One row per chunk, in order. `start` and `end` are code point offsets in the document; `spans` lists the parts
+        of it that the chunk holds, nearly always one. `chunk_index` counts from 0 within the row's `level`. Ids
+        are UUIDs, except `chunk_id` (see `chunk_name`). `metadata` holds the metadata of the document and of the chunk,
+        such as its `section`, without the file's siblings, since a folder may have thousands.
+    """
+    uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
+    counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
+    for chunk in chunks:
+        yield {
+            "docid": chunk.source_id,
+            "chunk_id": chunk_name(chunk.source_id, chunk.level, chunk.index),
+            **select(chunk, _FIELDS),
+            "token_count": next(counts) if chunk.token_count is None else chunk.token_count,
+            "metadata": {key: value for key, value in chunk.metadata.items() if key != "sibling_files"},
+        }
+
+
+def chunk_name(docid: str, level: int, index: int) -> str:
+    """Return the readable id of a chunk: `alice:ch03::chunk02`, and of a parent `alice:ch03::level1::chunk02`."""
+    parent = f"::level{level}" if level else ""
+    return f"{docid}{parent}::chunk{index:02}"
+
+
+@dataclass(slots=True)
+class Summary:
+    """Running totals of `kinsplit chunk`."""
+
+    files: int
+    documents: int = 0
+    seconds: float = 0.0
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    sizes: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Add the size of a row to the totals of its level."""
+        characters, tokens = self.sizes.setdefault(row["level"], ([], []))
+        characters.append(len(row["text"]))
+        tokens.append(row["token_count"])
+
+    @property
+    def chunks(self) -> int:
+        """Number of rows."""
+        return sum(len(characters) for characters, _ in self.sizes.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as `--json` writes it."""
+        levels = [
+            {"level": level, "chunks": len(characters), "characters": _spread(characters), "tokens": _spread(tokens)}
+            for level, (characters, tokens) in sorted(self.sizes.items())
+        ]
+        return {
+            "files": self.files,
+            "documents": self.documents,
+            "chunks": self.chunks,
+            "levels": levels,
+            "failed": self.failed,
+            "seconds": self.seconds,
+        }
+
+
+def _spread(sizes: list[int]) -> dict[str, float]:
+    return {"average": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
+
+
+def show(summary: Summary, output: Path, terminal: Terminal) -> None:
+    """Write the number of chunks, and a table of their sizes."""
+    made = counted(summary.chunks, "chunk")
+    speed = f"{summary.seconds:.2f} s ({rate(summary.chunks, summary.seconds)} chunks/s)"
+    terminal.line(f"Split {counted(summary.documents, 'document')} into {made} in {speed}: {output}")
+    if not summary.sizes:
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    for _ in range(4):
+        table.add_column(justify="right")
+    table.add_row("", "chunks", "average", "min", "max", style="dim")
+    for level in summary.to_dict()["levels"]:
+        suffix = f", level {level['level']}" if len(summary.sizes) > 1 else ""
+        for name in ("characters", "tokens"):
+            spread = level[name]
+            figures = f"{spread['average']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}"
+            table.add_row(f"{name.capitalize()}{suffix}", f"{level['chunks']:,}", *figures)
+    terminal.table(table)
+
+
+def show_cost(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal, limits: Limits) -> tuple[int, int]:
+    """Write the estimated cost of splitting files.
+
+    Args:
+        strategy: The strategy.
+        files: The files to split.
+        terminal: The terminal to write to.
+        limits: Limits per file.
+
+    Returns:
+        Number of files that could not be read, and number of documents.
+    """
+    from kinsplit.loaders import load_files
+    from kinsplit.parsers import Cost
+
+    cost, documents, failed = Cost(), 0, 0
+    for loaded in load_files(files, limits):
+        report_loaded(loaded, terminal)
+        failed += loaded.error is not None
+        documents += len(loaded.documents)
+        cost += strategy.cost([document.text for document in loaded.documents])
+    if terminal.as_json:
+        terminal.document({"documents": documents, **asdict(cost), "tokens": cost.tokens})
+    elif not cost.calls and not cost.kept:
+        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, no language model calls.")
+    else:
+        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, {describe_cost(cost)}. No call was made.")
+    return failed, documents
+
+
+class Use:
+    """Use of an embedding model on a server from now on.
+
+    Args:
+        embedder: Spec of the model; one on this machine has no use.
+    """
+
+    def __init__(self, embedder: str) -> None:
+        from kinsplit.embedding import resolve
+        from kinsplit.embedding.remote_models.base import usage_of
+
+        self._embedder, self._usage = embedder, usage_of(resolve(embedder))
+        self._before = self._usage.since() if self._usage else None
+
+    def show(self, terminal: Terminal) -> None:
+        """Write the tokens, requests and cost in one line."""
+        if self._usage is not None:
+            used = self._usage.since(self._before)
+            terminal.line(f"{self._embedder}: {counted(used.tokens, 'token')}, {describe_use(used)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the use under the key `used`, or nothing."""
+        return {} if self._usage is None else {"used": self._usage.since(self._before)._asdict()}
+
+
+def describe_cost(cost: Cost) -> str:
+    """Return the number of calls and tokens in words."""
+    parts = f"{cost.prompt_tokens:,} input, at most {cost.answer_tokens:,} output"
+    kept = f"; {counted(cost.kept, 'answer')} cached from earlier runs" if cost.kept else ""
+    return f"{counted(cost.calls, 'call')} of the language model, {counted(cost.tokens, 'token')} ({parts}){kept}"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.chunk import Document
-from kinsplit.cli.output.chunks import to_rows
+from kinsplit.cli.output.index_report import to_rows
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.qrels.export import (

@@ -1,4 +1,4 @@
-"""`kinsplit show`: show the results of an evaluation."""
+"""`kinsplit show` and `kinsplit report`: results of an evaluation."""
 
 from __future__ import annotations
 
@@ -141,3 +141,23 @@ def _show_rag_eval(
     ]
     terminal.line("This file is from rag_eval: it has no intervals, so differences may be due to chance.")
     show_table(terminal, "Means", names, rows)
+
+
+def report(
+    results: ResultsFile,
+    html: Annotated[
+        Path, typer.Option(metavar="FILE", help="HTML file; two plots of the chunks are written next to it.")
+    ] = Path("report.html"),
+    as_json: AsJson = False,
+) -> None:
+    """Write the results as one self-contained HTML page."""
+    from kinsplit.evaluation.report import write_report
+    from kinsplit.evaluation.results import Results
+
+    terminal = Terminal(as_json=as_json)
+    written = write_report(Results.read(results), html)
+    if as_json:
+        terminal.document({"files": [str(path) for path in written]})
+        return
+    for path in written:
+        terminal.line(f"Wrote {path}")
