@@ -6,8 +6,10 @@ FOLDER is the package of another checkout, for comparison. Default: the package 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -32,17 +34,21 @@ class Module:
         name: Dotted name.
         path: Path of the file.
         lines: Number of lines.
+        code: Number of lines that are neither blank nor a comment nor part of a docstring.
         docstring: Its docstring.
         imports: Dotted names of the package's modules that it imports, also within functions, but not for types only.
         functions: Name and number of lines of each function.
+        classes: Names of the public classes.
     """
 
     name: str
     path: Path
     lines: int
+    code: int
     docstring: str
     imports: set[str] = field(default_factory=set)
     functions: list[tuple[str, int]] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
 
     @property
     def room(self) -> str:
@@ -141,6 +147,15 @@ class Structure:
             if lines > 60
         ]
 
+    @cached_property
+    def namesakes(self) -> dict[str, list[str]]:
+        """Public class names that several modules use, with these modules."""
+        found = defaultdict(list)
+        for module in self.modules.values():
+            for name in module.classes:
+                found[name].append(module.name)
+        return {name: modules for name, modules in found.items() if len(modules) > 1}
+
     def rows(self) -> Iterator[tuple[str, object]]:
         """Yield the numbers, each with its description."""
         sizes = [module.lines for module in self.modules.values()]
@@ -148,6 +163,7 @@ class Structure:
         fullest, most = self.siblings.most_common(1)[0]
         yield "modules", len(sizes)
         yield "lines", sum(sizes)
+        yield "lines of code", sum(module.code for module in self.modules.values())
         yield "lines of a module, median", f"{median(sizes):g}"
         yield "lines of the longest module", f"{longest.lines} ({longest.name})"
         yield "siblings in the fullest folder", f"{most} ({fullest})"
@@ -158,12 +174,14 @@ class Structure:
         yield "of these under 60 lines", sum(module.lines < 60 for module in self.single_importer)
         yield "names by participle", len(self.participles)
         yield "functions over 60 lines", len(self.long_functions)
+        yield "class names used more than once", len(self.namesakes)
 
 
 def _read(path: Path, name: str, known: set[str]) -> Module:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    module = Module(name, path, text.count("\n"), ast.get_docstring(tree) or "")
+    module = Module(name, path, text.count("\n"), _code_lines(text, tree), ast.get_docstring(tree) or "")
+    module.classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
     for node in _walk(tree):
         if isinstance(node, ast.Import):
             module.imports.update(alias.name for alias in node.names if alias.name in known)
@@ -175,6 +193,26 @@ def _read(path: Path, name: str, known: set[str]) -> Module:
             module.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
     module.imports.discard(name)
     return module
+
+
+_NO_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+}
+
+
+def _code_lines(text: str, tree: ast.Module) -> int:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    lines = {line for each in tokens if each.type not in _NO_CODE for line in range(each.start[0], each.end[0] + 1)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                lines.difference_update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(lines)
 
 
 def _walk(tree: ast.Module) -> Iterator[ast.AST]:

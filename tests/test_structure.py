@@ -34,6 +34,12 @@ NAMED_SO = {
 }
 
 
+#: Bars of the package's size. A change may lower them; one that raises them says by how much and why.
+MODULES, CODE_LINES, LONGEST_MODULE = 418, 42_950, 500
+#: Number of public class names that several modules use.
+NAMESAKES = 0
+
+
 @pytest.fixture(scope="module")
 def structure() -> Structure:
     return Structure(ROOT / "kinsplit")
@@ -63,6 +69,13 @@ def test_functions_are_short(structure: Structure) -> None:
     assert long == []
 
 
+def test_the_package_does_not_grow_unnoticed(structure: Structure) -> None:
+    rows = dict(structure.rows())
+    assert (rows["modules"] <= MODULES, rows["lines of code"] <= CODE_LINES) == (True, True), rows
+    assert max(module.lines for module in structure.modules.values()) <= LONGEST_MODULE
+    assert len(structure.namesakes) <= NAMESAKES, structure.namesakes
+
+
 def test_a_module_docstring_names_a_thing(structure: Structure) -> None:
     for module in structure.modules.values():
         text = module.docstring
@@ -86,3 +99,8 @@ def test_a_circle_and_a_long_function_are_found(tmp_path: Path) -> None:
     assert structure.participles == ["package.making"]
     assert {module.name for module in structure.single_importer} == {"package.first", "package.second"}
     assert dict(structure.rows())["modules"] == 4
+    (package / "first.py").write_text('"""One.\n\nMore."""\n\n# Why.\n\n\nclass Same:\n    """Two."""\n\n    x = 1\n')
+    (package / "making.py").write_text("class Same: ...\n\n\nclass _Same: ...\n")
+    again = Structure(package)
+    assert again.modules["package.first"].code == 2
+    assert again.namesakes == {"Same": ["package.first", "package.making"]}
