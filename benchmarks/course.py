@@ -108,10 +108,10 @@ def whole_documents(documents: Sequence[Document]) -> Search:
 
 def chunks_alone(index: Index, text: str) -> list[str]:
     """Return the distinct sources of the nearest chunks."""
-    from kinsplit.retrieval import Question
+    from kinsplit.retrieval import SearchQuestion
     from kinsplit.stores import Query
 
-    question = Question(index.embedder.embed_query(text), index.bm25.embed_query(text))
+    question = SearchQuestion(index.embedder.embed_query(text), index.bm25.embed_query(text))
     (found,) = index.store.rank([Query("dense", question.dense, 50)])
     return list(dict.fromkeys(entry.source_id for entry in found))[:3]
 

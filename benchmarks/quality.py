@@ -19,7 +19,7 @@ from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.results import Results
-from kinsplit.evaluation.splitters import Named, from_spec
+from kinsplit.evaluation.splitters import LabelledStrategy, from_spec
 
 #: Strategies to compare, as specs for `kinsplit evaluate --strategy`. The first is the baseline.
 SPECS = (
@@ -74,7 +74,7 @@ def main(
         output.write_text(text, encoding="utf-8")
 
 
-def available(specs: Iterable[str]) -> Iterable[Named]:
+def available(specs: Iterable[str]) -> Iterable[LabelledStrategy]:
     """Yield the strategies that are installed, and print which are not."""
     for spec in specs:
         try:
@@ -84,7 +84,7 @@ def available(specs: Iterable[str]) -> Iterable[Named]:
 
 
 def _results(
-    dataset: Dataset, strategies: Sequence[Named], cache: Path, folder: Path | None
+    dataset: Dataset, strategies: Sequence[LabelledStrategy], cache: Path, folder: Path | None
 ) -> Iterable[tuple[str, Results]]:
     for ranker in RANKERS:
         with console.status("") as status:

@@ -31,7 +31,7 @@ from texts import corpus
 
 from kinsplit import Index, embedding
 from kinsplit.indexing.reports import DocumentReport
-from kinsplit.integrations.ray.report import Stored
+from kinsplit.integrations.ray.report import StoredReport
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 app = typer.Typer(add_completion=False)
@@ -159,8 +159,8 @@ class Arrivals:
         self._times: list[float] = []
         self._start = time.perf_counter()
 
-    def add(self, stored: DocumentReport | Stored) -> None:
-        report = stored.report if isinstance(stored, Stored) else stored
+    def add(self, stored: DocumentReport | StoredReport) -> None:
+        report = stored.report if isinstance(stored, StoredReport) else stored
         if report is not None:
             self._times.append(time.perf_counter() - self._start)
             self.chunks.append(report.chunks)

@@ -22,7 +22,7 @@ from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.measures.protocol import Outcome
 from kinsplit.evaluation.significance import estimate
 from kinsplit.parsers import default_strategy
-from kinsplit.retrieval import LateInteractionReranker, Reading, rerank
+from kinsplit.retrieval import ItemReader, LateInteractionReranker, rerank
 
 #: Number of reranked chunks, as in the course search that kinsplit replaces.
 CANDIDATES = 30
@@ -36,7 +36,9 @@ console = Console(width=None if sys.stdout.isatty() else 120)
 
 #: A chunk and its score.
 Item = tuple[Chunk, float]
-READING = Reading[Item](lambda item: embedded_text(item[0]), lambda item: item[1], lambda item, score: (item[0], score))
+READING = ItemReader[Item](
+    lambda item: embedded_text(item[0]), lambda item: item[1], lambda item, score: (item[0], score)
+)
 
 
 class Remembering:

@@ -16,7 +16,7 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content, Document
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import default_strategy
-from kinsplit.retrieval import Question
+from kinsplit.retrieval import SearchQuestion
 from kinsplit.stores import Schema, Vectors, open_store
 
 DIMENSION = 384
@@ -66,9 +66,9 @@ def documents(folder: Path) -> Iterator[Batch]:
             yield pickle.load(file)
 
 
-def questions(folder: Path) -> list[Question]:
+def questions(folder: Path) -> list[SearchQuestion]:
     """Return the questions in the form that stores take."""
-    asked: list[Question] = pickle.loads((folder / "questions").read_bytes())
+    asked: list[SearchQuestion] = pickle.loads((folder / "questions").read_bytes())
     return asked
 
 
@@ -85,10 +85,12 @@ def _document(indexer: Indexer, document: Document, random_vectors: np.random.Ge
 
 def _ask(
     text: str, vector: NDArray[np.float32], choice: random.Random, random_vectors: np.random.Generator
-) -> Question:
+) -> SearchQuestion:
     words = text.split()
     first = choice.randrange(max(1, len(words) - _WORDS))
-    return Question(_near(vector, random_vectors), Bm25Embedder().embed_query(" ".join(words[first : first + _WORDS])))
+    return SearchQuestion(
+        _near(vector, random_vectors), Bm25Embedder().embed_query(" ".join(words[first : first + _WORDS]))
+    )
 
 
 def _near(vector: NDArray[np.float32], random_vectors: np.random.Generator) -> NDArray[np.float32]:

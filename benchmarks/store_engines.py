@@ -18,7 +18,7 @@ import numpy as np
 import store_data
 from scaling import peak, settled
 
-from kinsplit.retrieval import Expansion, Question, SearchOptions, search
+from kinsplit.retrieval import Expansion, SearchOptions, SearchQuestion, search
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.engines.edge.points import to_point
@@ -156,7 +156,7 @@ def _alone(folder: str) -> tuple[Callable[[store_data.Batch], object], Callable[
     return put, shard.close
 
 
-def _reader(engine: str, address: str) -> Callable[[Question], Tasks]:
+def _reader(engine: str, address: str) -> Callable[[SearchQuestion], Tasks]:
     """Open a collection and return a function that makes the tasks of a question."""
     if engine == "numpy":
         matrix = np.load(Path(address) / "dense.npy")
@@ -168,7 +168,7 @@ def _reader(engine: str, address: str) -> Callable[[Question], Tasks]:
     return lambda question: _tasks(store, question)
 
 
-def _tasks(store: ChunkStore, question: Question) -> Tasks:
+def _tasks(store: ChunkStore, question: SearchQuestion) -> Tasks:
     dense, terms = question.by_meaning(0, _HITS), question.by_terms(0, _HITS)
     fingerprint = store.schema.fingerprint
     kin = wanted_ids(store.rank([dense])[0], Expansion(window=1), fingerprint)
@@ -181,7 +181,7 @@ def _tasks(store: ChunkStore, question: Question) -> Tasks:
     return {"hybrid": hybrid, "dense": alone, "whole": whole, "expansion": lambda: store.get(kin)}
 
 
-def _edge_queries(store: EdgeStore, question: Question) -> tuple[Callable[[], object], Callable[[], object]]:
+def _edge_queries(store: EdgeStore, question: SearchQuestion) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return the queries of a client without kinsplit, with whole payloads."""
     import qdrant_edge as qe
 

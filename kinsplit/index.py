@@ -35,10 +35,10 @@ from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
     KinWeights,
     Passage,
-    Question,
     Reranker,
     SearchKeywords,
     SearchOptions,
+    SearchQuestion,
     create_reranker,
     search,
 )
@@ -311,7 +311,7 @@ class Index:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
             levels = range(self.strategy.depth) if options.level == "all" else (options.level,)
-            question = Question(dense, self.bm25.embed_query(query), levels[0], options.where)
+            question = SearchQuestion(dense, self.bm25.embed_query(query), levels[0], options.where)
             asked = frozenset(question.terms.indices)
 
             def terms(texts: Sequence[str]) -> list[frozenset[int]]:

@@ -36,8 +36,8 @@ NAMED_SO = {
 
 #: Bars of the package's size. A change may lower them; one that raises them says by how much and why.
 MODULES, CODE_LINES, LONGEST_MODULE = 418, 42_950, 500
-#: Number of public class names that several modules use.
-NAMESAKES = 0
+#: Public class names that two modules use: those of the adapters for LangChain and LlamaIndex.
+NAMESAKES = {"KinsplitRetriever", "KinsplitVectorStore", "Rerank", "SiblingExpansion"}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_the_package_does_not_grow_unnoticed(structure: Structure) -> None:
     rows = dict(structure.rows())
     assert (rows["modules"] <= MODULES, rows["lines of code"] <= CODE_LINES) == (True, True), rows
     assert max(module.lines for module in structure.modules.values()) <= LONGEST_MODULE
-    assert len(structure.namesakes) <= NAMESAKES, structure.namesakes
+    assert structure.namesakes.keys() == NAMESAKES
 
 
 def test_a_module_docstring_names_a_thing(structure: Structure) -> None:

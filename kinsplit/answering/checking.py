@@ -127,7 +127,7 @@ def _without_markers(text: str, start: int, end: int, citations: Sequence[Citati
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """One or two sentences of a source.
 
     Attributes:
@@ -144,7 +144,7 @@ class Part:
         return self.source.text[self.at.start : self.at.end]
 
 
-class Comparison:
+class SourceComparison:
     """Parts of sources and pairs of adjacent parts, prepared for comparison with other texts.
 
     Args:
@@ -153,15 +153,15 @@ class Comparison:
         bm25: Compares words, by stem and without stop words.
     """
 
-    def __init__(self, groups: Iterable[Sequence[Part]], embedder: Embedder, bm25: Bm25Embedder) -> None:
+    def __init__(self, groups: Iterable[Sequence[SourcePart]], embedder: Embedder, bm25: Bm25Embedder) -> None:
         self._bm25 = bm25
-        single: list[Part] = []
+        single: list[SourcePart] = []
         runs: list[tuple[int, int]] = []
         for group in groups:
             first, single = len(single), [*single, *group]
             runs += [(number, number) for number in range(first, len(single))]
             runs += [(number, number + 1) for number in range(first, len(single) - 1)]
-        self.parts = [Part(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
+        self.parts = [SourcePart(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
         self._words = [bm25.words(part.text) for part in self.parts]
         vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))
         # The vector of a pair is the mean of both sentences, which takes no further call of the model.
@@ -179,9 +179,9 @@ class Comparison:
         return np.asarray(shares, dtype=np.float32)
 
 
-def _sentences(source: Source) -> list[Part]:
+def _sentences(source: Source) -> list[SourcePart]:
     starts, ends = (each.tolist() for each in sentences(source.text))
-    return [Part(source, Span(*at)) for at in zip(starts, ends, strict=True)]
+    return [SourcePart(source, Span(*at)) for at in zip(starts, ends, strict=True)]
 
 
 def check(
@@ -202,7 +202,7 @@ def check(
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
-    comparison = Comparison([_sentences(source) for source in cited.values()], embedder, bm25)
+    comparison = SourceComparison([_sentences(source) for source in cited.values()], embedder, bm25)
     vectors = embedder.embed([claim.text for claim in found]) if cited else [None] * len(found)
     return [_checked(claim, comparison, vector, threshold) for claim, vector in zip(found, vectors, strict=True)]
 
@@ -215,7 +215,7 @@ def verdict(checks: Sequence[Check]) -> Verdict:
     return "supported" if all(good) else "partly_supported"
 
 
-def _checked(claim: Claim, comparison: Comparison, vector: Any, threshold: float) -> Check:
+def _checked(claim: Claim, comparison: SourceComparison, vector: Any, threshold: float) -> Check:
     numbers = tuple(dict.fromkeys(citation.number for citation in claim.citations))
     sources = {c.number: c.source for c in claim.citations if c.source is not None}
     if not numbers:
@@ -247,7 +247,7 @@ def _checked(claim: Claim, comparison: Comparison, vector: Any, threshold: float
     return Check(claim.at, claim.text, numbers, "found" if is_found else "not_found", tuple(evidence), missing)
 
 
-def _evidence(part: Part, cosine: float, overlap: float) -> Evidence:
+def _evidence(part: SourcePart, cosine: float, overlap: float) -> Evidence:
     span = part.source.locate(*part.at)
     return Evidence(part.source.number, span, part.source.chunk_at(span), part.text, cosine, overlap)
 

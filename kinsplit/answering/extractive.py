@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kinsplit.answering.checking import LONGEST, Comparison, Part, is_prose, statements
+from kinsplit.answering.checking import LONGEST, SourceComparison, SourcePart, is_prose, statements
 from kinsplit.answering.values import Source
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -22,7 +22,7 @@ _LEAST = 0.5
 _LENGTH_WEIGHT = 0.15
 
 
-def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> list[Part]:
+def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> list[SourcePart]:
     """Return the statements of sources that are most similar to a question, best first.
 
     They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their
@@ -35,10 +35,10 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
         embedder: Compares meaning.
         bm25: Compares words.
     """
-    groups = [[Part(source, span) for span in group] for source in sources for group in statements(source)]
+    groups = [[SourcePart(source, span) for span in group] for source in sources for group in statements(source)]
     if not groups:
-        groups = [[Part(source, Span(0, len(source.text)))] for source in sources if source.text.strip()]
-    comparison = Comparison(groups, embedder, bm25)
+        groups = [[SourcePart(source, Span(0, len(source.text)))] for source in sources if source.text.strip()]
+    comparison = SourceComparison(groups, embedder, bm25)
     scores = comparison.cosines(embedder.embed_query(question)) + comparison.overlaps(question)
     ranks = np.asarray([part.source.number for part in comparison.parts], dtype=np.float32)
     long = np.asarray([not is_prose(part.source, part.text) for part in comparison.parts], dtype=np.float32)
@@ -47,7 +47,7 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
     return list(_select([comparison.parts[index] for index in order if scores[index] >= least]))
 
 
-def quotation(part: Part) -> str:
+def quotation(part: SourcePart) -> str:
     """Return a part in quotation marks: prose on one line, all else line by line; shortened if long."""
     if is_prose(part.source, part.text):
         text = " ".join(part.text.split())
@@ -58,8 +58,8 @@ def quotation(part: Part) -> str:
     return f"“{text if len(text) <= LONGEST else f'{text[: cut if cut > 0 else LONGEST].rstrip()} …'}”"
 
 
-def _select(ranked: Sequence[Part]) -> Iterator[Part]:
-    taken: list[Part] = []
+def _select(ranked: Sequence[SourcePart]) -> Iterator[SourcePart]:
+    taken: list[SourcePart] = []
     for part in ranked:
         own = [other for other in taken if other.source is part.source]
         repeats = any(other.text == part.text for other in taken)

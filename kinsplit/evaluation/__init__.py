@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.results import Results
     from kinsplit.evaluation.splitters import as_strategy
     from kinsplit.evaluation.splitters import from_spec as strategy_from_spec
-    from kinsplit.evaluation.tuning import Caps, Limits, tune
+    from kinsplit.evaluation.tuning import Caps, TuningLimits, tune
 
 __all__ = [
     "Caps",
@@ -30,11 +30,11 @@ __all__ = [
     "Experiment",
     "Filters",
     "Label",
-    "Limits",
     "Place",
     "Question",
     "Results",
     "SpanRule",
+    "TuningLimits",
     "as_strategy",
     "create_measure",
     "dataset_formats",
@@ -54,7 +54,7 @@ _HOME = {
     "Experiment": ("experiment.experiment", "Experiment"),
     "Filters": ("questions", "Filters"),
     "Label": ("labels", "Label"),
-    "Limits": ("tuning", "Limits"),
+    "TuningLimits": ("tuning", "TuningLimits"),
     "Place": ("labels", "Place"),
     "Question": ("labels", "Question"),
     "Results": ("results", "Results"),

@@ -130,7 +130,7 @@ class StrategyResult(_Frozen):
     chunks_per_document: Mapping[str, int]
 
 
-class Text(_Frozen):
+class SourceText(_Frozen):
     """Text of a document.
 
     Attributes:
@@ -144,7 +144,7 @@ class Text(_Frozen):
     text: str
 
 
-class Hit(Text):
+class RetrievedChunk(SourceText):
     """A retrieved chunk with the ranker's score."""
 
     score: float
@@ -163,7 +163,7 @@ class QuestionResult(_Frozen):
     question_id: str
     strategy: str
     measures: Mapping[str, float]
-    hits: Sequence[Hit]
+    hits: Sequence[RetrievedChunk]
 
 
 class AskedQuestion(_Frozen):
@@ -177,7 +177,7 @@ class AskedQuestion(_Frozen):
 
     id: str
     text: str
-    labels: Sequence[Sequence[Text]]
+    labels: Sequence[Sequence[SourceText]]
 
 
 class Comparison(_Frozen):
@@ -233,7 +233,7 @@ class StatisticNote(_Frozen):
     description: str
 
 
-class Setting(_Frozen):
+class SharedSettings(_Frozen):
     """Settings that all strategies share.
 
     Attributes:
@@ -276,7 +276,7 @@ class ResultValues(_Frozen):
         statistic_notes: Explanations of the statistics.
     """
 
-    setting: Setting
+    setting: SharedSettings
     strategies: Sequence[StrategyResult]
     questions: Sequence[AskedQuestion]
     results: Sequence[QuestionResult]

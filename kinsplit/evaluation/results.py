@@ -17,31 +17,31 @@ from kinsplit.evaluation.labels import (
     AskedQuestion,
     Comparison,
     Estimate,
-    Hit,
     MeasureNote,
     QuestionResult,
     ResultValues,
-    Setting,
+    RetrievedChunk,
+    SharedSettings,
+    SourceText,
     StatisticNote,
     StrategyResult,
-    Text,
 )
 
 if TYPE_CHECKING:
-    from kinsplit.evaluation.report.tables import Cell, Row
+    from kinsplit.evaluation.report.tables import Cell, TableRow
 
 __all__ = [
     "AskedQuestion",
     "Comparison",
     "Estimate",
-    "Hit",
     "MeasureNote",
     "QuestionResult",
     "Results",
-    "Setting",
+    "RetrievedChunk",
+    "SharedSettings",
+    "SourceText",
     "StatisticNote",
     "StrategyResult",
-    "Text",
 ]
 
 
@@ -131,7 +131,7 @@ class Results(ResultValues):
             raise InvalidParameterError("results", rule, str(path), "Evaluate again.") from error
 
 
-def _table(headings: Sequence[str], rows: Sequence[Row]) -> str:
+def _table(headings: Sequence[str], rows: Sequence[TableRow]) -> str:
     from kinsplit.markup.html import table
 
     def text(cell: Cell) -> str:

@@ -22,7 +22,7 @@ ABSOLUTE_PATH = "absolute_path"
 _BATCH = 500
 
 
-class Origin(NamedTuple):
+class FileOrigin(NamedTuple):
     """File that an indexed document comes from.
 
     Attributes:
@@ -166,15 +166,15 @@ def find_gone(
     ]
 
 
-def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[Origin]:
+def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[FileOrigin]:
     """Yield the origins of those of some documents that are indexed."""
     for ids in batches(source_ids, _BATCH):
         for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
             path, file_id = chunk.metadata.get(ABSOLUTE_PATH), chunk.metadata.get("file_path")
             if isinstance(path, str) and isinstance(file_id, str):
-                yield Origin(chunk.source_id, file_id, Path(path) if _exists(Path(path)) else None)
+                yield FileOrigin(chunk.source_id, file_id, Path(path) if _exists(Path(path)) else None)
             else:
-                yield Origin(chunk.source_id, chunk.source_id, None)
+                yield FileOrigin(chunk.source_id, chunk.source_id, None)
 
 
 def _same(one: Path, other: Path) -> bool | None:

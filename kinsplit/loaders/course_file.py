@@ -129,7 +129,7 @@ def _metadata(facts: Settings, keys: Mapping[str, str]) -> dict[str, str]:
     return {key: " ".join(clean(value).text.split()) for key, value in values.items() if value is not None}
 
 
-class Kin(NamedTuple):
+class FileKin(NamedTuple):
     """A file's id, its group, and the ids of the other files of that group."""
 
     source_id: str
@@ -137,7 +137,7 @@ class Kin(NamedTuple):
     siblings: list[str]
 
 
-def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> Iterator[Kin]:
+def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> Iterator[FileKin]:
     """Group the files of one folder by their names, and yield the facts of each.
 
     `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
@@ -155,7 +155,7 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
             members[group].append(_id(folder_id, name))
     for name, group in zip(names, groups, strict=True):
         own = _id(folder_id, name)
-        yield Kin(own, readable(group), [other for other in members.get(group, ()) if other != own])
+        yield FileKin(own, readable(group), [other for other in members.get(group, ()) if other != own])
 
 
 def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict[str, str]:

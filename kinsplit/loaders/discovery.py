@@ -186,7 +186,7 @@ class Discovery:
     folders: tuple[str, ...] = ()
 
 
-class Part(NamedTuple):
+class FileShard(NamedTuple):
     """A part of the files below some paths, such as those of one folder.
 
     Attributes:
@@ -229,7 +229,7 @@ def discover(
 
 
 def collect(
-    parts: Iterable[Part], files: MutableMapping[str, SourceFile], ids: MutableMapping[str, str]
+    parts: Iterable[FileShard], files: MutableMapping[str, SourceFile], ids: MutableMapping[str, str]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Add files to a mapping by id; one that is in several parts belongs to the first.
 
@@ -275,7 +275,7 @@ def warn_of_missing_outlines(files: Iterable[SourceFile]) -> None:
 
 def walk(
     paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), readers: Sequence[str] = ()
-) -> Iterator[Part]:
+) -> Iterator[FileShard]:
     """Yield the files below some paths, folder by folder, so that nobody has to hold all of them; see `discover`."""
     check_readers(readers)
     items = [paths] if isinstance(paths, str | Path) else list(paths)
@@ -285,11 +285,11 @@ def walk(
     for path in map(Path, items):
         if broken := dangling(path):
             folder, name = absolute(path.parent), path.name
-            yield Part([SourceFile(folder / name, folder_id(folder, folder / name), {}, given=True, error=broken)])
+            yield FileShard([SourceFile(folder / name, folder_id(folder, folder / name), {}, given=True, error=broken)])
         elif is_folder(path):
             base = absolute(path)
             for top, subject in _tops(path, base, subjects):
-                yield Part(folder=folder_id(base, top))
+                yield FileShard(folder=folder_id(base, top))
                 yield from _search(path, base, top, subject, readers)
         else:
             file = checked_file(path, subjects, readers)
@@ -299,15 +299,15 @@ def walk(
         all_files = sorted(files.union(folder / name for name in list_folder(folder, readers).files))
         sources = sources_of(folder, folder, [file.name for file in all_files], courses, readers)
         given = [replace(source, given=True) for source in sources if source.path in files]
-        yield Part([*_failed(folder, folder, error), *given])
+        yield FileShard([*_failed(folder, folder, error), *given])
 
 
-def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]) -> Iterator[Part]:
+def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]) -> Iterator[FileShard]:
     """Walk a given folder, or a subject of it, and yield each folder's files."""
     empty = True
     courses, broken = _courses(CourseFiles(), base) if top != base else (CourseFiles(), None)
     if broken:
-        yield Part(_failed(base, base, broken))
+        yield FileShard(_failed(base, base, broken))
     waiting = [(top, courses)]
     skipped = 0
     while waiting:
@@ -318,7 +318,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Seq
             if folder == top:
                 raise
             empty = False
-            yield Part([SourceFile(folder, folder_id(base, folder), {}, error=error)])
+            yield FileShard([SourceFile(folder, folder_id(base, folder), {}, error=error)])
             continue
         if folder != top and COLLECTION in listing.files:
             continue
@@ -327,7 +327,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Seq
         skipped += len(listing.skipped)
         empty = empty and not listing.files
         sources = sources_of(base, folder, listing.files, courses, readers, subject)
-        yield Part(chain(sources, _failed(base, folder, broken)), listing.skipped)
+        yield FileShard(chain(sources, _failed(base, folder, broken)), listing.skipped)
     if empty:
         raise LoadError(
             top if subject else root,

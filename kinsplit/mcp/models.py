@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Result(BaseModel):
+class ToolResult(BaseModel):
     """Base of all results."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class Place(Result):
+class DocumentPlace(ToolResult):
     """A part of a document."""
 
     citation: str = Field(description="How to cite it: the document, its pages if it has any, and the range.")
@@ -27,7 +27,7 @@ class Place(Result):
     section: str = Field(description="Headings above it, or empty.")
 
 
-class FoundPassage(Place):
+class PassageResult(DocumentPlace):
     """A passage that answers the question."""
 
     rank: int = Field(description="Rank, from 1.")
@@ -36,21 +36,21 @@ class FoundPassage(Place):
     text: str = Field(description="Text of the passage.")
 
 
-class Found(Result):
+class FoundPassages(ToolResult):
     """The passages found for a question."""
 
     collection: str = Field(description="Collection that was searched.")
-    passages: list[FoundPassage] = Field(description="Passages, best first; empty if nothing was found or fits.")
+    passages: list[PassageResult] = Field(description="Passages, best first; empty if nothing was found or fits.")
 
 
-class Source(Place):
+class AnswerSource(DocumentPlace):
     """A passage that an answer cites by its number."""
 
     number: int = Field(description="Number in the answer's citations, such as [1].")
     text: str = Field(description="Text of the passage.")
 
 
-class Check(Result):
+class SentenceCheck(ToolResult):
     """The check of one sentence of the answer against the passages it cites."""
 
     sentence: str
@@ -58,7 +58,7 @@ class Check(Result):
     cited: list[int] = Field(description="Numbers of the passages that it cites.")
 
 
-class Answered(Result):
+class Answered(ToolResult):
     """An answer with its sources."""
 
     collection: str = Field(description="Collection that was searched.")
@@ -68,12 +68,12 @@ class Answered(Result):
         "answered and sentences are quoted instead; or broken_off."
     )
     model: str | None = Field(description="Language model that answered, if any.")
-    sources: list[Source] = Field(description="The passages, best first.")
-    checks: list[Check] = Field(description="Check of each sentence.")
+    sources: list[AnswerSource] = Field(description="The passages, best first.")
+    checks: list[SentenceCheck] = Field(description="Check of each sentence.")
     notices: list[str] = Field(description="Remarks for the reader.")
 
 
-class Excerpt(Place):
+class DocumentExcerpt(DocumentPlace):
     """A part of a document as it was indexed."""
 
     text: str = Field(description="The text; a blank line separates parts that don't adjoin.")
@@ -84,7 +84,7 @@ class Excerpt(Place):
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
 
 
-class DocumentRow(Result):
+class DocumentEntry(ToolResult):
     """A document of a collection."""
 
     document: str = Field(description="Id of the document.")
@@ -92,11 +92,11 @@ class DocumentRow(Result):
     metadata: dict[str, Any] = Field(description="Metadata, which `where` can test.")
 
 
-class Documents(Result):
+class Documents(ToolResult):
     """A page of the documents of a collection, ordered by id."""
 
     collection: str = Field(description="Collection that was listed.")
     collections: list[str] = Field(description="All collections.")
     total: int = Field(description="Number of documents that match.")
     offset: int = Field(description="Number of documents before this page.")
-    documents: list[DocumentRow]
+    documents: list[DocumentEntry]

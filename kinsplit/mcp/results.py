@@ -10,7 +10,15 @@ from kinsplit.answering import Answer
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
-from kinsplit.mcp.models import Answered, Check, DocumentRow, Documents, Excerpt, FoundPassage, Source
+from kinsplit.mcp.models import (
+    Answered,
+    AnswerSource,
+    DocumentEntry,
+    DocumentExcerpt,
+    Documents,
+    PassageResult,
+    SentenceCheck,
+)
 from kinsplit.retrieval import Candidate, Passage, cite, join
 from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.responses import visible_metadata
@@ -20,9 +28,9 @@ MOST = 20_000
 _UNKNOWN = "list_documents lists the ids."
 
 
-def to_found(rank: int, passage: Passage) -> FoundPassage:
+def to_found(rank: int, passage: Passage) -> PassageResult:
     """Return a passage with its rank, counted from 1."""
-    return FoundPassage(
+    return PassageResult(
         citation=passage.citation,
         document=passage.source_id,
         start=passage.start,
@@ -39,7 +47,7 @@ def to_found(rank: int, passage: Passage) -> FoundPassage:
 def to_answered(collection: str, answer: Answer) -> Answered:
     """Return an answer."""
     sources = [
-        Source(
+        AnswerSource(
             citation=cite(each.source_id, each.spans[0].start, each.spans[-1].end, each.pages),
             document=each.source_id,
             start=each.spans[0].start,
@@ -57,12 +65,14 @@ def to_answered(collection: str, answer: Answer) -> Answered:
         verdict=answer.verdict,
         model=answer.model,
         sources=sources,
-        checks=[Check(sentence=each.text, status=each.status, cited=list(each.cited)) for each in answer.checks],
+        checks=[
+            SentenceCheck(sentence=each.text, status=each.status, cited=list(each.cited)) for each in answer.checks
+        ],
         notices=[notice.message for notice in answer.notices],
     )
 
 
-def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *, parent: bool) -> Excerpt:
+def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *, parent: bool) -> DocumentExcerpt:
     """Read a chunk with its siblings, or its parent.
 
     Raises:
@@ -83,7 +93,9 @@ def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *,
     return _excerpt(collection, store.find(where, found.level))
 
 
-def read_span(collection: OpenCollection, document: str, start: int, end: int, before: int, after: int) -> Excerpt:
+def read_span(
+    collection: OpenCollection, document: str, start: int, end: int, before: int, after: int
+) -> DocumentExcerpt:
     """Read the chunks of a document that a range touches, with their siblings.
 
     Raises:
@@ -100,7 +112,7 @@ def read_span(collection: OpenCollection, document: str, start: int, end: int, b
     return _excerpt(collection, chunks[max(0, touched[0] - before) : touched[-1] + after + 1])
 
 
-def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> Excerpt:
+def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> DocumentExcerpt:
     """Return as many of consecutive chunks as fit, at least one."""
     fitting: list[Chunk] = []
     for chunk in chunks:
@@ -111,7 +123,7 @@ def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> Excerpt:
     following = chunk_id(last.source_id, collection.index.strategy.fingerprint, last.level, last.index + 1)
     next_id = last.next_id or (following if last.index + 1 < last.total else None)
     beyond = next(iter(collection.index.store.get([next_id])), None) if next_id else None
-    return Excerpt(
+    return DocumentExcerpt(
         citation=passage.citation,
         document=passage.source_id,
         start=passage.start,
@@ -137,7 +149,7 @@ def list_page(
     fingerprint = collection.index.strategy.fingerprint
     first = {chunk.source_id: chunk for chunk in store.get([chunk_id(id_, fingerprint, 0, 0) for id_ in page])}
     rows = [
-        DocumentRow(document=id_, chunks=number, metadata=_metadata(first.get(id_))) for id_, number in page.items()
+        DocumentEntry(document=id_, chunks=number, metadata=_metadata(first.get(id_))) for id_, number in page.items()
     ]
     return Documents(
         collection=collection.name,

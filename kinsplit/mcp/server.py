@@ -136,7 +136,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         ] = 4000,
         ranking: Annotated[str, Field(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
         where: _Where = None,
-    ) -> models.Found:
+    ) -> models.FoundPassages:
         """Find the passages of the indexed documents that answer a question, by meaning and by words.
 
         Each passage is an exact slice of its document, with its id, pages, section, score and citation. To see more of
@@ -147,7 +147,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
             passages = await picked.index.asearch(
                 question, top_k=top_k, window=window, budget=budget, ranking=ranking, where=parse_filter(where)
             )
-        return models.Found(
+        return models.FoundPassages(
             collection=picked.name, passages=[to_found(rank, each) for rank, each in enumerate(passages, 1)]
         )
 
@@ -200,7 +200,7 @@ def _add_read(server: MCPServer, collections: Collections) -> None:
             bool, Field(description="With `chunk`: read its parent, such as its section, instead of its neighbours.")
         ] = False,
         collection: _Collection = None,
-    ) -> models.Excerpt:
+    ) -> models.DocumentExcerpt:
         """Read a part of an indexed document: around a passage, the parent of a chunk, or on from some place.
 
         Whole chunks are returned, up to 20,000 characters; continue with `start` = `next_start`. Without start and end,

@@ -68,7 +68,7 @@ _BAD_REQUEST = frozenset({400, 422})
 T = TypeVar("T")
 
 
-class Failure(NamedTuple):
+class FailedCall(NamedTuple):
     """A failed call.
 
     Attributes:
@@ -151,13 +151,13 @@ class ModelServer:
             KinsplitError: A `failed` or an `unavailable`.
         """
         outcome = self.attempt(send, body, optional)
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, FailedCall):
             raise outcome.error
         return outcome
 
     def attempt(
         self, send: Callable[[OpenAI, dict[str, Any]], T], body: Mapping[str, Any], optional: Sequence[str] = ()
-    ) -> T | Failure:
+    ) -> T | FailedCall:
         """Do the same as `call`, but return a failure."""
         return self._accepted(body, optional, functools.partial(self._try, send))
 
@@ -179,30 +179,30 @@ class ModelServer:
             optional: See `call`.
         """
         begun = self._accepted(body, optional, functools.partial(self._begin, send, read))
-        if isinstance(begun, Failure):
+        if isinstance(begun, FailedCall):
             raise begun.error
         first, rest = begun
         with closing(rest):
             if first is not None:
                 yield first
             ended = yield from rest
-        if isinstance(ended, Failure):
+        if isinstance(ended, FailedCall):
             raise self._noted(ended).error
         return ended
 
     def _accepted(
-        self, body: Mapping[str, Any], optional: Sequence[str], attempt: Callable[[dict[str, Any]], T | Failure]
-    ) -> T | Failure:
+        self, body: Mapping[str, Any], optional: Sequence[str], attempt: Callable[[dict[str, Any]], T | FailedCall]
+    ) -> T | FailedCall:
         """Make a call with the keys of a body that the server accepts, unless it was unavailable just now."""
         if self._down is not None and time.monotonic() < self._down[0]:
-            return Failure(self.unavailable(self._down[1]))
+            return FailedCall(self.unavailable(self._down[1]))
         if why := self._obstacle():
-            return Failure(self.unavailable(f"{self.name}: {why}. {self.remedy}"))
+            return FailedCall(self.unavailable(f"{self.name}: {why}. {self.remedy}"))
         unknown = self._unknown
         while True:
             sent = {key: value for key, value in body.items() if key not in unknown}
             outcome = attempt(sent)
-            if not isinstance(outcome, Failure):
+            if not isinstance(outcome, FailedCall):
                 # Only success shows that the server rejected these keys and not the request.
                 self._unknown |= unknown
                 return outcome
@@ -212,13 +212,13 @@ class ModelServer:
             # If the message doesn't name the rejected key, the least supported one is left out.
             unknown |= {next((key for key in left if key in outcome.text), left[0])}
 
-    def _noted(self, failure: Failure) -> Failure:
+    def _noted(self, failure: FailedCall) -> FailedCall:
         """Return a failure, after which an unavailable server rests."""
         if failure.is_unavailable:
             self._down = (time.monotonic() + REST, str(failure.error))
         return failure
 
-    def _try(self, send: Callable[[OpenAI, dict[str, Any]], T], sent: dict[str, Any]) -> T | Failure:
+    def _try(self, send: Callable[[OpenAI, dict[str, Any]], T], sent: dict[str, Any]) -> T | FailedCall:
         with self._open(self.longest) as (client, limits):
             try:
                 answer = send(client, sent)
@@ -231,20 +231,20 @@ class ModelServer:
         send: Callable[[OpenAI, dict[str, Any]], Any],
         read: Callable[[Any], Generator[str, None, bool]],
         sent: dict[str, Any],
-    ) -> tuple[str | None, Generator[str, None, bool | Failure]] | Failure:
+    ) -> tuple[str | None, Generator[str, None, bool | FailedCall]] | FailedCall:
         """Return the first piece of an answer and the generator of all others, or the failure before it."""
         pieces = self._pieces(send, read, sent)
         try:
             return next(pieces), pieces
         except StopIteration as end:
-            return end.value if isinstance(end.value, Failure) else (None, _ended(end.value))
+            return end.value if isinstance(end.value, FailedCall) else (None, _ended(end.value))
 
     def _pieces(
         self,
         send: Callable[[OpenAI, dict[str, Any]], Any],
         read: Callable[[Any], Generator[str, None, bool]],
         sent: dict[str, Any],
-    ) -> Generator[str, None, bool | Failure]:
+    ) -> Generator[str, None, bool | FailedCall]:
         with self._open(LONGEST_STREAM, STREAM_TIME * self.timeout) as (client, limits):
             try:
                 with closing(send(client, sent)) as opened:
@@ -281,37 +281,37 @@ class ModelServer:
         if self._authorization:
             request.headers["Authorization"] = self._authorization
 
-    def _failure(self, error: Exception, limits: _Limits) -> Failure:
+    def _failure(self, error: Exception, limits: _Limits) -> FailedCall:
         """Return the failure behind an error, without the secrets that some servers repeat."""
         found = self._explained(error, limits)
         message = self._secrets.redact(str(found.error))
         # A new error, so that neither traceback nor chain lead to the request and to the whole response.
         return found._replace(error=type(found.error)(message))
 
-    def _explained(self, error: Exception, limits: _Limits) -> Failure:
+    def _explained(self, error: Exception, limits: _Limits) -> FailedCall:
         import openai
 
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
         if limits.excess is not None:
             rule = f"{self.name}: the server sent {limits.excess.what}, which is no model's answer"
-            return Failure(self.failed(f"{rule}. Check what runs at {self.url}."))
+            return FailedCall(self.failed(f"{rule}. Check what runs at {self.url}."))
         if isinstance(error, openai.APIStatusError):
             return self._rejected(error.response)
         if limits.watchdog.is_over:
-            return Failure(self.failed(f"{self.name} gave no answer within {limits.watchdog.seconds:g} s."))
+            return FailedCall(self.failed(f"{self.name} gave no answer within {limits.watchdog.seconds:g} s."))
         if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout):
             message = f"{self.name} is not reachable at {self.url}: {_reason(cause)}. {self.remedy}"
-            return Failure(self.unavailable(message), is_unavailable=True)
+            return FailedCall(self.unavailable(message), is_unavailable=True)
         if isinstance(error, openai.APITimeoutError) or isinstance(cause, httpx.TimeoutException):
             rule = f"{self.name} gave no answer within {self.timeout:g} s ({type(cause).__name__})."
-            return Failure(self.failed(rule))
+            return FailedCall(self.failed(rule))
         if isinstance(cause, httpx.TransportError | httpx.DecodingError):
-            return Failure(self.failed(f"{self.name}: the connection broke: {_reason(cause)}."))
+            return FailedCall(self.failed(f"{self.name}: the connection broke: {_reason(cause)}."))
         if isinstance(error, openai.APIError) and error.body is not None:
-            return Failure(self.failed(f"{self.name}: the server says: {error_message(error.body)}."))
+            return FailedCall(self.failed(f"{self.name}: the server says: {error_message(error.body)}."))
         if isinstance(error, KinsplitError):
-            return Failure(error)
-        return Failure(
+            return FailedCall(error)
+        return FailedCall(
             self.failed(f"{self.name}: the server answered with something else than JSON: {_reason(error)}.")
         )
 
@@ -334,7 +334,7 @@ class ModelServer:
         # The error may quote a password in the URL.
         return f"{address!r} is not a valid address{why if address == self.url else ''}"
 
-    def _rejected(self, response: Any) -> Failure:
+    def _rejected(self, response: Any) -> FailedCall:
         """Return the failure of a response with an error status, whose body was read."""
         status = int(response.status_code)
         message = f"{self.name}: status {status}: {error_of_body(response.text) or response.reason_phrase}."
@@ -342,8 +342,8 @@ class ModelServer:
         if status == 429 and pause:
             message = f"{message} It asks to wait: {pause[:40]}{' s' if pause.isdecimal() else ''}."
         if status in _UNAVAILABLE or 300 <= status < 400:
-            return Failure(self.unavailable(f"{message} {self.remedy}"), status, is_unavailable=True)
-        return Failure(self.failed(message), status, response.text)
+            return FailedCall(self.unavailable(f"{message} {self.remedy}"), status, is_unavailable=True)
+        return FailedCall(self.failed(message), status, response.text)
 
 
 class _Limits:
@@ -400,7 +400,7 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
-def _ended(is_cut: bool) -> Generator[str, None, bool | Failure]:
+def _ended(is_cut: bool) -> Generator[str, None, bool | FailedCall]:
     """Return a generator without pieces."""
     yield from ()
     return is_cut

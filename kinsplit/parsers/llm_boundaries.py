@@ -73,7 +73,7 @@ class Segment(NamedTuple):
     end: int
 
 
-class Question(NamedTuple):
+class BoundaryQuestion(NamedTuple):
     """A question about a segment.
 
     Attributes:
@@ -89,7 +89,7 @@ class Question(NamedTuple):
         return hashlib.blake2b(self.prompt().encode(), digest_size=16).digest()
 
 
-class Plan(NamedTuple):
+class SegmentPlan(NamedTuple):
     """Segments of one text.
 
     Attributes:
@@ -100,17 +100,17 @@ class Plan(NamedTuple):
     lines: list[str]
     segments: list[Segment]
 
-    def questions(self, sizes: str) -> Iterator[Question]:
+    def questions(self, sizes: str) -> Iterator[BoundaryQuestion]:
         """Return the question about each segment.
 
         Args:
             sizes: Sentence on the wanted size of chunks.
         """
         for first, stop, _, _ in self.segments:
-            yield Question(functools.partial(_prompt, self.lines, first, stop, sizes), stop - first)
+            yield BoundaryQuestion(functools.partial(_prompt, self.lines, first, stop, sizes), stop - first)
 
 
-def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Plan:
+def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> SegmentPlan:
     """Divide a text into segments.
 
     Args:
@@ -128,7 +128,7 @@ def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Plan
         Segment(run.first, run.stop, begin, end)
         for run, begin, end in zip(runs, [0, *middles], [*middles, len(lines)], strict=True)
     ]
-    return Plan(lines, segments)
+    return SegmentPlan(lines, segments)
 
 
 def budget_of(window: int, segment_size: int) -> int:
@@ -311,7 +311,7 @@ class FallbackWarning(KinsplitWarning):
         ]
 
 
-class Answer(NamedTuple):
+class BoundaryAnswer(NamedTuple):
     """An answer to a question.
 
     Attributes:
@@ -325,7 +325,9 @@ class Answer(NamedTuple):
     problem: str | None = None
 
 
-def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache, concurrency: int) -> list[Answer]:
+def ask(
+    model: LanguageModel, questions: Sequence[BoundaryQuestion], cache: AnswerCache, concurrency: int
+) -> list[BoundaryAnswer]:
     """Ask a language model questions.
 
     Args:
@@ -338,10 +340,10 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
         An answer to each question.
     """
     by_digest = {question.digest(): question for question in questions}
-    answers: dict[bytes, Answer] = {}
+    answers: dict[bytes, BoundaryAnswer] = {}
     for digest, question in by_digest.items():
         if kept := cache.get(model, question.prompt()):
-            answers[digest] = Answer(kept, question.sentences)
+            answers[digest] = BoundaryAnswer(kept, question.sentences)
     pending = [digest for digest in by_digest if digest not in answers]
     run = _Run(model)
     for digest, answer in as_completed(lambda digest: run.answer(by_digest[digest]), pending, concurrency):
@@ -351,7 +353,7 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
     return [answers[question.digest()] for question in questions]
 
 
-def report(answers: Sequence[Answer], *, as_error: bool) -> None:
+def report(answers: Sequence[BoundaryAnswer], *, as_error: bool) -> None:
     """Report all segments without a complete answer in one warning or error.
 
     Args:
@@ -377,30 +379,30 @@ class _Run:
         self._model = model
         self._breaker = CircuitBreaker()
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: BoundaryQuestion) -> BoundaryAnswer:
         if self._breaker.failure is not None:
-            return Answer([], 0, str(self._breaker.failure))
+            return BoundaryAnswer([], 0, str(self._breaker.failure))
         try:
             with wrap_errors(self._model.name):
                 answer = self._ask(question.prompt(), question.sentences)
         except LanguageModelError as error:
             self._breaker.record(error)
-            return Answer([], 0, str(error))
+            return BoundaryAnswer([], 0, str(error))
         self._breaker.record(None)
         return answer
 
-    def _ask(self, prompt: str, sentences: int) -> Answer:
+    def _ask(self, prompt: str, sentences: int) -> BoundaryAnswer:
         """Ask until an answer is usable; otherwise return the one that covers most."""
-        best, why = Answer([], 0), ""
+        best, why = BoundaryAnswer([], 0), ""
         for _ in range(ATTEMPTS):
             text = prompt + reminder(why) if why else prompt
             numbers = read_numbers(self._model.complete(text, _SCHEMA, answer_tokens(sentences)), KEY)
             starts = sorted({number for number in numbers.values if 0 <= number < sentences})
             if starts and numbers.whole:
-                return Answer(starts, sentences)
+                return BoundaryAnswer(starts, sentences)
             why = _defect(numbers.values, starts, sentences)
             if starts and starts[-1] >= best.known:
-                best = Answer(starts, starts[-1] + 1)
+                best = BoundaryAnswer(starts, starts[-1] + 1)
         problem = f"{self._model.name} gave {ATTEMPTS} answers that can't be used; in the last one, {why}."
         return best._replace(problem=problem)
 

@@ -4,13 +4,13 @@ from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spen
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Candidate, Passage, cite, join
-from kinsplit.retrieval.rankings import KIN, Question, Ranking, find_candidates, rankings
+from kinsplit.retrieval.rankings import KIN, Ranking, SearchQuestion, find_candidates, rankings
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
+    ItemReader,
     LanguageModelReranker,
     LateInteractionReranker,
     Ranked,
-    Reading,
     Reranker,
     RerankWarning,
     create_reranker,
@@ -27,18 +27,18 @@ __all__ = [
     "Context",
     "CrossEncoderReranker",
     "Expansion",
+    "ItemReader",
     "KinWeights",
     "LanguageModelReranker",
     "LateInteractionReranker",
     "Passage",
-    "Question",
     "Ranked",
     "Ranking",
-    "Reading",
     "RerankWarning",
     "Reranker",
     "SearchKeywords",
     "SearchOptions",
+    "SearchQuestion",
     "arrange",
     "cite",
     "context_of",

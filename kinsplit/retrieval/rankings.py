@@ -14,7 +14,7 @@ from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.passage import Candidate
-from kinsplit.retrieval.scoring import Evidence, ScoredEntry, score_with_kin, unit
+from kinsplit.retrieval.scoring import KinRankings, ScoredEntry, score_with_kin, unit
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.spans import holds, overlap
 from kinsplit.stores.calls import get, rank, rank_together
@@ -26,7 +26,7 @@ _BEST = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class SearchQuestion:
     """A question in the forms that a store searches by.
 
     Attributes:
@@ -74,7 +74,7 @@ def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> 
     return [Candidate(chunks[s.entry.id], s.score, s.scores) for s in found if s.entry.id in chunks]
 
 
-async def find_entries(question: Question, weights: KinWeights, limit: int) -> list[ScoredEntry]:
+async def find_entries(question: SearchQuestion, weights: KinWeights, limit: int) -> list[ScoredEntry]:
     """Find the chunks that answer a question, each scored with its siblings, its parent and its document.
 
     Args:
@@ -92,7 +92,7 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
         return score_with_kin(evidence, weights, limit)
 
 
-async def find_evidence(question: Question, weights: KinWeights, limit: int) -> Evidence:
+async def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> KinRankings:
     """Find candidates and all scores that count for them, in two calls to the store.
 
     The first call fetches the best chunks by meaning and by terms, the best parents and the best documents. The second
@@ -132,7 +132,7 @@ async def find_evidence(question: Question, weights: KinWeights, limit: int) -> 
     scores: dict[str, dict[str, float]] = {using: _scores(found[using]) for using in ("dense", "bm25")}
     for query, answer in zip((*inside, *missing), answers, strict=True):
         scores[query.using] |= _scores(answer)
-    return Evidence(
+    return KinRankings(
         entries=entries,
         dense=scores["dense"],
         bm25=scores["bm25"],
@@ -142,7 +142,9 @@ async def find_evidence(question: Question, weights: KinWeights, limit: int) -> 
     )
 
 
-def _missing(found: Mapping[str, Sequence[Entry]], limit: int, question: Question, *, siblings: bool) -> list[Query]:
+def _missing(
+    found: Mapping[str, Sequence[Entry]], limit: int, question: SearchQuestion, *, siblings: bool
+) -> list[Query]:
     """Return the queries for scores that the rankings lack: of the chunks they found, and of the best ones' siblings.
 
     Args:
@@ -193,7 +195,7 @@ class Ranking(NamedTuple):
 
     name: str
     description: str
-    find: Callable[[Question, KinWeights, int], Coroutine[Any, Any, list[ScoredEntry]]]
+    find: Callable[[SearchQuestion, KinWeights, int], Coroutine[Any, Any, list[ScoredEntry]]]
     embeds: bool = True
     weighs: bool = False
 
@@ -202,7 +204,7 @@ KIN = Ranking("kin", "By meaning and terms, each chunk with its kin", find_entri
 
 
 async def find_candidates(
-    question: Question, weights: KinWeights, limit: int, ranking: Ranking = KIN
+    question: SearchQuestion, weights: KinWeights, limit: int, ranking: Ranking = KIN
 ) -> list[Candidate]:
     """Find the chunks that answer a question, with their texts, in at most three calls to the store.
 
@@ -218,7 +220,7 @@ async def find_candidates(
 
 
 async def find_on_levels(
-    question: Question, weights: KinWeights, limit: int, ranking: Ranking, levels: Sequence[int]
+    question: SearchQuestion, weights: KinWeights, limit: int, ranking: Ranking, levels: Sequence[int]
 ) -> list[ScoredEntry]:
     """Find the chunks of several levels that answer a question, in as many calls as one level takes.
 
@@ -265,17 +267,17 @@ def _straddle(one: Chunk, other: Chunk) -> bool:
     return not holds(outer.spans, inner.spans) and overlap(inner.spans, outer.spans) > 0
 
 
-async def _by_meaning(question: Question, _: KinWeights, limit: int) -> list[ScoredEntry]:
+async def _by_meaning(question: SearchQuestion, _: KinWeights, limit: int) -> list[ScoredEntry]:
     (found,) = await _ranked([question.by_meaning(question.level, limit)])
     return [ScoredEntry(entry, entry.score, {"dense": entry.score}) for entry in found]
 
 
-async def _by_terms(question: Question, _: KinWeights, limit: int) -> list[ScoredEntry]:
+async def _by_terms(question: SearchQuestion, _: KinWeights, limit: int) -> list[ScoredEntry]:
     (found,) = await _ranked([question.by_terms(question.level, limit)])
     return [ScoredEntry(entry, entry.score, {"bm25": entry.score}) for entry in found]
 
 
-async def _fused(question: Question, _: KinWeights, limit: int) -> list[ScoredEntry]:
+async def _fused(question: SearchQuestion, _: KinWeights, limit: int) -> list[ScoredEntry]:
     """Return the chunks of both rankings by the sum of their reciprocal ranks; equal sums in order of meaning."""
     dense, terms = await _ranked([question.by_meaning(question.level, limit), question.by_terms(question.level, limit)])
     entries: dict[str, Entry] = {}

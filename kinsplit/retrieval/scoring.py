@@ -35,7 +35,7 @@ class ScoredEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class KinRankings:
     """The rankings of a store for the candidates and their kin.
 
     Attributes:
@@ -55,7 +55,7 @@ class Evidence:
     document: Mapping[str, float]
 
 
-def score_with_kin(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
+def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
     """Rank candidates by the weighted sum of all evidence.
 
     A chunk without a cosine gets the lowest one, and one without a term score gets 0. A sibling without any score gets
@@ -142,7 +142,7 @@ def outstanding(values: NDArray[np.float64], number: int | None = None) -> NDArr
     return scores * float(scores[:number].max())
 
 
-def _own_and_siblings(evidence: Evidence, weights: KinWeights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _own_and_siblings(evidence: KinRankings, weights: KinWeights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
     entries, number = evidence.entries, len(evidence.entries)
     ids = [*entries, *({**evidence.dense, **evidence.bm25}.keys() - entries.keys())]

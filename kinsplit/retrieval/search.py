@@ -14,8 +14,8 @@ from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
 from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import FEWEST, SearchOptions
 from kinsplit.retrieval.passage import Candidate, Passage
-from kinsplit.retrieval.rankings import Question, find_on_levels, pick, to_candidates, without_straddlers
-from kinsplit.retrieval.rerank import Reading, Reranker, rerank
+from kinsplit.retrieval.rankings import SearchQuestion, find_on_levels, pick, to_candidates, without_straddlers
+from kinsplit.retrieval.rerank import ItemReader, Reranker, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.stores.calls import get, get_with_vectors
 from kinsplit.support.telemetry import span
@@ -94,7 +94,7 @@ _MOST_PER_TOKEN, _AMPLE = 8, 2
 
 async def search(
     query: str,
-    question: Question,
+    question: SearchQuestion,
     fingerprint: str,
     options: SearchOptions,
     reranker: Reranker | None,
@@ -157,11 +157,11 @@ def _enough(entries: list[ScoredEntry], tokens: int) -> list[ScoredEntry]:
     return entries[: max(FEWEST, number)]
 
 
-_CANDIDATES = Reading[Candidate](
+_CANDIDATES = ItemReader[Candidate](
     lambda candidate: embedded_text(candidate.chunk),
     attrgetter("score"),
     lambda candidate, score: candidate.with_score("rerank", score),
 )
-_PASSAGES = Reading[Passage](
+_PASSAGES = ItemReader[Passage](
     attrgetter("text"), attrgetter("score"), lambda passage, score: passage.with_score("rerank_passage", score)
 )

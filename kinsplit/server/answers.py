@@ -30,7 +30,7 @@ class EventDetails:
     """Adds offsets, and how sources can be shown, to the events of an answer.
 
     `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source. A source's
-    `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.View`; those of the last
+    `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.TextView`; those of the last
     event, by the sources' numbers, have the evidence marked. That event's `html` is the answer as safe HTML, either a
     model's Markdown, or quotations as they look in their documents. A citation is in a mark of the class `best`, a
     sentence that was not found in another mark, and `data-number` is the position in `citations` or `checks`.

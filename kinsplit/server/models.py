@@ -35,7 +35,7 @@ class Located(Model):
     pages: Pair | None = Field(description="First and last page, from 1, if the document has pages.")
 
 
-class View(Model):
+class TextView(Model):
     """How a text can be shown as it looks in its file."""
 
     kind: Literal["markdown", "code"] | None = Field(description="What the text is; null for plain text.")
@@ -48,7 +48,7 @@ class View(Model):
     )
 
 
-class Place(Located):
+class ChunkPlace(Located):
     """The place of a chunk in its document."""
 
     id: str = Field(description="Chunk id, a UUID.")
@@ -63,7 +63,7 @@ class Place(Located):
     token_count: int | None = Field(description="Length in tokens, if the strategy counts tokens.")
 
 
-class ChunkText(Place):
+class ChunkText(ChunkPlace):
     """A chunk with its text."""
 
     text: str = Field(description="Text of the chunk.")
@@ -77,7 +77,7 @@ class Scored(Model):
     scores: dict[str, float] = Field(description="Score of each stage, in order; for a passage, those of its best hit.")
 
 
-class FoundChunk(Place, Scored):
+class FoundChunk(ChunkPlace, Scored):
     """A hit; its `ranges` are in the text of the passage."""
 
 
@@ -99,7 +99,7 @@ class FoundPassage(Located, Scored):
     related: list[Related] = Field(description="Other files of the same group, for a file indexed as one chunk.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     times: tuple[float, float] | None = Field(description="Start and end in seconds, in a transcript.")
-    view: View | None = Field(description="How it can be shown; null unless `render` is set.")
+    view: TextView | None = Field(description="How it can be shown; null unless `render` is set.")
 
 
 class SearchAnswer(Model):
@@ -138,9 +138,9 @@ class DocumentText(Model):
     strategy: str = Field(description="Name of the collection in requests.")
     text: str = Field(description="Text of the document, with a blank line for each part that no chunk holds.")
     spans: list[Pair] = Field(description="Slices of the document that the text is joined from.")
-    chunks: list[Place] = Field(description="Chunks and their parents without their texts, level by level.")
+    chunks: list[ChunkPlace] = Field(description="Chunks and their parents without their texts, level by level.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
-    view: View = Field(description="How it can be shown.")
+    view: TextView = Field(description="How it can be shown.")
 
 
 class ChunkPage(Page):
@@ -192,7 +192,7 @@ class FilterKey(Model):
     values: list[FilterValue] = Field(description="Most frequent values, at most 100.")
 
 
-class Filters(Model):
+class MetadataFilters(Model):
     """The metadata that `where` can test."""
 
     strategy: str = Field(description="Name of the collection in requests.")

@@ -13,11 +13,11 @@ from typing import Any
 from kinsplit.chunk import FIELDS, GAP, Chunk, select
 from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
-from kinsplit.server.models import ChunkText, FoundChunk, FoundPassage, Place, Related, TextRange, View
+from kinsplit.server.models import ChunkPlace, ChunkText, FoundChunk, FoundPassage, Related, TextRange, TextView
 from kinsplit.spans import Span, stretches
 
 # Fields of a chunk that a `Place` shows.
-_FIELDS = [field.shown for field in FIELDS if field.shown is not None and field.shown in Place.model_fields]
+_FIELDS = [field.shown for field in FIELDS if field.shown is not None and field.shown in ChunkPlace.model_fields]
 
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
@@ -79,14 +79,14 @@ def visible_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if not is_hidden(key)}
 
 
-def to_place(chunk: Chunk, locator: SpanLocator) -> Place:
+def to_place(chunk: Chunk, locator: SpanLocator) -> ChunkPlace:
     """Return the position of a chunk, without its text.
 
     Args:
         chunk: The chunk.
         locator: Locator for the text of the response.
     """
-    return Place(**_place(chunk, locator))
+    return ChunkPlace(**_place(chunk, locator))
 
 
 def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
@@ -94,7 +94,7 @@ def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
     return ChunkText(**_place(chunk, locator), text=chunk.text, metadata=visible_metadata(chunk.metadata))
 
 
-def to_found_passage(rank: int, passage: Passage, view: View | None) -> FoundPassage:
+def to_found_passage(rank: int, passage: Passage, view: TextView | None) -> FoundPassage:
     """Return a passage with its rank, counted from 1."""
     locator = SpanLocator(passage.spans, passage.text)
     return FoundPassage(

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from kinsplit.chunk import Chunk, Content
-from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import DocumentComparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
 class AsyncChunkStore(Protocol):
@@ -33,7 +33,7 @@ class AsyncChunkStore(Protocol):
         """Find the documents that are stored as they are; see `ChunkStore.stored`."""
         ...
 
-    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         ...
 

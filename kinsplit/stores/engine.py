@@ -10,12 +10,12 @@ from typing import Any
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.filters import Condition
-from kinsplit.stores.logic import Found, StoreLogic
+from kinsplit.stores.logic import FoundPoint, StoreLogic
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
 from kinsplit.stores.protocol import (
     ChunkStore,
-    Comparison,
+    DocumentComparison,
     Entry,
     Hit,
     Query,
@@ -94,7 +94,7 @@ class BlockingStore(ChunkStore):
         """Find the documents that are stored as they are; see `ChunkStore.stored`."""
         return run(self._logic.stored(origins))
 
-    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         return run(self._logic.compare(documents))
 
@@ -178,7 +178,7 @@ class EngineStore(BlockingStore):
         """Execute a non-empty plan: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         """Run validated queries in one round trip, with whole payloads or some of their keys."""
 
 
@@ -207,5 +207,5 @@ class _Immediate(StoreLogic):
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         self._engine._write(plan, vectors)
 
-    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         return self._engine._rank(queries, keys)

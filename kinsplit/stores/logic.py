@@ -13,7 +13,17 @@ from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
-from kinsplit.stores.protocol import Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
+from kinsplit.stores.protocol import (
+    DocumentComparison,
+    Entry,
+    Hit,
+    Query,
+    Schema,
+    SyncReport,
+    Vectors,
+    Where,
+    check_ids,
+)
 
 T = TypeVar("T")
 
@@ -21,7 +31,7 @@ T = TypeVar("T")
 _SOURCES = 1000
 
 
-class Found(NamedTuple):
+class FoundPoint(NamedTuple):
     """A stored point that a query found."""
 
     id: str
@@ -62,7 +72,7 @@ class StoreLogic(ABC):
             if _is_state(origin, found[source_id])
         }
 
-    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         stored = await self._by_source(documents)
         return {source_id: compare(chunks, stored[source_id]) for source_id, chunks in documents.items()}
@@ -122,7 +132,7 @@ class StoreLogic(ABC):
         """Run all queries in one call without fetching texts; see `ChunkStore.rank`."""
         return [[to_entry(*found) for found in ranking] for ranking in await self._checked_rank(queries, ENTRY_KEYS)]
 
-    async def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    async def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         for query in queries:
             check_query(query, self._schema.dimension)
         return await self._rank(queries, keys) if queries else []
@@ -189,7 +199,7 @@ class StoreLogic(ABC):
         """Execute a non-empty plan: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
-    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         """Run validated queries in one round trip, with whole payloads or some of their keys."""
 
 

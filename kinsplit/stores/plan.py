@@ -14,7 +14,7 @@ from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError
 from kinsplit.stores.payload import Payload, contents_of, to_payload
-from kinsplit.stores.protocol import Comparison, SyncReport, Vectors, check_ids, check_level
+from kinsplit.stores.protocol import DocumentComparison, SyncReport, Vectors, check_ids, check_level
 from kinsplit.stores.schema import layer_of
 
 
@@ -89,7 +89,7 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
     return list(reversed(new.values()))
 
 
-def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> Comparison:
+def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> DocumentComparison:
     """Compare a document with the stored one.
 
     Args:
@@ -99,7 +99,7 @@ def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> Compariso
     is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(
         _equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks
     )
-    return Comparison([] if is_stored else missing_of(chunks, map(content_of, stored.values())), is_stored)
+    return DocumentComparison([] if is_stored else missing_of(chunks, map(content_of, stored.values())), is_stored)
 
 
 def check_source(source_id: str) -> None:

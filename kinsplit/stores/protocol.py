@@ -102,7 +102,7 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DocumentComparison:
     """Chunks of a document, compared with the stored ones.
 
     Attributes:
@@ -276,7 +276,7 @@ class ChunkStore(Protocol):
         """
         ...
 
-    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """Compare documents with the stored ones, in one round trip per 1,000, to learn which to embed and to sync.
 
         Args:

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import (
+    ChunkStore,
+    DocumentComparison,
+    Entry,
+    Hit,
+    Query,
+    Schema,
+    SyncReport,
+    Vectors,
+    Where,
+)
 
 
 class ThreadedStore(AsyncChunkStore):
@@ -39,7 +49,7 @@ class ThreadedStore(AsyncChunkStore):
         """Find the documents that are stored as they are; see `ChunkStore.stored`."""
         return await to_thread(self._store.stored, origins)
 
-    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+    async def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """Compare documents with the stored ones; see `ChunkStore.compare`."""
         return await to_thread(self._store.compare, documents)
 

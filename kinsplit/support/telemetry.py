@@ -29,7 +29,7 @@ _NONE: Attributes = MappingProxyType({})
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
-class Record(Protocol):
+class SpanRecorder(Protocol):
     """Function that adds attributes to a span."""
 
     def __call__(self, attributes: Attributes = ..., /, **counts: int) -> None: ...  # noqa: D102
@@ -41,7 +41,7 @@ def is_active() -> bool:
 
 
 @contextmanager
-def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE) -> Iterator[Record]:
+def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE) -> Iterator[SpanRecorder]:
     """Record the block as a span, the parent of all spans that begin inside it.
 
     Args:
@@ -63,7 +63,7 @@ def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE
 
 
 @contextmanager
-def model_span(operation: Literal["embeddings", "chat"], model: str) -> Iterator[Record]:
+def model_span(operation: Literal["embeddings", "chat"], model: str) -> Iterator[SpanRecorder]:
     """Record the block as a call of a model; see `span`.
 
     Args:
@@ -81,7 +81,7 @@ def model_span(operation: Literal["embeddings", "chat"], model: str) -> Iterator
 
 
 @contextmanager
-def request_span(method: str, headers: Mapping[str, str]) -> Iterator[Record]:
+def request_span(method: str, headers: Mapping[str, str]) -> Iterator[SpanRecorder]:
     """Record the block as an HTTP request that a server answers, continuing the trace of the client's headers.
 
     There is no span where another instrumentation has made one for the request.
@@ -140,7 +140,7 @@ def spanned(name: str, items: Generator[T, None, R], *, texts: Attributes = _NON
 
 
 @contextmanager
-def _active(current: Span, parent: Context | None = None) -> Iterator[Record]:
+def _active(current: Span, parent: Context | None = None) -> Iterator[SpanRecorder]:
     """Make a span the current one until the block ends, and end it then."""
     from opentelemetry import context, trace
 

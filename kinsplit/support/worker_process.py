@@ -33,7 +33,7 @@ _GROWTH = 2 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """Limits of a call.
 
     Attributes:
@@ -114,7 +114,7 @@ def _silence() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
-def _outcome(limits: Limits, payload: bytes) -> tuple[bytes, bytes]:
+def _outcome(limits: CallLimits, payload: bytes) -> tuple[bytes, bytes]:
     """Run a call and return its outcome and its pickled result or exception."""
     try:
         with _limited_memory(limits.memory), _limited_time(limits.time):

@@ -42,7 +42,7 @@ from kinsplit.support.worker_process import (
     NO_MEMORY,
     REPLY,
     TOO_LARGE,
-    Limits,
+    CallLimits,
     read_exactly,
 )
 
@@ -78,7 +78,7 @@ class WorkerPool:
         result_limit: int = 2**28,
         prepare: Callable[[], object] | None = None,
     ) -> None:
-        self._workers, self._limits = workers, Limits(time_limit, memory_limit, result_limit)
+        self._workers, self._limits = workers, CallLimits(time_limit, memory_limit, result_limit)
         self._prepare = pickle.dumps(prepare)
         self._set_up()
 
@@ -241,7 +241,7 @@ class _Worker:
             self.end()
             raise _closed()
         try:
-            outcome, answer = self._exchange(self, prepare, Limits(_START, 0, 0))
+            outcome, answer = self._exchange(self, prepare, CallLimits(_START, 0, 0))
         except BaseException as error:
             self.end()
             if isinstance(error, WorkerError):
@@ -256,7 +256,7 @@ class _Worker:
         """Whether the process is running."""
         return self._process.poll() is None
 
-    def answer(self, call: _Call[_T], limits: Limits) -> _T:
+    def answer(self, call: _Call[_T], limits: CallLimits) -> _T:
         """Run a call and return its result, or raise its exception."""
         call.worker = self  # Before the check for a stop, since `cancel` does both in reverse order.
         if call.is_stopped:
@@ -302,7 +302,7 @@ class _Worker:
             with contextlib.suppress(OSError):  # Closing flushes data that the process didn't read.
                 pipe.close()
 
-    def _exchange(self, call: object, request: bytes, limits: Limits) -> tuple[bytes, bytes]:
+    def _exchange(self, call: object, request: bytes, limits: CallLimits) -> tuple[bytes, bytes]:
         """Send a request and return the outcome and its payload."""
         self.is_usable = False
         with self._lock:

@@ -132,7 +132,7 @@ _STYLE = """
 """ + "".join(f".kinsplit .k{number} {{ background: {color}38; }}\n" for number, color in enumerate(_COLORS))
 
 
-class Piece(NamedTuple):
+class ViewPiece(NamedTuple):
     """A piece of a document between two boundaries.
 
     Attributes:
@@ -148,7 +148,7 @@ class Piece(NamedTuple):
     leaves: tuple[Chunk, ...]
 
 
-def pieces(chunks: Sequence[Chunk], text: str) -> Iterator[Piece]:
+def pieces(chunks: Sequence[Chunk], text: str) -> Iterator[ViewPiece]:
     """Yield the pieces of a document in order.
 
     Args:
@@ -177,7 +177,7 @@ def pieces(chunks: Sequence[Chunk], text: str) -> Iterator[Piece]:
         parents = sorted(above[start], key=lambda chunk: -chunk.level)
         around = [own for own in around if own[0] > start] + begun[start]
         first, leaves = ([chunk for _, chunk in own] for own in (begun[start], around))
-        yield Piece(text[start:end], tuple(parents), tuple(first), tuple(leaves))
+        yield ViewPiece(text[start:end], tuple(parents), tuple(first), tuple(leaves))
 
 
 def _check(chunks: Sequence[Chunk], text: str) -> None:
@@ -217,7 +217,7 @@ def to_html(chunks: Sequence[Chunk], text: str) -> str:
     return output(f'<p class="facts">{escaped(_summary(chunks))}</p>', *parts, style=_STYLE)
 
 
-def _to_span(piece: Piece) -> str:
+def _to_span(piece: ViewPiece) -> str:
     if not piece.leaves:
         return escaped(piece.text) if piece.text.isspace() else f'<span class="lost">{escaped(piece.text)}</span>'
     overlap = " overlap" if len(piece.leaves) > 1 else ""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kinsplit.answering.checking import LONGEST, Part, statements
+from kinsplit.answering.checking import LONGEST, SourcePart, statements
 from kinsplit.answering.extractive import quotation, quotes
 from kinsplit.answering.values import Source
 from kinsplit.embedding import create
@@ -91,7 +91,7 @@ def test_a_file_of_code_is_quoted_by_its_paragraphs_and_lines() -> None:
     code = code_file("def add(a, b):\n    return a + b\n\nprint(add(1, 2), 'is the sum')\n")
     first, second = texts(code)
     assert (first, second) == (["def add(a, b):\n    return a + b"], ["print(add(1, 2), 'is the sum')"])
-    assert quotation(Part(code, Span(0, len(first[0])))) == f"“{first[0]}”"
+    assert quotation(SourcePart(code, Span(0, len(first[0])))) == f"“{first[0]}”"
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_of_a_long_list_items_are_quoted() -> None:
 
 def test_long_quotations_end_between_lines_or_words() -> None:
     prose, table = "word " * 200, "| a | b |\n| --- | --- |\n" + "| first | second |\n" * 60
-    assert quotation(Part(source(1, prose), Span(0, len(prose)))).endswith("word …”")
-    assert quotation(Part(source(1, table), Span(0, len(table)))).endswith("| first | second | …”")
+    assert quotation(SourcePart(source(1, prose), Span(0, len(prose)))).endswith("word …”")
+    assert quotation(SourcePart(source(1, table), Span(0, len(table)))).endswith("| first | second | …”")
 
 
 def test_the_answer_is_the_list_and_not_its_lead_in_or_heading() -> None:

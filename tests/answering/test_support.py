@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinsplit import Index
-from kinsplit.answering.checking import Part, check, verdict
+from kinsplit.answering.checking import SourcePart, check, verdict
 from kinsplit.answering.extractive import MOST, quotation, quotes
 from kinsplit.answering.run import Draft
 from kinsplit.answering.sources import Marker, MarkerReader
@@ -111,7 +111,7 @@ def test_a_source_of_short_words_alone_is_quoted_all_the_same() -> None:
     ],
 )
 def test_a_quotation_of_a_table_or_code_keeps_its_lines(text: str, expected: str) -> None:
-    assert quotation(Part(source(1, text), Span(0, len(text)))) == expected
+    assert quotation(SourcePart(source(1, text), Span(0, len(text)))) == expected
 
 
 def test_sentences_of_scripts_without_spaces_are_quoted_as_well() -> None:

@@ -67,18 +67,18 @@ def test_a_file_written_by_hand_is_not_replaced(cli: Cli, woods: Path) -> None:
 
 
 def test_ctrl_c_reports_the_best_so_far(cli: Cli, woods: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinsplit.evaluation.tuning.trial import Bench
+    from kinsplit.evaluation.tuning.trial import HalfBench
 
     recalls: list[float] = []
-    recall = Bench.recall
+    recall = HalfBench.recall
 
-    def interrupted(self: Bench, strategy: object) -> float:
+    def interrupted(self: HalfBench, strategy: object) -> float:
         if len(recalls) == 2:
             raise KeyboardInterrupt
         recalls.append(recall(self, strategy))  # type: ignore[arg-type]
         return recalls[-1]
 
-    monkeypatch.setattr(Bench, "recall", interrupted)
+    monkeypatch.setattr(HalfBench, "recall", interrupted)
     result = cli("tune", woods, *OPTIONS)
     assert result.exit_code == 130
     assert "2 strategies measured, 0 rejected; ended because it was interrupted" in result.stdout

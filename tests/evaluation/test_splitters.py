@@ -13,7 +13,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_strategy, from_spec, spec_of
 from kinsplit.evaluation.splitters.foreign import configuration
-from kinsplit.evaluation.splitters.pieces import Piece, locate
+from kinsplit.evaluation.splitters.pieces import ForeignPiece, locate
 from kinsplit.parsers import create, default_strategy
 from kinsplit.spans import Span
 
@@ -34,50 +34,55 @@ def spans(splitter: Any, text: str = TEXT) -> list[str]:
 
 
 def test_repeated_text_is_found_once_for_each_chunk() -> None:
-    found, lost = locate("No. No. No.", [Piece("No.")] * 3)
+    found, lost = locate("No. No. No.", [ForeignPiece("No.")] * 3)
 
     assert found == [(0, 3), (4, 7), (8, 11)]
     assert lost == []
 
 
 def test_offsets_that_name_one_place_for_several_chunks_are_trusted_once() -> None:
-    found, _ = locate("No. No. No.", [Piece("No.", 0, 3)] * 3)
+    found, _ = locate("No. No. No.", [ForeignPiece("No.", 0, 3)] * 3)
 
     assert found == [(0, 3), (4, 7), (8, 11)]
 
 
 def test_more_chunks_than_places_are_kept_where_the_text_is() -> None:
-    assert locate("No. No.", [Piece("No.")] * 3)[0] == [(0, 3), (0, 3), (4, 7)]
+    assert locate("No. No.", [ForeignPiece("No.")] * 3)[0] == [(0, 3), (0, 3), (4, 7)]
 
 
 def test_offsets_are_trusted_only_where_they_are_true() -> None:
     text = "one two one two"
 
-    assert locate(text, [Piece("two", 12, 15)])[0] == [(12, 15)]
-    assert locate(text, [Piece("two", 11, 14)])[0] == [(4, 7)]
-    assert locate(text, [Piece("two", 12, 99)])[0] == [(4, 7)]
-    assert locate(text, [Piece(None, 4, 7)])[0] == [(4, 7)]
+    assert locate(text, [ForeignPiece("two", 12, 15)])[0] == [(12, 15)]
+    assert locate(text, [ForeignPiece("two", 11, 14)])[0] == [(4, 7)]
+    assert locate(text, [ForeignPiece("two", 12, 99)])[0] == [(4, 7)]
+    assert locate(text, [ForeignPiece(None, 4, 7)])[0] == [(4, 7)]
 
 
 def test_a_chunk_is_not_looked_for_inside_the_one_before() -> None:
     text = "No way, he said. She agreed. No."
 
-    assert locate(text, [Piece("No way, he said."), Piece("She agreed."), Piece("No.")])[0][-1] == (29, 32)
-    assert locate("a b a b c", [Piece("a b a"), Piece("a b c")])[0] == [(0, 5), (4, 9)]
+    assert locate(text, [ForeignPiece("No way, he said."), ForeignPiece("She agreed."), ForeignPiece("No.")])[0][
+        -1
+    ] == (29, 32)
+    assert locate("a b a b c", [ForeignPiece("a b a"), ForeignPiece("a b c")])[0] == [(0, 5), (4, 9)]
 
 
 def test_a_chunk_from_before_the_last_one_is_found_too() -> None:
-    assert locate("one two three", [Piece("three"), Piece("one")])[0] == [(0, 3), (8, 13)]
+    assert locate("one two three", [ForeignPiece("three"), ForeignPiece("one")])[0] == [(0, 3), (8, 13)]
 
 
 def test_white_space_and_case_may_differ() -> None:
     text = "Ünder  the\n\tSea. under the sea."
 
-    assert locate(text, [Piece("ünder the sea."), Piece("under the sea.")])[0] == [(0, 16), (17, 31)]
+    assert locate(text, [ForeignPiece("ünder the sea."), ForeignPiece("under the sea.")])[0] == [(0, 16), (17, 31)]
 
 
 def test_what_is_nowhere_is_told_and_blanks_are_no_chunks() -> None:
-    found, lost = locate("one two", [Piece("one"), Piece("three"), Piece("  "), Piece("", 0, 0), Piece("two")])
+    found, lost = locate(
+        "one two",
+        [ForeignPiece("one"), ForeignPiece("three"), ForeignPiece("  "), ForeignPiece("", 0, 0), ForeignPiece("two")],
+    )
 
     assert found == [(0, 3), (4, 7)]
     assert lost == ["three"]
@@ -86,7 +91,7 @@ def test_what_is_nowhere_is_told_and_blanks_are_no_chunks() -> None:
 def test_lone_surrogates_and_wide_characters_keep_their_places() -> None:
     text = "a\ud800b  \U0001f600 c"
 
-    assert locate(text, [Piece("a\ud800b \U0001f600"), Piece("c")])[0] == [(0, 6), (7, 8)]
+    assert locate(text, [ForeignPiece("a\ud800b \U0001f600"), ForeignPiece("c")])[0] == [(0, 6), (7, 8)]
 
 
 # Kinds of splitters

@@ -13,7 +13,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError
 from kinsplit.parsers.base import Levels
 from kinsplit.parsers.strategies.character import CharacterStrategy
 from kinsplit.stores.filters import MOST_VALUES
-from kinsplit.stores.protocol import Comparison, SyncReport, Vectors
+from kinsplit.stores.protocol import DocumentComparison, SyncReport, Vectors
 from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, open_index
 
 
@@ -151,7 +151,7 @@ def test_documents_that_have_not_changed_are_looked_up_together_and_not_written(
             asked.append(len(origins))
             return stored(origins)
 
-        def watch_compare(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        def watch_compare(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
             compared.extend(documents)
             return compare(documents)
 
@@ -239,7 +239,7 @@ def test_what_another_writer_deletes_while_a_document_waits_is_embedded_again(st
         compare = index.store.compare
         changed = Document("d", document.text + " And an end.")
 
-        def compare_then_delete(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        def compare_then_delete(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
             found = compare(documents)
             index.store.compare = compare  # type: ignore[method-assign]
             index.delete("d")
@@ -259,9 +259,9 @@ def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
         compare = index.store.compare
         asked: list[str] = []
 
-        def nothing_missing(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        def nothing_missing(documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
             asked.extend(documents)
-            return dict.fromkeys(documents, Comparison([], is_stored=False))
+            return dict.fromkeys(documents, DocumentComparison([], is_stored=False))
 
         index.delete("d")
         index.store.compare = nothing_missing  # type: ignore[method-assign]

@@ -24,7 +24,7 @@ from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import KinsplitError, LimitTooSmallError, MissingExtraError, TextRefusedError
 from kinsplit.indexing.refusals import Division, settle
-from kinsplit.stores.protocol import Comparison
+from kinsplit.stores.protocol import DocumentComparison
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 
 #: Documents in one batch.
@@ -235,7 +235,7 @@ def test_a_document_refused_after_another_writer_deleted_its_chunks_is_reported(
         index.add(Document("d", "Owls hunt. POISON."))
         compare = index.store.compare
 
-        def compare_then_delete(wanted: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+        def compare_then_delete(wanted: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
             found = compare(wanted)
             index.store.compare = compare  # type: ignore[method-assign]
             index.delete("d")

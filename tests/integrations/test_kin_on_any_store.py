@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from kinsplit.integrations import langchain, llama_index
-from kinsplit.integrations.shared.kin.reader import Place, run, run_async
+from kinsplit.integrations.shared.kin.reader import SiblingPlace, run, run_async
 from kinsplit.integrations.shared.kin.readers import open_reader
 from tests.integrations.finding import LECTURE, Hit
 from tests.integrations.kin_stores import ARRANGEMENTS, LANGCHAIN, Arrangement, Setting, documents, leaves
@@ -102,7 +102,7 @@ async def test_the_table_says_how_kin_are_read(arrangement: Arrangement, setting
     reader = opened.parents
     at = 1 if setting.parent_store is not None else 0
     chunks = [hit for hit in documents() if hit.metadata["level"] == at][1:4]
-    places = [Place("lecture", at, chunk.metadata["chunk_index"]) for chunk in chunks]
+    places = [SiblingPlace("lecture", at, chunk.metadata["chunk_index"]) for chunk in chunks]
 
     async def read(coroutine: Any) -> set[str]:
         found = await run_async(coroutine) if mode == "async" else run(coroutine)

@@ -7,7 +7,7 @@ from llama_index.core import Document
 
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.integrations.llama_index.parser import node_parser_class
-from kinsplit.integrations.shared.origins import Origin
+from kinsplit.integrations.shared.origins import TextOrigin
 from kinsplit.spans import Span, Stretch, stretches
 from tests.integrations.helpers import Chosen, Gathered
 
@@ -28,7 +28,7 @@ def test_stretches_follow_from_the_lengths(spans: list[Span], text: str, expecte
 
 
 def test_a_span_across_stretches_is_found_in_pieces() -> None:
-    origin = Origin("n", "d", stretches([Span(5, 8), Span(10, 12)], "abc\n\nde"))
+    origin = TextOrigin("n", "d", stretches([Span(5, 8), Span(10, 12)], "abc\n\nde"))
     assert origin.locate([Span(1, 6)]) == (Span(6, 8), Span(10, 11))
     assert origin.locate([Span(0, 2)]) == (Span(5, 7),)
     assert origin.locate([Span(5, 7)]) == (Span(10, 12),)

@@ -20,7 +20,7 @@ from kinsplit.errors import KinsplitError, LoadError, WorkerError
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import DuplicateWarning
 from kinsplit.loaders import SourceFile, discover
-from kinsplit.loaders.discovery import Part, collect, walk
+from kinsplit.loaders.discovery import FileShard, collect, walk
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("ray", reason="ray is not installed")
@@ -163,11 +163,11 @@ class EmptyStore:
 def test_the_memory_of_the_files_does_not_grow_with_their_number() -> None:
     store: Any = EmptyStore()
 
-    def parts(number: int) -> Iterator[Part]:
+    def parts(number: int) -> Iterator[FileShard]:
         for folder in range(number // 100):
             names = [f"root/folder {folder}/document {at}.md" for at in range(100)]
             metadata = {"file_type": "markdown", "course": "root"}
-            yield Part(
+            yield FileShard(
                 SourceFile(Path("/data") / name, name, {"file_path": name, "sibling_files": [], **metadata})
                 for name in names
             )

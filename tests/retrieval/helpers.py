@@ -10,7 +10,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.parsers import create as create_strategy
-from kinsplit.retrieval import Question
+from kinsplit.retrieval import SearchQuestion
 from kinsplit.stores import ChunkStore, Entry, Query, Schema, open_store
 from kinsplit.stores.protocol import Vectors, Where
 
@@ -69,5 +69,5 @@ class CountingStore:
         return self.store.find(where, level)
 
 
-def question(text: str, **options: object) -> Question:
-    return Question(EMBEDDER.embed_query(text), BM25.embed_query(text), **options)  # type: ignore[arg-type]
+def question(text: str, **options: object) -> SearchQuestion:
+    return SearchQuestion(EMBEDDER.embed_query(text), BM25.embed_query(text), **options)  # type: ignore[arg-type]

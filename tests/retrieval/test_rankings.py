@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import KinWeights, Question, SearchOptions
+from kinsplit.retrieval import KinWeights, SearchOptions, SearchQuestion
 from kinsplit.retrieval.rankings import find_candidates, names, pick
 from kinsplit.support.aio import run
 from tests.retrieval.helpers import CountingStore, course, question
@@ -66,6 +66,6 @@ def test_options_that_a_ranking_does_not_have_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="weights: are not used by the ranking 'dense'"):
         SearchOptions(ranking="dense", weights=KinWeights(bm25=1))
     assert SearchOptions(weights=KinWeights(bm25=1)).ranking == "kin"
-    by_terms = find_candidates(Question(None, question(TEXT).terms), KinWeights(), 5)
+    by_terms = find_candidates(SearchQuestion(None, question(TEXT).terms), KinWeights(), 5)
     with pytest.raises(InvalidParameterError, match="dense: must be given to search by meaning"):
         run(by_terms, CountingStore([]))

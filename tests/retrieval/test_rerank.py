@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, MissingExtraError
 from kinsplit.retrieval import (
     CrossEncoderReranker,
+    ItemReader,
     LanguageModelReranker,
     LateInteractionReranker,
     Ranked,
-    Reading,
     RerankWarning,
     create_reranker,
     rerank,
@@ -28,7 +28,9 @@ from kinsplit.retrieval import (
 from tests.embedding.tiny_models import make_pairs
 
 ITEMS = [("a", 0.9), ("b", 0.8), ("c", 0.7)]
-READING = Reading[tuple[str, float]](lambda item: item[0], lambda item: item[1], lambda item, score: (item[0], score))
+READING = ItemReader[tuple[str, float]](
+    lambda item: item[0], lambda item: item[1], lambda item, score: (item[0], score)
+)
 
 
 class Fixed:
@@ -68,7 +70,7 @@ def test_the_earlier_score_counts_beside_the_judgement_where_a_reranker_wants_it
 
 
 def test_judgements_count_alone_where_an_item_has_no_score_or_no_judgement() -> None:
-    unscored = Reading[tuple[str, float]](READING.text, lambda item: None, READING.with_score)
+    unscored = ItemReader[tuple[str, float]](READING.text, lambda item: None, READING.with_score)
     judgements = [Ranked(0, 0.0), Ranked(1, 0.9), Ranked(2, 1.0)]
 
     assert rerank(Blending(judgements), "q", ITEMS, unscored) == [("c", 1.0), ("b", 0.9), ("a", 0.0)]
@@ -93,7 +95,7 @@ def test_lines_drawn_with_characters_are_not_read() -> None:
         "a = b ** 2  # --x, https://e.org/...",
         "-----",
     ]
-    rerank(reader := Reader(), "", texts, Reading[str](str, lambda text: None, lambda text, score: text))
+    rerank(reader := Reader(), "", texts, ItemReader[str](str, lambda text: None, lambda text, score: text))
     assert reader.texts == ["## Aliasing", "Risks 12", "Name:", "a = b ** 2 # --x, https://e.org/...", ""]
 
 

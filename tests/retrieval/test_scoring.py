@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import NO_KIN, KinWeights
-from kinsplit.retrieval.scoring import Evidence, score_with_kin, sibling_weight
+from kinsplit.retrieval.scoring import KinRankings, score_with_kin, sibling_weight
 from kinsplit.stores import Entry
 
 ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
@@ -24,12 +24,12 @@ def entry(name: str, index: int = 0, *, source: str = "d", parent: str | None = 
     return Entry(name, source, index, 9, 0, parent, before if index else None, after, tokens, 400, (), 0.0)
 
 
-def evidence(*entries: Entry, **scores: dict[str, float]) -> Evidence:
+def evidence(*entries: Entry, **scores: dict[str, float]) -> KinRankings:
     kinds = ("dense", "bm25", "parent", "parent_dense", "document")
-    return Evidence({e.id: e for e in entries}, **{kind: scores.get(kind, {}) for kind in kinds})
+    return KinRankings({e.id: e for e in entries}, **{kind: scores.get(kind, {}) for kind in kinds})
 
 
-def order(found: Evidence, weights: KinWeights) -> list[str]:
+def order(found: KinRankings, weights: KinWeights) -> list[str]:
     return [scored.entry.id for scored in score_with_kin(found, weights)]
 
 

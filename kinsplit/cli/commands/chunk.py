@@ -28,7 +28,7 @@ from kinsplit.cli.options import (
     parse_names,
     read_config,
 )
-from kinsplit.cli.output.index_report import Row, Summary, report_loaded, report_skipped, show, show_cost, to_rows
+from kinsplit.cli.output.index_report import ChunkTotals, Row, report_loaded, report_skipped, show, show_cost, to_rows
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.errors import LimitTooSmallError
@@ -88,7 +88,7 @@ def chunk(
         failed, done = show_cost(splitter, files, terminal, limits)
         raise typer.Exit(exit_code(failed=failed, done=done))
     started = time.perf_counter()
-    summary = Summary(len(files))
+    summary = ChunkTotals(len(files))
     # Rows and a progress bar would overwrite each other on the same terminal.
     shown = output is not None or not terminal.out.is_terminal
     with (
@@ -118,14 +118,14 @@ def chunk(
     raise typer.Exit(exit_code(failed=len(summary.failed), done=summary.documents))
 
 
-def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:
+def _report(loaded: Loaded, summary: ChunkTotals, terminal: Terminal) -> None:
     report_loaded(loaded, terminal)
     if loaded.error is not None:
         summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
 
 
 def _chunked(
-    splitter: Strategy, batch: Sequence[Document], summary: Summary, terminal: Terminal
+    splitter: Strategy, batch: Sequence[Document], summary: ChunkTotals, terminal: Terminal
 ) -> Iterator[list[Chunk]]:
     """Yield the chunks of each document that can be split."""
     try:

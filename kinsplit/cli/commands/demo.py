@@ -37,7 +37,7 @@ _PREVIEW = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DemoAnswer:
     """A question of the demo, with the passages found.
 
     Attributes:
@@ -88,7 +88,7 @@ def demo(
             terminal.line(_embedded(report))
         answers = []
         for number, row in enumerate(questions, 1):
-            answer = Answer(row["question"], row["answer_in"], opened.search(row["question"]))
+            answer = DemoAnswer(row["question"], row["answer_in"], opened.search(row["question"]))
             answers.append(answer)
             if not as_json:
                 words = QueryWords(answer.question, opened.bm25)
@@ -131,7 +131,7 @@ def _embedded(report: AddReport) -> str:
     return f"Nothing to embed: {counted(report.unchanged, 'chunk')} already indexed."
 
 
-def _show(terminal: Terminal, label: str, answer: Answer, words: QueryWords) -> None:
+def _show(terminal: Terminal, label: str, answer: DemoAnswer, words: QueryWords) -> None:
     terminal.line("")
     terminal.line(Text(f"{label}: {answer.question}", "bold"))
     for rank, passage in enumerate(answer.passages, 1):
@@ -146,7 +146,7 @@ def _show(terminal: Terminal, label: str, answer: Answer, words: QueryWords) -> 
         terminal.line(Text(f"Wrong: the answer is in {answer.answer_in}.", "bold red"))
 
 
-def _to_dict(answer: Answer) -> dict[str, Any]:
+def _to_dict(answer: DemoAnswer) -> dict[str, Any]:
     passages = [passage_to_dict(rank, passage) for rank, passage in enumerate(answer.passages, 1)]
     return {
         "question": answer.question,

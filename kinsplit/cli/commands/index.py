@@ -38,7 +38,7 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, inli
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
     from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.integrations.ray import Found, Stored
+    from kinsplit.integrations.ray import FoundFiles, StoredReport
     from kinsplit.loaders import Limits, Loaded
     from kinsplit.parsers import Strategy
 
@@ -255,12 +255,12 @@ class _StoredReporter:
         self._reports: dict[str, list[DocumentReport]] = {}
         self._embedded = 0
 
-    def found(self, found: Found) -> None:
+    def found(self, found: FoundFiles) -> None:
         report_skipped(found.skipped, self._terminal)
         if self.bar is not None:
             self.bar.expect(len(found.files))
 
-    def stored(self, one: Stored) -> None:
+    def stored(self, one: StoredReport) -> None:
         name = one.file or ""
         for warning in one.warnings:
             self._terminal.warning(inline(f"{name}: {warning}"))

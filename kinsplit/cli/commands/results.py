@@ -122,7 +122,7 @@ def _show_rag_eval(
     questions: int,
 ) -> None:
     from kinsplit.evaluation.report.scales import statistic
-    from kinsplit.evaluation.report.tables import Cell, Row
+    from kinsplit.evaluation.report.tables import Cell, TableRow
 
     if questions or measure is not None:
         rule = "needs a file written by `kinsplit evaluate`, not by rag_eval"
@@ -136,7 +136,7 @@ def _show_rag_eval(
         return
     names = list(dict.fromkeys(name for means in summary.values() for name in means))
     rows = [
-        Row(label, [Cell(statistic(means[name]) if name in means else "") for name in names])
+        TableRow(label, [Cell(statistic(means[name]) if name in means else "") for name in names])
         for label, means in summary.items()
     ]
     terminal.line("This file is from rag_eval: it has no intervals, so differences may be due to chance.")

@@ -91,13 +91,13 @@ def tune(
     best so far; another run with the same options continues it.
     """
     from kinsplit.evaluation.datasets import load
-    from kinsplit.evaluation.tuning import Caps, Limits, tune_weights
+    from kinsplit.evaluation.tuning import Caps, TuningLimits, tune_weights
     from kinsplit.evaluation.tuning import tune as search
     from kinsplit.index import Index
 
     terminal = Terminal(as_json=as_json)
     _check_output(output)
-    caps, limits = Caps(ratio=max_cost, chunks=max_chunks), Limits(trials=trials, minutes=minutes)
+    caps, limits = Caps(ratio=max_cost, chunks=max_chunks), TuningLimits(trials=trials, minutes=minutes)
     dataset = load(paths, queries or None, format=dataset_format)
     use = Use(embedder)
     if store is not None:

@@ -14,8 +14,8 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import inline, visible
 
 if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.setup import Plan
-    from kinsplit.evaluation.report.tables import Cell, Duel, Pair, Row
+    from kinsplit.evaluation.experiment.setup import StrategyPlan
+    from kinsplit.evaluation.report.tables import Cell, Duel, Pair, TableRow
     from kinsplit.evaluation.results import QuestionResult, Results
 
 #: Hits of each strategy for one question, and lines of each hit.
@@ -57,7 +57,7 @@ def _show_comparisons(terminal: Terminal, results: Results) -> None:
         )
 
 
-def show_table(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[Row]) -> None:
+def show_table(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[TableRow]) -> None:
     """Write a table with a title, if it has any columns."""
     if not headings:
         return
@@ -155,7 +155,7 @@ def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
     }
 
 
-def plan_table(plans: Sequence[Plan]) -> Table:
+def plan_table(plans: Sequence[StrategyPlan]) -> Table:
     """Return a table of the work to be done for each strategy."""
     table = text_table("Strategy", "Chunks", "Tokens to embed", "Vectors cached", "Questions answered", "Model")
     for column in table.columns[1:5]:
@@ -178,6 +178,6 @@ def _number(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def plan_to_dict(plan: Plan) -> dict[str, Any]:
+def plan_to_dict(plan: StrategyPlan) -> dict[str, Any]:
     """Return a plan for `--json`."""
     return {**asdict(plan), "cost": {**asdict(plan.cost), "tokens": plan.cost.tokens}}

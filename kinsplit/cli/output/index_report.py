@@ -167,7 +167,7 @@ def chunk_name(docid: str, level: int, index: int) -> str:
 
 
 @dataclass(slots=True)
-class Summary:
+class ChunkTotals:
     """Running totals of `kinsplit chunk`."""
 
     files: int
@@ -207,7 +207,7 @@ def _spread(sizes: list[int]) -> dict[str, float]:
     return {"average": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
 
 
-def show(summary: Summary, output: Path, terminal: Terminal) -> None:
+def show(summary: ChunkTotals, output: Path, terminal: Terminal) -> None:
     """Write the number of chunks, and a table of their sizes."""
     made = counted(summary.chunks, "chunk")
     speed = f"{summary.seconds:.2f} s ({rate(summary.chunks, summary.seconds)} chunks/s)"

@@ -146,7 +146,7 @@ _UNAVAILABLE = frozenset({401, 402, 403, 404, 405, 407, 429, 501, 502, 503, 504}
 _TOO_LONG = re.compile(r"too (?:long|large|many tokens)|context (?:length|size|window)|maximum .*tokens")
 
 
-class Answer(NamedTuple):
+class EmbeddingAnswer(NamedTuple):
     """Vectors of some texts.
 
     Attributes:
@@ -287,7 +287,7 @@ class RemoteEmbedder(ABC):
         return vector
 
     @abstractmethod
-    def _request(self, texts: list[str]) -> Answer | Rejection:
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
         """Send one request."""
 
     def _known_window(self) -> int | None:
@@ -319,7 +319,7 @@ class RemoteEmbedder(ABC):
 
     def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         answer = self._request(texts)
-        if isinstance(answer, Answer):
+        if isinstance(answer, EmbeddingAnswer):
             self.usage.add(answer.tokens)
             vectors = unit_vectors(answer.vectors, len(texts), self.name)
             if self.dimensions is not None and vectors.shape[1] != self.dimensions:

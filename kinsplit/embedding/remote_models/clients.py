@@ -12,7 +12,7 @@ from kinsplit.embedding.remote_models.base import (
     BATCH,
     BATCH_TOKENS,
     LONGEST_RESPONSE,
-    Answer,
+    EmbeddingAnswer,
     Rejection,
     RemoteEmbedder,
     facts,
@@ -27,7 +27,7 @@ from kinsplit.errors import (
 )
 from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post
 from kinsplit.model_servers.secrets import Secrets, read_key, redact_url
-from kinsplit.model_servers.server import Failure, error_message, quoted
+from kinsplit.model_servers.server import FailedCall, error_message, quoted
 from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up
 from kinsplit.tokenizers import resolve
 
@@ -83,20 +83,20 @@ class OpenAIEmbedder(RemoteEmbedder):
         kinds: dict[str, Any] = {"failed": EmbeddingError, "unavailable": EmbedderUnavailableError}
         self._server = connect_openai(self.name, base_url, api_key, **limits, **kinds)
 
-    def _request(self, texts: list[str]) -> Answer | Rejection:
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
         body: dict[str, Any] = {"model": self.model, "input": texts}
         if self._server.url != OPENAI:
             body["encoding_format"] = "float"  # Few others know base64, the client's default.
         if self.dimensions is not None:
             body["dimensions"] = self.dimensions
         outcome = self._server.attempt(self._send, body)
-        return Rejection(outcome.error, outcome.status) if isinstance(outcome, Failure) else outcome
+        return Rejection(outcome.error, outcome.status) if isinstance(outcome, FailedCall) else outcome
 
-    def _send(self, client: OpenAI, body: dict[str, Any]) -> Answer:
+    def _send(self, client: OpenAI, body: dict[str, Any]) -> EmbeddingAnswer:
         answer: Any = client.embeddings.create(**body)
         try:
             parts = sorted(answer.data, key=lambda part: part.index or 0)
-            return Answer([part.embedding for part in parts], getattr(answer.usage, "prompt_tokens", None))
+            return EmbeddingAnswer([part.embedding for part in parts], getattr(answer.usage, "prompt_tokens", None))
         except (AttributeError, TypeError):
             raise EmbeddingError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
 
@@ -159,18 +159,18 @@ class OllamaEmbedder(RemoteEmbedder):
             model, host, **limits, failed=EmbeddingError, unavailable=EmbedderUnavailableError
         )
 
-    def _request(self, texts: list[str]) -> Answer | Rejection:
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
         body: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False}
         if self.dimensions is not None:
             body["dimensions"] = self.dimensions
         outcome = self._server.attempt(self._send, body)
-        return Rejection(outcome.error, outcome.status) if isinstance(outcome, Failure) else outcome
+        return Rejection(outcome.error, outcome.status) if isinstance(outcome, FailedCall) else outcome
 
-    def _send(self, client: OpenAI, body: dict[str, Any]) -> Answer:
+    def _send(self, client: OpenAI, body: dict[str, Any]) -> EmbeddingAnswer:
         response = post(client, _PATH, body)
         try:
             answer = response.json()
-            return Answer(answer["embeddings"], answer.get("prompt_eval_count"))
+            return EmbeddingAnswer(answer["embeddings"], answer.get("prompt_eval_count"))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise EmbeddingError(f"{self._server.name}: the server answered with {response.text[:80]!r}.") from None
 
@@ -231,7 +231,7 @@ class LiteLLMEmbedder(RemoteEmbedder):
         self.timeout = timeout
         self._key = _checked_key(model)
 
-    def _request(self, texts: list[str]) -> Answer | Rejection:
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
         more: dict[str, Any] = {} if self.dimensions is None else {"dimensions": self.dimensions}
         if self._key is not None and self._key.origin is Origin.FOUND:
             more["api_key"] = self._key.value  # It is not in the environment, where litellm looks.
@@ -247,10 +247,10 @@ class LiteLLMEmbedder(RemoteEmbedder):
             return self._read(answer)
         return failed
 
-    def _read(self, answer: Any) -> Answer:
+    def _read(self, answer: Any) -> EmbeddingAnswer:
         try:
             parts = sorted(answer.data, key=lambda part: part["index"] or 0)
-            return Answer([part["embedding"] for part in parts], getattr(answer.usage, "prompt_tokens", None))
+            return EmbeddingAnswer([part["embedding"] for part in parts], getattr(answer.usage, "prompt_tokens", None))
         except (AttributeError, KeyError, TypeError):
             raise EmbeddingError(f"{self.name}: litellm answered with {quoted(answer)[:80]!r}.") from None
 

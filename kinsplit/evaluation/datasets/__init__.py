@@ -15,11 +15,11 @@ from pathlib import Path
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.datasets import beir, chroma, plain, rows, sc_qrels
-from kinsplit.evaluation.datasets.format import DatasetWarning, Format, Given
+from kinsplit.evaluation.datasets.format import DatasetFormat, DatasetWarning, Given
 from kinsplit.evaluation.labels import Dataset
 
 #: All formats, in the order of listings.
-FORMATS: tuple[Format, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, plain.FORMAT, beir.FORMAT)
+FORMATS: tuple[DatasetFormat, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, plain.FORMAT, beir.FORMAT)
 
 
 def names() -> list[str]:
@@ -66,7 +66,7 @@ def _paths(field: str, value: str | Path | Iterable[str | Path]) -> tuple[Path, 
     return paths
 
 
-def _chosen(given: Given, name: str | None) -> tuple[Format, Given]:
+def _chosen(given: Given, name: str | None) -> tuple[DatasetFormat, Given]:
     if name is not None and name not in names():
         raise InvalidParameterError("format", f"must be one of {', '.join(names())}", name, "Take one of them.")
     fitting = [(fmt, found) for fmt in FORMATS if name in (None, fmt.name) and (found := fmt.find(given)) is not None]
@@ -83,4 +83,4 @@ def _chosen(given: Given, name: str | None) -> tuple[Format, Given]:
     raise LoadError(path, f"has no known format of questions. Known formats: {shapes}.")
 
 
-__all__ = ["FORMATS", "DatasetWarning", "Format", "load", "names"]
+__all__ = ["FORMATS", "DatasetFormat", "DatasetWarning", "load", "names"]

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.files import Problems, Row, lines, read_text, shown
-from kinsplit.evaluation.datasets.format import Format, Given, checked
+from kinsplit.evaluation.datasets.files import FileRow, Problems, lines, read_text, shown
+from kinsplit.evaluation.datasets.format import DatasetFormat, Given, checked
 from kinsplit.evaluation.datasets.verification import StatedLabel, StatedPlace, StatedQuestion, verified
 from kinsplit.evaluation.labels import Dataset
 
@@ -52,7 +52,7 @@ def _read(given: Given, name: str) -> Dataset:
     dataset = Dataset(name, _documents(given.documents[0]), ())
     problems = Problems(judged)
     labels: dict[str, list[StatedLabel]] = defaultdict(list)
-    places: dict[str, Row] = {}
+    places: dict[str, FileRow] = {}
     for row in _judgements(judged, problems):
         query_id, grade = row.value["query-id"], row.value["score"]
         places.setdefault(query_id, row)
@@ -84,7 +84,7 @@ def _documents(path: Path) -> tuple[Document, ...]:
     return checked(list(documents.values()), path)
 
 
-def _string(row: Row, field: str) -> str:
+def _string(row: FileRow, field: str) -> str:
     value = row.value.get(field, "" if field == "title" else None)
     if not isinstance(value, str):
         raise LoadError(row.path, f"{row.place}: {field} must be a string (got {shown(value)}).")
@@ -95,12 +95,12 @@ def _string(row: Row, field: str) -> str:
 _DIGITS = 18
 
 
-def _judgements(path: Path, problems: Problems) -> Iterator[Row]:
+def _judgements(path: Path, problems: Problems) -> Iterator[FileRow]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         cells = line.rstrip("\r").split("\t")
         if not line.strip() or (number == 1 and cells[:1] == ["query-id"]):
             continue
-        place = Row(path, f"line {number}", {})
+        place = FileRow(path, f"line {number}", {})
         grade = cells[2].strip() if len(cells) == 3 else ""
         if not grade.lstrip("-").isdecimal() or len(grade) > _DIGITS:
             rule = "must have a query-id, a corpus-id and a whole score between tabs"
@@ -109,4 +109,4 @@ def _judgements(path: Path, problems: Problems) -> Iterator[Row]:
         yield place._replace(value={"query-id": cells[0], "corpus-id": cells[1], "score": int(grade)})
 
 
-FORMAT = Format("beir", "a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv", _find, _read)
+FORMAT = DatasetFormat("beir", "a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv", _find, _read)

@@ -19,8 +19,8 @@ from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.files import Problems, Row, read_text
-from kinsplit.evaluation.datasets.format import Format, Given, checked
+from kinsplit.evaluation.datasets.files import FileRow, Problems, read_text
+from kinsplit.evaluation.datasets.format import DatasetFormat, Given, checked
 from kinsplit.evaluation.datasets.verification import StatedLabel, StatedPlace, StatedQuestion, verified
 from kinsplit.evaluation.labels import Dataset
 
@@ -79,14 +79,14 @@ def _documents(paths: Sequence[Path]) -> tuple[Document, ...]:
     return checked(documents, paths[0])
 
 
-def _rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[FileRow]:
     try:
-        return [Row(path, f"row {number}", value) for number, value in enumerate(_table(path), 1)]
+        return [FileRow(path, f"row {number}", value) for number, value in enumerate(_table(path), 1)]
     except csv.Error as error:
         raise LoadError(path, f"is not valid CSV: {error}.") from error
 
 
-def _labels(row: Row, source_id: str, query_id: str, problems: Problems) -> list[StatedLabel]:
+def _labels(row: FileRow, source_id: str, query_id: str, problems: Problems) -> list[StatedLabel]:
     remedy = 'It looks like [{"content": "...", "start_index": 0, "end_index": 3}].'
     stated: Any = row.value["references"]
     try:
@@ -108,4 +108,6 @@ def _labels(row: Row, source_id: str, query_id: str, problems: Problems) -> list
     ]
 
 
-FORMAT = Format("chroma", "questions_df.csv with question, references and corpus_id, and corpora/*.md", _find, _read)
+FORMAT = DatasetFormat(
+    "chroma", "questions_df.csv with question, references and corpus_id, and corpora/*.md", _find, _read
+)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kinsplit.errors import LoadError
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """An object of a file.
 
     Attributes:
@@ -42,7 +42,7 @@ def read_text(path: Path, *, keep_mark: bool = False) -> str:
         raise LoadError(path, f"is not UTF-8: byte {error.start} can't be decoded. Convert it first.") from error
 
 
-def lines(path: Path) -> Iterator[Row]:
+def lines(path: Path) -> Iterator[FileRow]:
     r"""Yield the objects of a JSONL file; lines end only at \n, since they may contain U+2028 or \x85.
 
     Raises:
@@ -53,7 +53,7 @@ def lines(path: Path) -> Iterator[Row]:
             yield object_row(path, f"line {number}", _parsed(path, line, f"line {number}: "))
 
 
-def first_line(path: Path) -> Row | None:
+def first_line(path: Path) -> FileRow | None:
     """Return the first object of a JSONL file without reading the rest; None for an empty file.
 
     Raises:
@@ -75,7 +75,7 @@ def read_json(path: Path) -> Any:
     return _parsed(path, read_text(path), "")
 
 
-def object_row(path: Path, place: str, value: object) -> Row:
+def object_row(path: Path, place: str, value: object) -> FileRow:
     """Return a value as a row.
 
     Raises:
@@ -83,7 +83,7 @@ def object_row(path: Path, place: str, value: object) -> Row:
     """
     if not isinstance(value, dict):
         raise LoadError(path, f"{place}: must be a JSON object (got {shown(value)}).")
-    return Row(path, place, value)
+    return FileRow(path, place, value)
 
 
 def shown(value: object) -> str:
@@ -114,7 +114,7 @@ class Problems:
         self._path = path
         self._described = ""
 
-    def add(self, row: Row, query_id: object, field: str, rule: str, value: object, remedy: str) -> None:
+    def add(self, row: FileRow, query_id: object, field: str, rule: str, value: object, remedy: str) -> None:
         """Add a problem.
 
         Args:

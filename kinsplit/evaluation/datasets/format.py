@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Format:
+class DatasetFormat:
     """A format of labelled sets.
 
     Attributes:

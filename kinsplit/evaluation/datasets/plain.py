@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.evaluation.datasets import rows
-from kinsplit.evaluation.datasets.files import Problems, Row, object_row, read_json
-from kinsplit.evaluation.datasets.format import Format, Given, load_documents
+from kinsplit.evaluation.datasets.files import FileRow, Problems, object_row, read_json
+from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents
 from kinsplit.evaluation.datasets.verification import verified
 from kinsplit.evaluation.labels import Dataset
 
@@ -58,9 +58,11 @@ def _read(given: Given, name: str) -> Dataset:
     return replace(dataset, questions=verified(stated, dataset, problems))
 
 
-def _row(path: Path, number: int, entry: object) -> Row:
+def _row(path: Path, number: int, entry: object) -> FileRow:
     value = {"query": entry} if isinstance(entry, str) else entry
     return object_row(path, f"entry {number}", value)
 
 
-FORMAT = Format("queries", 'documents, and a queries.json with a list of questions or {"queries": [...]}', _find, _read)
+FORMAT = DatasetFormat(
+    "queries", 'documents, and a queries.json with a list of questions or {"queries": [...]}', _find, _read
+)

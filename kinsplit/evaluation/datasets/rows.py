@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.chunk import Document
-from kinsplit.evaluation.datasets.files import Problems, Row, first_line, lines
-from kinsplit.evaluation.datasets.format import Format, Given, load_documents, rows_file
+from kinsplit.evaluation.datasets.files import FileRow, Problems, first_line, lines
+from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
 from kinsplit.evaluation.datasets.verification import (
     ALONE,
     INSTEAD,
     LOGIC,
     TOGETHER,
-    Mark,
+    AnnotatedSpan,
     StatedPlace,
     StatedQuestion,
     labels_of,
@@ -36,7 +36,7 @@ _FILE = "queries.jsonl"
 _IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")
 
 
-def stated_question(row: Row, number: int, problems: Problems) -> StatedQuestion:
+def stated_question(row: FileRow, number: int, problems: Problems) -> StatedQuestion:
     """Parse a row into a question.
 
     Args:
@@ -87,10 +87,10 @@ def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any
 class _Marks:
     """Reader of the marks of one row."""
 
-    def __init__(self, row: Row, id_: object, problems: Problems) -> None:
+    def __init__(self, row: FileRow, id_: object, problems: Problems) -> None:
         self._row, self._id, self._problems = row, id_, problems
 
-    def read(self) -> list[Mark]:
+    def read(self) -> list[AnnotatedSpan]:
         spans = self._list("spans", None)
         if not spans:
             return []
@@ -113,7 +113,7 @@ class _Marks:
             places += [self._place(f"occurrences[{i}][{j}]", copy, None) for j, copy in enumerate(copies[i])]
             # Marks that answer together need a group name even if the row gives none.
             group = groups[i] or ("" if logic[i] == ALONE else "g1")
-            marks.append(Mark([place for place in places if place is not None], logic[i], group))
+            marks.append(AnnotatedSpan([place for place in places if place is not None], logic[i], group))
         return [mark for mark in marks if mark.places]
 
     def _match(self) -> str:
@@ -164,11 +164,11 @@ def _find(given: Given) -> Given | None:
 def _read(given: Given, name: str) -> Dataset:
     dataset = load_documents(given.documents, given.questions, name)
     problems = Problems(given.questions[0])
-    rows: Sequence[Row] = [row for path in given.questions for row in lines(path)]
+    rows: Sequence[FileRow] = [row for path in given.questions for row in lines(path)]
     stated = [stated_question(row, number, problems) for number, row in enumerate(rows, 1)]
     return replace(dataset, questions=verified(stated, dataset, problems))
 
 
-FORMAT = Format(
+FORMAT = DatasetFormat(
     "kinsplit", "documents, or a docs.jsonl, and a queries.jsonl whose rows have query, docid and spans", _find, _read
 )

@@ -18,13 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.files import Problems, Row, object_row, read_json
-from kinsplit.evaluation.datasets.format import Format, Given, load_documents, rows_file
+from kinsplit.evaluation.datasets.files import FileRow, Problems, object_row, read_json
+from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
 from kinsplit.evaluation.datasets.normalised import Normalised, normalise
 from kinsplit.evaluation.datasets.verification import (
     ALONE,
     LOGIC,
-    Mark,
+    AnnotatedSpan,
     StatedPlace,
     StatedQuestion,
     labels_of,
@@ -89,8 +89,8 @@ def _fits(stated: Sequence[StatedQuestion], dataset: Dataset, problems: Problems
     return True
 
 
-def _stated(questions: list[Row], annotations: list[Row], problems: Problems) -> list[StatedQuestion]:
-    marks: dict[object, list[Mark]] = defaultdict(list)
+def _stated(questions: list[FileRow], annotations: list[FileRow], problems: Problems) -> list[StatedQuestion]:
+    marks: dict[object, list[AnnotatedSpan]] = defaultdict(list)
     known = {str(row.value.get("qid")) for row in questions}
     for row in annotations:
         value = row.value
@@ -102,7 +102,7 @@ def _stated(questions: list[Row], annotations: list[Row], problems: Problems) ->
         else:
             span = (value.get("start"), value.get("end"))
             place = StatedPlace("start, end or text", value.get("docid"), span, value.get("text"), row)
-            marks[qid].append(Mark([place], logic, str(value.get("group") or "g1")))
+            marks[qid].append(AnnotatedSpan([place], logic, str(value.get("group") or "g1")))
     return [
         StatedQuestion(
             row,
@@ -130,10 +130,12 @@ def _json_files(path: Path) -> list[Path]:
     return sorted(path.glob("*.json")) if path.is_dir() and rows_file(path) is None else []
 
 
-def _rows(paths: Sequence[Path]) -> list[Row]:
+def _rows(paths: Sequence[Path]) -> list[FileRow]:
     return [
         object_row(path, f"row {number}", value) for path in paths for number, value in enumerate(read_json(path), 1)
     ]
 
 
-FORMAT = Format("sc-qrels", "annotations*.json, questions*.json and a folder documents of JSON files", _find, _read)
+FORMAT = DatasetFormat(
+    "sc-qrels", "annotations*.json, questions*.json and a folder documents of JSON files", _find, _read
+)

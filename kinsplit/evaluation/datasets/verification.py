@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kinsplit.evaluation.datasets.files import Problems, Row
+from kinsplit.evaluation.datasets.files import FileRow, Problems
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.loaders.decoding import clean
 from kinsplit.spans import Span
@@ -31,7 +31,7 @@ class StatedPlace(NamedTuple):
     source_id: Any
     span: tuple[Any, Any] | None
     text: Any = None
-    row: Row | None = None
+    row: FileRow | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class StatedQuestion:
         field: Name of the field with the question.
     """
 
-    row: Row
+    row: FileRow
     id: Any
     text: Any
     labels: Sequence[StatedLabel] = ()
@@ -76,7 +76,7 @@ def verified(stated: Iterable[StatedQuestion], dataset: Dataset, problems: Probl
         LoadError: There are problems, or no questions.
     """
     questions: list[Question] = []
-    seen: dict[str, Row] = {}
+    seen: dict[str, FileRow] = {}
     for one in stated:
         before = problems.count
         _check_text(one, seen, problems)
@@ -88,7 +88,7 @@ def verified(stated: Iterable[StatedQuestion], dataset: Dataset, problems: Probl
     return tuple(questions)
 
 
-def _check_text(one: StatedQuestion, seen: dict[str, Row], problems: Problems) -> None:
+def _check_text(one: StatedQuestion, seen: dict[str, FileRow], problems: Problems) -> None:
     if broken := _broken(one.id):
         problems.add(one.row, None, "query_id", broken, one.id, "Give it one.")
     elif one.id in seen:
@@ -168,7 +168,7 @@ def _whole(value: object) -> bool:
 ALONE, TOGETHER, INSTEAD = LOGIC = ("COMPLETE_SPAN", "AND", "OR")
 
 
-class Mark(NamedTuple):
+class AnnotatedSpan(NamedTuple):
     """An annotated span.
 
     Attributes:
@@ -182,7 +182,7 @@ class Mark(NamedTuple):
     group: str = ""
 
 
-def labels_of(marks: Sequence[Mark]) -> list[StatedLabel]:
+def labels_of(marks: Sequence[AnnotatedSpan]) -> list[StatedLabel]:
     """Return the labels of marks in order: one for all alternatives of a group, and one for each other mark."""
     labels: list[StatedLabel] = []
     alternatives: dict[str, list[StatedPlace]] = {}

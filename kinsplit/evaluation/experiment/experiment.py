@@ -18,8 +18,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.records import OutcomeCache
 from kinsplit.evaluation.experiment.retrieval import Questions
-from kinsplit.evaluation.experiment.setup import Plan, Setup
-from kinsplit.evaluation.experiment.strategy_run import CountingCache, Evidence, Step, StrategyRun
+from kinsplit.evaluation.experiment.setup import Setup, StrategyPlan
+from kinsplit.evaluation.experiment.strategy_run import CountingCache, Step, StrategyOutcomes, StrategyRun
 from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Measure
@@ -178,13 +178,13 @@ class Experiment:
             summary.add(label, evidence)
         return summary.results()
 
-    def evidence(self, progress: Callable[[Step], None] | None = None) -> Iterator[tuple[str, Evidence]]:
+    def evidence(self, progress: Callable[[Step], None] | None = None) -> Iterator[tuple[str, StrategyOutcomes]]:
         """Yield the label and the evidence of each strategy; see `run`."""
         with self._runs(progress) as runs:
             for run in runs:
                 yield run.label, run.evidence()
 
-    def plan(self) -> list[Plan]:
+    def plan(self) -> list[StrategyPlan]:
         """Return the work of a run for each strategy, without embedding or using a language model."""
         with self._runs() as runs:
             return [run.plan() for run in runs]

@@ -13,10 +13,10 @@ from kinsplit.index import Index
 from kinsplit.retrieval import (
     KIN,
     KinWeights,
-    Question,
     Ranking,
     SearchKeywords,
     SearchOptions,
+    SearchQuestion,
     find_candidates,
     rankings,
 )
@@ -25,7 +25,7 @@ from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
 
 
-class Ranked(NamedTuple):
+class RankedChunk(NamedTuple):
     """A chunk with its score."""
 
     chunk: Chunk
@@ -45,7 +45,7 @@ class Ranker(NamedTuple):
 
     name: str
     description: str
-    rank: Callable[[ChunkStore, Question, int], Sequence[Ranked]]
+    rank: Callable[[ChunkStore, SearchQuestion, int], Sequence[RankedChunk]]
     passages: Callable[[Index, str, int], Sequence[Slices]] | None = None
 
 
@@ -61,9 +61,9 @@ def kin(weights: KinWeights | None = None) -> Ranker:
 
 
 def _ranker(ranking: Ranking, weights: KinWeights) -> Ranker:
-    def rank(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
+    def rank(store: ChunkStore, question: SearchQuestion, limit: int) -> list[RankedChunk]:
         found = run(find_candidates(question, weights, limit, ranking), store)
-        return [Ranked(candidate.chunk, candidate.score) for candidate in found]
+        return [RankedChunk(candidate.chunk, candidate.score) for candidate in found]
 
     return Ranker(ranking.name, ranking.description, rank)
 
@@ -94,7 +94,7 @@ def ask(**options: Unpack[SearchKeywords]) -> Ranker:
     return Ranker(_named("ask", options), "Sources of an answer", _rank_of(options), passages)
 
 
-def _rank_of(options: SearchKeywords) -> Callable[[ChunkStore, Question, int], Sequence[Ranked]]:
+def _rank_of(options: SearchKeywords) -> Callable[[ChunkStore, SearchQuestion, int], Sequence[RankedChunk]]:
     """Return the function that ranks leaves as a search with these options does."""
     asked = SearchOptions(**_within(1, options))
     return _ranker(pick(asked.ranking), asked.weights).rank

@@ -17,7 +17,7 @@ from kinsplit.spans import Span
 from kinsplit.support.disk_cache import JsonCache
 
 
-class Answer(NamedTuple):
+class QuestionRanking(NamedTuple):
     """The ranking for one question.
 
     Attributes:
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Record:
+class StrategyRecord:
     """The chunks and rankings of one strategy computed so far.
 
     Attributes:
@@ -51,7 +51,7 @@ class Record:
     split_seconds: float | None = None
     embed_seconds: float | None = None
     warnings: list[str] = field(default_factory=list)
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, QuestionRanking] = field(default_factory=dict)
 
     @property
     def leaves(self) -> list[Chunk]:
@@ -75,7 +75,7 @@ class Record:
             documents: Documents by id.
         """
         chunks = [_chunk(dict(zip(_KEPT, row, strict=True)), documents) for row in kept["chunks"]]
-        answers = {key: Answer(*answer) for key, answer in kept["answers"].items()}
+        answers = {key: QuestionRanking(*answer) for key, answer in kept["answers"].items()}
         return cls(**{**kept, "chunks": chunks, "answers": answers})
 
 

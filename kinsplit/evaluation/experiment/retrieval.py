@@ -17,15 +17,15 @@ from kinsplit.embedding.protocol import EmbeddingContext, TokenEmbedder, repeata
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, inline
 from kinsplit.evaluation.document_names import DocumentNames
-from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
-from kinsplit.evaluation.experiment.records import Answer
+from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
+from kinsplit.evaluation.experiment.records import QuestionRanking
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.passages import Read, read_slices
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index, schema_of
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Question
+from kinsplit.retrieval import SearchQuestion
 from kinsplit.stores import ChunkStore, Query, open_store
 from kinsplit.stores.logic import batches
 from kinsplit.tokenizers import Tokenizer
@@ -125,21 +125,21 @@ class Questions:
 
     def __init__(self, embedder: Embedder, bm25: Bm25Embedder) -> None:
         self._embedder, self._bm25 = embedder, bm25
-        self._known: dict[str, tuple[Question, float]] = {}
+        self._known: dict[str, tuple[SearchQuestion, float]] = {}
 
-    def ask(self, text: str) -> tuple[Question, float]:
+    def ask(self, text: str) -> tuple[SearchQuestion, float]:
         """Return an embedded question, and the time of embedding it in seconds."""
         if not self._known:
             self._embedder.embed_query(text)  # Load the model, which is not part of a search's time.
         if text not in self._known:
             begin = time.perf_counter()
-            question = Question(self._embedder.embed_query(text), self._bm25.embed_query(text))
+            question = SearchQuestion(self._embedder.embed_query(text), self._bm25.embed_query(text))
             self._known[text] = question, time.perf_counter() - begin
         return self._known[text]
 
 
 @dataclass
-class Collection:
+class StrategyCollection:
     """The chunks of one strategy in their own store.
 
     Attributes:
@@ -166,7 +166,7 @@ class Collection:
     def __post_init__(self) -> None:
         self._positions = {leaf.id: position for position, leaf in enumerate(self.leaves)}
 
-    def answer(self, text: str, asked: tuple[Question, float], ranker: Ranker, depth: Depth) -> Answer:
+    def answer(self, text: str, asked: tuple[SearchQuestion, float], ranker: Ranker, depth: Depth) -> QuestionRanking:
         """Return the ranking for a question from `Questions.ask`, and the passages if the ranker returns any."""
         question, embedding = asked
         begin = time.perf_counter()
@@ -183,7 +183,7 @@ class Collection:
                 seen = read_slices(slices, budget, self.tokenizer)
                 read[str(budget)] = {self.documents.get(id_, id_): spans for id_, spans in seen.items()}
             seconds = max(times, default=seconds)
-        return Answer(
+        return QuestionRanking(
             positions=[self._positions[chunk.id] for chunk, _ in found],
             scores=[float(score) for _, score in found],
             cosines=[float(self.vectors[chunk.id] @ question.vector) for chunk, _ in found],
@@ -191,7 +191,9 @@ class Collection:
             read=read,
         )
 
-    def _extended(self, found: list[Ranked], question: Question, ranker: Ranker, depth: Depth) -> list[Ranked]:
+    def _extended(
+        self, found: list[RankedChunk], question: SearchQuestion, ranker: Ranker, depth: Depth
+    ) -> list[RankedChunk]:
         """Extend a ranking by chunks of longer searches, up to the depth in tokens.
 
         The given ranking stays unchanged, so that a larger budget never changes the content of a smaller one.
@@ -202,13 +204,13 @@ class Collection:
             known = {chunk.id for chunk, _ in found}
             lowest = found[-1].score if found else float("inf")
             more = [ranked for ranked in ranker.rank(self.store, question, limit) if ranked.chunk.id not in known]
-            found += [Ranked(chunk, min(score, lowest)) for chunk, score in more]
+            found += [RankedChunk(chunk, min(score, lowest)) for chunk, score in more]
         return found
 
-    def _count_tokens(self, found: Sequence[Ranked]) -> int:
+    def _count_tokens(self, found: Sequence[RankedChunk]) -> int:
         return sum(self.tokens[self._positions[chunk.id]] for chunk, _ in found)
 
-    def __enter__(self) -> Collection:
+    def __enter__(self) -> StrategyCollection:
         return self
 
     def __exit__(
@@ -227,7 +229,7 @@ def index(
     bm25: Bm25Embedder,
     embedding_context: EmbeddingContext,
     progress: Progress | None = None,
-) -> Collection:
+) -> StrategyCollection:
     """Embed chunks into a store in memory, as `kinsplit.indexing.indexer.Indexer` does for every collection.
 
     Args:
@@ -269,7 +271,7 @@ def index(
     if leaves:  # The first search also prepares the vectors.
         store.rank([Query("dense", vectors[leaves[0].id], 1)])
     counts = tokenizer.count([leaf.text for leaf in leaves]).tolist() if leaves else []
-    return Collection(store, leaves, counts, vectors, opened, tokenizer)
+    return StrategyCollection(store, leaves, counts, vectors, opened, tokenizer)
 
 
 #: Ids per read.
@@ -332,7 +334,9 @@ def _files(index: Index, source_ids: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def stored_collection(index: Index, dataset: Dataset, leaves: Sequence[Chunk], tokenizer: Tokenizer) -> Collection:
+def stored_collection(
+    index: Index, dataset: Dataset, leaves: Sequence[Chunk], tokenizer: Tokenizer
+) -> StrategyCollection:
     """Return the leaves of a collection with their stored vectors; the caller closes the index.
 
     Args:
@@ -349,7 +353,7 @@ def stored_collection(index: Index, dataset: Dataset, leaves: Sequence[Chunk], t
         if own.dense is not None
     }
     counts = tokenizer.count([leaf.text for leaf in leaves]).tolist() if leaves else []
-    return Collection(
+    return StrategyCollection(
         index.store, leaves, counts, found, index, tokenizer, closes=False, documents=_ids(index, dataset)
     )
 

@@ -74,7 +74,7 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StrategyPlan:
     """The work to do for one strategy.
 
     Attributes:

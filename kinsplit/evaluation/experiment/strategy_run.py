@@ -14,17 +14,17 @@ from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.protocol import repeatable
-from kinsplit.evaluation.experiment.records import OutcomeCache, Record, code_version, hashed
+from kinsplit.evaluation.experiment.records import OutcomeCache, StrategyRecord, code_version, hashed
 from kinsplit.evaluation.experiment.retrieval import (
     Clock,
-    Collection,
     Questions,
+    StrategyCollection,
     index,
     read_chunks,
     split,
     stored_collection,
 )
-from kinsplit.evaluation.experiment.setup import Plan, Setup
+from kinsplit.evaluation.experiment.setup import Setup, StrategyPlan
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StrategyOutcomes:
     """Chunks and rankings of one strategy.
 
     Attributes:
@@ -102,7 +102,7 @@ class StrategyRun:
         """The strategy."""
         return self.setup.strategies[self.label]
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> StrategyOutcomes:
         """Return the evidence, computing what no earlier run has cached."""
         setup, dataset = self.setup, self.setup.dataset
         with use_vector_cache(self.vectors or False):
@@ -122,7 +122,7 @@ class StrategyRun:
                 split_seconds=record.split_seconds,
                 embed_seconds=record.embed_seconds,
             )
-            return Evidence(profile, tuple(_outcomes(chunking, record)), tuple(record.warnings))
+            return StrategyOutcomes(profile, tuple(_outcomes(chunking, record)), tuple(record.warnings))
 
     def chunking(self) -> Chunking:
         """Return the chunks, from the cache if possible."""
@@ -131,20 +131,20 @@ class StrategyRun:
             record, _ = self._load_or_split(key)
         return Chunking(self.setup.dataset, tuple(record.leaves), self.setup.tokenizer)
 
-    def plan(self) -> Plan:
+    def plan(self) -> StrategyPlan:
         """Return the work of `evidence`; documents are split for it unless that takes a model of kinsplit."""
         setup, strategy = self.setup, self.strategy
         documents, questions = setup.dataset.documents, setup.dataset.questions
         with use_vector_cache(self.vectors or False):
             if self.label in setup.indexes:
                 chunks = setup.indexes[self.label].count()
-                return Plan(self.label, chunks, 0, 0, 0, len(questions), 0, Cost())
+                return StrategyPlan(self.label, chunks, 0, 0, 0, len(questions), 0, Cost())
             embedder = resolve_embedder(setup.embedder)
             record = self._load(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
             answered = sum(question_key(q.text) in record.answers for q in questions) if record else 0
             if record is None and (cost != Cost() or "embedder" in strategy.resources):
-                return Plan(self.label, None, None, None, None, len(questions), answered, cost)
+                return StrategyPlan(self.label, None, None, None, None, len(questions), answered, cost)
             leaves = record.leaves if record else [c for c in split(strategy, documents)[0] if c.level == 0]
             texts = [leaf.text if setup.embedding_context == "none" else embedded_text(leaf) for leaf in leaves]
             different = list(dict.fromkeys(texts))
@@ -152,7 +152,7 @@ class StrategyRun:
             if self.vectors and setup.embedding_context != "late" and repeatable(embedder):
                 kept = len(self.vectors.get(embedder.fingerprint, different, embedder.dimension))
             tokens = int(setup.tokenizer.count(texts).sum()) if texts else 0
-            return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
+            return StrategyPlan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
 
     def _key(self, embedder: Embedder) -> str | None:
         """Return the cache key of the run; None if its parts can't be identified.
@@ -177,34 +177,36 @@ class StrategyRun:
             setup.depth,
         )
 
-    def _load(self, key: str | None) -> Record | None:
+    def _load(self, key: str | None) -> StrategyRecord | None:
         found = self.outcomes.get(key) if key else None
-        return Record.from_json(found, self.setup.dataset.sources) if found else None
+        return StrategyRecord.from_json(found, self.setup.dataset.sources) if found else None
 
-    def _store(self, key: str | None, record: Record) -> None:
+    def _store(self, key: str | None, record: StrategyRecord) -> None:
         if key:
             self.outcomes.put(key, record.to_json())
 
-    def _load_or_split(self, key: str | None) -> tuple[Record, str | None]:
+    def _load_or_split(self, key: str | None) -> tuple[StrategyRecord, str | None]:
         """Return the record, and the key to cache it under."""
         record = self._load(key)
         return (record, key) if record else self._split(key)
 
-    def _split(self, key: str | None) -> tuple[Record, str | None]:
+    def _split(self, key: str | None) -> tuple[StrategyRecord, str | None]:
         """Return the chunks and the cache key, or None as the key if a model failed, since it may answer later."""
         if self.label in self.setup.indexes:
-            return Record(read_chunks(self.setup.indexes[self.label], self.setup.dataset)), key
+            return StrategyRecord(read_chunks(self.setup.indexes[self.label], self.setup.dataset)), key
         before = self._hits
         with record_warnings() as raised:
             chunks, seconds = split(self.strategy, self.setup.dataset.documents, self._step("split"))
         split_seconds = seconds if self._hits == before else None
-        record = Record(chunks, split_seconds=split_seconds, warnings=list(map(str, raised)))
+        record = StrategyRecord(chunks, split_seconds=split_seconds, warnings=list(map(str, raised)))
         if not all(isinstance(one, UnlocatedWarning) for one in raised):
             key = None
         self._store(key, record)
         return record, key
 
-    def _search(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
+    def _search(
+        self, key: str | None, record: StrategyRecord, texts: Sequence[str], embedder: Embedder, clock: Clock
+    ) -> None:
         """Embed the chunks and add the rankings of questions to the record, which is stored even if interrupted."""
         setup, step, before = self.setup, self._step("ask"), self._hits
         with record_warnings() as raised, contextlib.ExitStack() as stack:
@@ -220,7 +222,7 @@ class StrategyRun:
                     step(done, len(texts))
         record.warnings.extend(text for text in map(str, raised) if text not in record.warnings)
 
-    def _collection(self, record: Record, embedder: Embedder) -> Collection:
+    def _collection(self, record: StrategyRecord, embedder: Embedder) -> StrategyCollection:
         """Return the collection, embedding the chunks unless they are indexed already."""
         setup = self.setup
         if self.label in setup.indexes:
@@ -251,7 +253,7 @@ def question_key(text: str) -> str:
     return hashed(text)
 
 
-def _outcomes(chunking: Chunking, record: Record) -> Iterator[Outcome]:
+def _outcomes(chunking: Chunking, record: StrategyRecord) -> Iterator[Outcome]:
     for question in chunking.dataset.questions:
         answer = record.answers.get(question_key(question.text))
         if answer is None:  # The strategy made no chunks.

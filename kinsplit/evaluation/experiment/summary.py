@@ -12,7 +12,7 @@ import kinsplit
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment.setup import Setup
-from kinsplit.evaluation.experiment.strategy_run import Evidence
+from kinsplit.evaluation.experiment.strategy_run import StrategyOutcomes
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.measures.ranks import RankMeasure
@@ -20,14 +20,14 @@ from kinsplit.evaluation.qrels.alignment import starved
 from kinsplit.evaluation.results import (
     AskedQuestion,
     Estimate,
-    Hit,
     MeasureNote,
     QuestionResult,
     Results,
-    Setting,
+    RetrievedChunk,
+    SharedSettings,
+    SourceText,
     StatisticNote,
     StrategyResult,
-    Text,
 )
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters import spec_of
@@ -125,7 +125,7 @@ class Summary:
         self._chunkings: dict[str, Chunking] = {}
         self._warnings: list[str] = []
 
-    def add(self, label: str, evidence: Evidence) -> None:
+    def add(self, label: str, evidence: StrategyOutcomes) -> None:
         """Score the evidence of a strategy."""
         chunking = evidence.profile.chunking
         with record_warnings() as raised:
@@ -159,7 +159,7 @@ class Summary:
         (higher_is_better,) = {measure.higher_is_better for measure in self._measures if measure.name == headline}
         labels = list(self._values)
         return Results(
-            setting=Setting(
+            setting=SharedSettings(
                 dataset=dataset.name,
                 documents=len(dataset.documents),
                 questions=len(dataset.questions),
@@ -199,12 +199,12 @@ class Summary:
         labels = [[self._text(place) for place in label.places] for label in question.labels]
         return AskedQuestion(id=question.id, text=question.text, labels=labels)
 
-    def _text(self, place: Place) -> Text:
+    def _text(self, place: Place) -> SourceText:
         if place.span is None:
-            return Text(source_id=place.source_id, spans=(), text="")
+            return SourceText(source_id=place.source_id, spans=(), text="")
         start, end = place.span
         text = self._setup.dataset.sources[place.source_id].text[start:end]
-        return Text(source_id=place.source_id, spans=((start, end),), text=text)
+        return SourceText(source_id=place.source_id, spans=((start, end),), text=text)
 
 
 def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
@@ -221,10 +221,10 @@ def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:
     return {name: mean for name, mean in zip(values, estimates(rows), strict=True) if mean is not None}
 
 
-def _hits(outcome: Outcome, top_k: int) -> list[Hit]:
+def _hits(outcome: Outcome, top_k: int) -> list[RetrievedChunk]:
     return [_hit(chunk, score) for chunk, score in zip(outcome.ranking[:top_k], outcome.scores, strict=False)]
 
 
-def _hit(chunk: Chunk, score: float) -> Hit:
+def _hit(chunk: Chunk, score: float) -> RetrievedChunk:
     spans = [(span.start, span.end) for span in chunk.spans]
-    return Hit(source_id=chunk.source_id, spans=spans, text=chunk.text, score=score)
+    return RetrievedChunk(source_id=chunk.source_id, spans=spans, text=chunk.text, score=score)

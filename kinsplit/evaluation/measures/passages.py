@@ -117,7 +117,7 @@ def _until(chunk: Slices, end: int) -> Iterable[Span]:
                 yield Span(start, min(stop, start + end - at))
 
 
-class Found(NamedTuple):
+class LabelCoverage(NamedTuple):
     """Labelled text that was read.
 
     Attributes:
@@ -147,7 +147,7 @@ def best_coverage(label: Label, read: Read) -> float:
     return max(coverage(place, read) for place in label.places)
 
 
-def found_text(question: Question, read: Read) -> Found:
+def found_text(question: Question, read: Read) -> LabelCoverage:
     """Return how much of the text that answers a question was read.
 
     Overlapping labels count once. A label with several places counts with its best coverage, weighted by the mean
@@ -171,7 +171,7 @@ def found_text(question: Question, read: Read) -> Found:
         united = unite(spans)
         total += length(united)
         covered += overlap(united, read.get(source_id, ()))
-    return Found(covered, total)
+    return LabelCoverage(covered, total)
 
 
 def found_share(question: Question, read: Read) -> float | None:

@@ -19,7 +19,7 @@ SPAN_COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.85, 0.95, 1.0)
 CHUNK_COVERAGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75)
 
 
-class Trial(NamedTuple):
+class ThresholdTrial(NamedTuple):
     """The effect of a pair of thresholds.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tuning:
             None if there is no such rule.
     """
 
-    trials: tuple[Trial, ...]
+    trials: tuple[ThresholdTrial, ...]
     best: SpanRule | None
 
 
@@ -81,7 +81,9 @@ def tune_thresholds(
     for of_span, of_chunk in product(sorted(set(span_coverages)), sorted(set(chunk_coverages))):
         pair = SpanRule(span_coverage=of_span, chunk_coverage=of_chunk)
         judged, relevant = zip(*(own.passed(pair) for own in held), strict=True)
-        trials.append(Trial(pair, tuple(n / len(labelled) for n in judged), tuple(n / len(labelled) for n in relevant)))
+        trials.append(
+            ThresholdTrial(pair, tuple(n / len(labelled) for n in judged), tuple(n / len(labelled) for n in relevant))
+        )
     enough = [trial.rule for trial in trials if min(trial.judged) >= least]
     return Tuning(tuple(trials), enough[-1] if enough else None)
 

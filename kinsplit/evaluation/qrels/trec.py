@@ -20,7 +20,7 @@ Separator = Literal["\t", " "]
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-class Scored(NamedTuple):
+class ScoredChunk(NamedTuple):
     """A chunk with the ranker's score."""
 
     chunk_id: str
@@ -37,7 +37,7 @@ class Run:
     """
 
     tag: str
-    rankings: Mapping[str, Sequence[Scored]]
+    rankings: Mapping[str, Sequence[ScoredChunk]]
 
 
 def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
@@ -129,12 +129,12 @@ def read_run(path: Path) -> Run:
     return Run(next(iter(tags), ""), rankings)
 
 
-def _ranked(scores: Mapping[str, float]) -> tuple[Scored, ...]:
+def _ranked(scores: Mapping[str, float]) -> tuple[ScoredChunk, ...]:
     by_id = sorted(scores.items(), reverse=True)
-    return tuple(Scored(*hit) for hit in sorted(by_id, key=lambda hit: np.float32(hit[1]), reverse=True))
+    return tuple(ScoredChunk(*hit) for hit in sorted(by_id, key=lambda hit: np.float32(hit[1]), reverse=True))
 
 
-def _falling(ranking: Iterable[Scored]) -> Iterator[Scored]:
+def _falling(ranking: Iterable[ScoredChunk]) -> Iterator[ScoredChunk]:
     """Yield the hits with scores that strictly descend in single precision."""
     last, before = np.float32(np.inf), math.inf
     for chunk_id, score in ranking:
@@ -144,10 +144,10 @@ def _falling(ranking: Iterable[Scored]) -> Iterator[Scored]:
         before = score
         single = np.float32(score)
         if single < last:
-            yield Scored(chunk_id, float(score))
+            yield ScoredChunk(chunk_id, float(score))
         else:
             single = np.nextafter(last, np.float32(-np.inf))
-            yield Scored(chunk_id, float(single))
+            yield ScoredChunk(chunk_id, float(single))
         last = single
 
 

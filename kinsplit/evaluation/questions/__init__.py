@@ -26,9 +26,9 @@ from kinsplit.evaluation.questions.sections import (
     EXCERPTS,
     MARGIN,
     TOKENS,
-    Answer,
     Filters,
-    Section,
+    QuestionSection,
+    SectionAnswer,
     Written,
     prompt_of,
     quoted,
@@ -54,7 +54,7 @@ class Corpus:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._texts: dict[str, Normalised] = {document.id: normalise(document.text) for document in documents}
 
-    def places(self, excerpt: str, section: Section) -> tuple[Place, ...]:
+    def places(self, excerpt: str, section: QuestionSection) -> tuple[Place, ...]:
         """Return the places of an excerpt.
 
         Args:
@@ -70,7 +70,7 @@ class Corpus:
         return tuple(inside + [place for place in found if place not in inside]) if inside else ()
 
 
-def _is_in(place: Place, section: Section) -> bool:
+def _is_in(place: Place, section: QuestionSection) -> bool:
     span = place.span
     return (
         span is not None
@@ -81,7 +81,7 @@ def _is_in(place: Place, section: Section) -> bool:
 
 
 @dataclass
-class Tally:
+class GenerationTally:
     """The state of a generation.
 
     Attributes:
@@ -109,7 +109,7 @@ class Tally:
         """The number of questions still to write."""
         return self.number - len(self.questions)
 
-    def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
+    def take(self, section: QuestionSection, answer: SectionAnswer | LanguageModelError) -> None:
         """Add the questions of an answer, up to the wanted number, or count the reason why there are none."""
         self.sections += 1
         if isinstance(answer, LanguageModelError):
@@ -129,7 +129,7 @@ class Tally:
                 self.told()
 
 
-def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -> Question | str:
+def _checked(one: Written, section: QuestionSection, corpus: Corpus, filters: Filters) -> Question | str:
     """Return a question with its labels, or the reason for dropping it."""
     question = " ".join(one.question.split())
     if reason := reason_of_form(question, one.excerpts):
@@ -179,14 +179,14 @@ class Made:
 class _Plan:
     """The sections of the prompts, in order, and the number of questions for each."""
 
-    sections: list[Section]
+    sections: list[QuestionSection]
     together: int
 
     def needed(self, questions: int) -> int:
         """Return the number of sections needed for a number of questions if none is dropped."""
         return -(-questions // self.together)
 
-    def prompts(self, sections: Sequence[Section]) -> list[str]:
+    def prompts(self, sections: Sequence[QuestionSection]) -> list[str]:
         return [prompt_of(section, self.together, EXCERPTS) for section in sections]
 
 
@@ -221,13 +221,13 @@ def make_questions(
         raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
     client = StructuredClient(model, answer_cache())
     plan = _planned(documents, number, seed, client.model.window)
-    tally = Tally(number, Corpus(documents), filters, told)
+    tally = GenerationTally(number, Corpus(documents), filters, told)
     left = plan.sections
     while left and tally.missing:
         # Only as many as needed if none is dropped, so that no answer is wasted.
         needed = plan.needed(tally.missing)
         wave, left = left[:needed], left[needed:]
-        answers = client.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
+        answers = client.ask_all(plan.prompts(wave), SectionAnswer, ANSWER * plan.together, concurrency)
         with closing(answers):
             for section, answer in zip(wave, answers, strict=False):
                 if isinstance(answer, LanguageModelError) and client.has_given_up:

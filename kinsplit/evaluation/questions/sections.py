@@ -29,7 +29,7 @@ MARGIN = 1.5
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-class Section(NamedTuple):
+class QuestionSection(NamedTuple):
     """A part of a document to write questions about.
 
     Attributes:
@@ -43,7 +43,7 @@ class Section(NamedTuple):
     text: str
 
 
-def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Section]:
+def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[QuestionSection]:
     """Divide documents into sections of whole sentences, in document order.
 
     Args:
@@ -55,13 +55,13 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Sec
     careful = create("sentence", chunk_size=int(MARGIN * tokens), chunk_overlap=0, tokenizer=_tokens)
     known = resolve(BUNDLED).count([document.text for document in documents]).tolist()
     return [
-        Section(chunk.source_id, Span(chunk.start, chunk.end), chunk.text)
+        QuestionSection(chunk.source_id, Span(chunk.start, chunk.end), chunk.text)
         for document, count in zip(documents, known, strict=True)
         for chunk in (careful if count_tokens(document.text) > MARGIN * count else usual).chunk(document)
     ]
 
 
-def spread(sections: Sequence[Section], seed: int) -> list[Section]:
+def spread(sections: Sequence[QuestionSection], seed: int) -> list[QuestionSection]:
     """Return sections in an order of which each prefix covers all of them evenly.
 
     Args:
@@ -105,13 +105,13 @@ class Written(Form):
     excerpts: list[str]
 
 
-class Answer(Form):
+class SectionAnswer(Form):
     """The answer of a model about a section."""
 
     questions: list[Written]
 
 
-def prompt_of(section: Section, questions: int, excerpts: int) -> str:
+def prompt_of(section: QuestionSection, questions: int, excerpts: int) -> str:
     """Return the prompt about a section.
 
     Args:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kinsplit.errors import inline
-from kinsplit.evaluation.report.scales import Scale, scale
+from kinsplit.evaluation.report.scales import MeasureScale, scale
 from kinsplit.evaluation.report.tables import Pair, baseline_of, duel
-from kinsplit.evaluation.results import AskedQuestion, Hit, QuestionResult, Results, Text
+from kinsplit.evaluation.results import AskedQuestion, QuestionResult, Results, RetrievedChunk, SourceText
 
 
-class Piece(NamedTuple):
+class ExamplePiece(NamedTuple):
     """A part of a retrieved text.
 
     Attributes:
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     marked: bool
 
 
-def pieces(hit: Hit, question: AskedQuestion) -> list[Piece]:
+def pieces(hit: RetrievedChunk, question: AskedQuestion) -> list[ExamplePiece]:
     """Split the text of a hit where labelled text begins and ends.
 
     Args:
@@ -37,16 +37,16 @@ def pieces(hit: Hit, question: AskedQuestion) -> list[Piece]:
     inside = [False] * len(hit.text)
     for start, end in _labelled(hit, question):
         inside[start:end] = [True] * (end - start)
-    found: list[Piece] = []
+    found: list[ExamplePiece] = []
     start = 0
     for place in range(1, len(inside) + 1):
         if place == len(inside) or inside[place] != inside[start]:
-            found.append(Piece(hit.text[start:place], inside[start]))
+            found.append(ExamplePiece(hit.text[start:place], inside[start]))
             start = place
     return found
 
 
-def _labelled(hit: Hit, question: AskedQuestion) -> Iterator[tuple[int, int]]:
+def _labelled(hit: RetrievedChunk, question: AskedQuestion) -> Iterator[tuple[int, int]]:
     """Yield the labelled ranges of the hit's text, which may overlap."""
     wanted = [
         span for label in question.labels for text in label if text.source_id == hit.source_id for span in text.spans
@@ -58,7 +58,7 @@ def _labelled(hit: Hit, question: AskedQuestion) -> Iterator[tuple[int, int]]:
                 yield low + shift, high + shift
 
 
-def _shifted(hit: Hit) -> Sequence[tuple[int, tuple[int, int]]]:
+def _shifted(hit: RetrievedChunk) -> Sequence[tuple[int, tuple[int, int]]]:
     """Return each span with the shift from document to hit; nothing if the lengths differ."""
     gaps = len(hit.spans) - 1
     between = len(hit.text) - sum(end - start for start, end in hit.spans)
@@ -83,7 +83,7 @@ class ShownHit(NamedTuple):
 
     rank: int
     place: str
-    pieces: Sequence[Piece]
+    pieces: Sequence[ExamplePiece]
     marked: bool
 
 
@@ -137,40 +137,40 @@ def examples(results: Results) -> list[Examples]:
     ]
 
 
-def _example(pair: Pair, measured: Scale) -> Example:
+def _example(pair: Pair, measured: MeasureScale) -> Example:
     labels = [_label(label) for label in pair.question.labels if label]
     sides = (_side(pair.strategy, pair.question, measured), _side(pair.baseline, pair.question, measured))
     return Example(pair.question.text, labels, sides)
 
 
-def _label(places: Sequence[Text]) -> tuple[str, str]:
+def _label(places: Sequence[SourceText]) -> tuple[str, str]:
     first, *others = places
     more = f", or any of {len(others):,} more places" if others else ""
-    return f"{place(first)}{more}", "".join(piece.text for piece in _shortened([Piece(first.text, False)]))
+    return f"{place(first)}{more}", "".join(piece.text for piece in _shortened([ExamplePiece(first.text, False)]))
 
 
-def _side(result: QuestionResult, question: AskedQuestion, measured: Scale) -> Side:
+def _side(result: QuestionResult, question: AskedQuestion, measured: MeasureScale) -> Side:
     value = " ".join(filter(None, (measured.value(result.measures[measured.name]), measured.unit)))
     shown = [_hit(rank, hit, question) for rank, hit in enumerate(result.hits[:_HITS], 1)]
     return Side(result.strategy, value, shown)
 
 
-def _hit(rank: int, hit: Hit, question: AskedQuestion) -> ShownHit:
+def _hit(rank: int, hit: RetrievedChunk, question: AskedQuestion) -> ShownHit:
     found = pieces(hit, question)
     return ShownHit(rank, place(hit), _shortened(found), any(piece.marked for piece in found))
 
 
-def place(text: Text) -> str:
+def place(text: SourceText) -> str:
     """Format the place of a text: its document and its offsets."""
     return " ".join([inline(text.source_id), ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
 
 
-def _shortened(found: Sequence[Piece]) -> list[Piece]:
+def _shortened(found: Sequence[ExamplePiece]) -> list[ExamplePiece]:
     """Replace the middle of long unmarked pieces by its length."""
     shown = []
     for piece in found:
         text = piece.text
         if not piece.marked and len(text) > _LONGEST:
             text = f"{text[:_KEPT]} […{len(text) - 2 * _KEPT:,} characters…] {text[-_KEPT:]}"
-        shown.append(Piece(text, piece.marked))
+        shown.append(ExamplePiece(text, piece.marked))
     return shown

@@ -11,7 +11,7 @@ _FALLING = frozenset({"seconds"})
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class MeasureScale:
     """Number format of a measure.
 
     Attributes:
@@ -64,17 +64,17 @@ class Scale:
         return first > second if self.higher_is_better else first < second
 
 
-def scale(results: ResultValues, measure: str) -> Scale:
+def scale(results: ResultValues, measure: str) -> MeasureScale:
     """Return the number format of a measure: shares as percentages, seconds as milliseconds, others as they are."""
     note = next((note for note in results.notes if note.name == measure), None)
     higher_is_better = note.higher_is_better if note else measure not in _FALLING
     description = note.description if note else ""
     if measure == "seconds":
-        return Scale(measure, 1000, 2, "ms", higher_is_better, description)
+        return MeasureScale(measure, 1000, 2, "ms", higher_is_better, description)
     found = [strategy.measures[measure] for strategy in results.strategies if measure in strategy.measures]
     if all(estimate.low >= -1 and estimate.high <= 1 for estimate in found):
-        return Scale(measure, 100, 1, "%", higher_is_better, description)
-    return Scale(measure, 1, 2, "", higher_is_better, description)
+        return MeasureScale(measure, 100, 1, "%", higher_is_better, description)
+    return MeasureScale(measure, 1, 2, "", higher_is_better, description)
 
 
 def measure_names(results: ResultValues) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kinsplit.evaluation.labels import AskedQuestion, Comparison, QuestionResult, ResultValues, StrategyResult
-from kinsplit.evaluation.report.scales import Figure, Scale, figures, measure_names, p_value, scale
+from kinsplit.evaluation.report.scales import Figure, MeasureScale, figures, measure_names, p_value, scale
 from kinsplit.evaluation.significance import TIE
 
 
@@ -117,7 +117,7 @@ def _compared(results: ResultValues, headline: str) -> list[str]:
     return [nobody, *_also("Worse than", baseline, worse)]
 
 
-def verdict(comparison: Comparison, measured: Scale) -> str:
+def verdict(comparison: Comparison, measured: MeasureScale) -> str:
     """Return "better", "worse", or "like" if the difference may be chance."""
     mean = comparison.difference.mean
     if comparison.p_value >= SIGNIFICANT or mean == 0:
@@ -125,7 +125,7 @@ def verdict(comparison: Comparison, measured: Scale) -> str:
     return "better" if measured.better(mean, 0) else "worse"
 
 
-def _winners(better: Sequence[Comparison], measured: Scale) -> list[str]:
+def _winners(better: Sequence[Comparison], measured: MeasureScale) -> list[str]:
     sign = -1 if measured.higher_is_better else 1
     best, *others = sorted(better, key=lambda comparison: sign * comparison.difference.mean)
     verb = "finds more than" if measured.name.lower().startswith(("recall", "r@")) else "does better than"
@@ -164,7 +164,7 @@ class Cell(NamedTuple):
 _NOTHING = Cell("", order=-1e308)
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a table.
 
     Attributes:
@@ -176,12 +176,12 @@ class Row(NamedTuple):
     cells: Sequence[Cell]
 
 
-def measures(results: ResultValues) -> tuple[list[Scale], list[Row]]:
+def measures(results: ResultValues) -> tuple[list[MeasureScale], list[TableRow]]:
     """Return the measures, and one row per strategy with a cell for each measure."""
     scales = [scale(results, name) for name in measure_names(results)]
     best = {measured.name: _best(results, measured) for measured in scales}
     return scales, [
-        Row(
+        TableRow(
             strategy.label,
             [_cell(strategy, measured, best[measured.name]) for measured in scales],
         )
@@ -189,7 +189,7 @@ def measures(results: ResultValues) -> tuple[list[Scale], list[Row]]:
     ]
 
 
-def _best(results: ResultValues, measured: Scale) -> float | None:
+def _best(results: ResultValues, measured: MeasureScale) -> float | None:
     """Return the best value of a measure; None if the display of all is equal."""
     found = [
         strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
@@ -199,7 +199,7 @@ def _best(results: ResultValues, measured: Scale) -> float | None:
     return max(found) if measured.higher_is_better else min(found)
 
 
-def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell:
+def _cell(strategy: StrategyResult, measured: MeasureScale, best: float | None) -> Cell:
     estimate = strategy.measures.get(measured.name)
     if estimate is None:
         return _NOTHING
@@ -209,11 +209,11 @@ def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 
 
-def statistics(results: ResultValues) -> tuple[list[Figure], list[Row]]:
+def statistics(results: ResultValues) -> tuple[list[Figure], list[TableRow]]:
     """Return the statistics, and one row per strategy with a cell for each statistic."""
     written = figures(results)
     return written, [
-        Row(
+        TableRow(
             strategy.label,
             [
                 Cell(figure.value(strategy.statistics[figure.name]), order=strategy.statistics[figure.name])
@@ -226,15 +226,18 @@ def statistics(results: ResultValues) -> tuple[list[Figure], list[Row]]:
     ]
 
 
-def headline(results: ResultValues) -> tuple[list[Figure | Scale], list[Row]]:
+def headline(results: ResultValues) -> tuple[list[Figure | MeasureScale], list[TableRow]]:
     """Return the columns of the first table, headline measure and number of chunks, and one row per strategy."""
     scales, measured = measures(results)
     written, counted = statistics(results)
     chunks = [number for number, figure in enumerate(written) if figure.name == "chunks"]
     decisive = [number for number, each in enumerate(scales) if each.name == results.setting.headline]
-    columns: list[Figure | Scale] = [*(scales[number] for number in decisive), *(written[number] for number in chunks)]
+    columns: list[Figure | MeasureScale] = [
+        *(scales[number] for number in decisive),
+        *(written[number] for number in chunks),
+    ]
     return columns, [
-        Row(own.name, [*(own.cells[number] for number in decisive), *(made.cells[number] for number in chunks)])
+        TableRow(own.name, [*(own.cells[number] for number in decisive), *(made.cells[number] for number in chunks)])
         for own, made in zip(measured, counted, strict=True)
     ]
 
@@ -242,7 +245,7 @@ def headline(results: ResultValues) -> tuple[list[Figure | Scale], list[Row]]:
 _VERDICTS = {"better": "better", "worse": "worse", "like": "may be chance"}
 
 
-def comparisons(results: ResultValues) -> tuple[list[str], list[Row]]:
+def comparisons(results: ResultValues) -> tuple[list[str], list[TableRow]]:
     """Return the headings of the comparisons with the baseline, and one row for each comparison."""
     several = len({comparison.measure for comparison in results.comparisons}) > 1
     headings = [*(["Measure"] if several else []), "Difference", "p", "Verdict", "Better on", "Equal on", "Worse on"]
@@ -257,5 +260,5 @@ def comparisons(results: ResultValues) -> tuple[list[str], list[Row]]:
             Cell(_VERDICTS[verdict(comparison, measured)]),
             *(Cell(f"{n:,}", order=n) for n in (comparison.wins, comparison.ties, comparison.losses)),
         ]
-        rows.append(Row(comparison.strategy, [Cell(comparison.measure), *cells] if several else cells))
+        rows.append(TableRow(comparison.strategy, [Cell(comparison.measure), *cells] if several else cells))
     return headings, rows

@@ -2,6 +2,14 @@
 
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.splitters.pieces import GivenChunks
-from kinsplit.evaluation.splitters.specs import Named, as_strategy, from_spec, spec_of
+from kinsplit.evaluation.splitters.specs import LabelledStrategy, as_strategy, from_spec, spec_of
 
-__all__ = ["ForeignStrategy", "GivenChunks", "Named", "UnlocatedWarning", "as_strategy", "from_spec", "spec_of"]
+__all__ = [
+    "ForeignStrategy",
+    "GivenChunks",
+    "LabelledStrategy",
+    "UnlocatedWarning",
+    "as_strategy",
+    "from_spec",
+    "spec_of",
+]

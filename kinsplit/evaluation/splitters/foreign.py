@@ -23,7 +23,7 @@ from kinsplit.tokenizers import resolve
 _PLAIN = (str, int, float, bool, type(None))
 
 
-class Configuration(NamedTuple):
+class SplitterConfiguration(NamedTuple):
     """A splitter as JSON.
 
     Attributes:
@@ -35,33 +35,35 @@ class Configuration(NamedTuple):
     complete: bool
 
 
-def configuration(splitter: object) -> Configuration:
+def configuration(splitter: object) -> SplitterConfiguration:
     """Return the class, version and settings of a splitter."""
     if isinstance(splitter, FunctionType | BuiltinFunctionType | MethodType | partial | type):
         return _of(splitter, depth=2)
     kind = type(splitter)
     settings = _of({**getattr(splitter, "__dict__", {}), **(getattr(splitter, "__pydantic_private__", None) or {})}, 2)
-    return Configuration([_name(kind), _version(kind) or _source(kind), settings.value], settings.complete)
+    return SplitterConfiguration([_name(kind), _version(kind) or _source(kind), settings.value], settings.complete)
 
 
-def _of(value: Any, depth: int) -> Configuration:
+def _of(value: Any, depth: int) -> SplitterConfiguration:
     if isinstance(value, _PLAIN):
-        return Configuration(value, complete=True)
+        return SplitterConfiguration(value, complete=True)
     if isinstance(value, Mapping) and depth:
         pairs = {str(key): _of(own, depth - 1) for key, own in value.items()}
-        return Configuration({k: pairs[k].value for k in sorted(pairs)}, all(own.complete for own in pairs.values()))
+        return SplitterConfiguration(
+            {k: pairs[k].value for k in sorted(pairs)}, all(own.complete for own in pairs.values())
+        )
     if isinstance(value, list | tuple | set | frozenset) and depth:
         ordered = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
         items = [_of(own, depth - 1) for own in ordered]
-        return Configuration([own.value for own in items], all(own.complete for own in items))
+        return SplitterConfiguration([own.value for own in items], all(own.complete for own in items))
     if isinstance(value, partial) and depth:
         parts = _of([value.func, list(value.args), value.keywords], depth)
-        return Configuration(["partial", parts.value], parts.complete)
+        return SplitterConfiguration(["partial", parts.value], parts.complete)
     if isinstance(value, BuiltinFunctionType | type):
-        return Configuration(_name(value), complete=True)
+        return SplitterConfiguration(_name(value), complete=True)
     if isinstance(value, FunctionType):
-        return Configuration([_name(value), _source(value)], value.__closure__ is None)
-    return Configuration(_name(value if isinstance(value, MethodType) else type(value)), complete=False)
+        return SplitterConfiguration([_name(value), _source(value)], value.__closure__ is None)
+    return SplitterConfiguration(_name(value if isinstance(value, MethodType) else type(value)), complete=False)
 
 
 def _name(value: Any) -> str:

@@ -13,7 +13,7 @@ from kinsplit.parsers.units.sentences import code_points, is_space
 from kinsplit.spans import Span
 
 
-class Piece(NamedTuple):
+class ForeignPiece(NamedTuple):
     """A chunk as a foreign splitter reports it.
 
     Attributes:
@@ -32,7 +32,7 @@ _STARTS = ("start_char_idx", "start_index", "start", "char_start")
 _ENDS = ("end_char_idx", "end_index", "end", "char_end")
 
 
-def to_pieces(found: object) -> list[Piece]:
+def to_pieces(found: object) -> list[ForeignPiece]:
     """Convert the result of a splitter to pieces.
 
     Args:
@@ -48,11 +48,11 @@ def to_pieces(found: object) -> list[Piece]:
     return [_to_piece(item) for item in found if not getattr(item, "child_nodes", None)]
 
 
-def _to_piece(item: Any) -> Piece:
+def _to_piece(item: Any) -> ForeignPiece:
     if isinstance(item, str):
-        return Piece(item)
+        return ForeignPiece(item)
     if isinstance(item, tuple | list) and len(item) == 2 and all(_offset(number) is not None for number in item):
-        return Piece(None, *map(_offset, item))
+        return ForeignPiece(None, *map(_offset, item))
     texts = [text for name in _TEXTS if isinstance(text := getattr(item, name, None), str)]
     text, start, end = texts[0] if texts else None, _first(item, _STARTS), _first(item, _ENDS)
     if text is None and (start is None or end is None):
@@ -60,7 +60,7 @@ def _to_piece(item: Any) -> Piece:
         raise InvalidParameterError("strategy", "must return chunks with a text or offsets", item, remedy)
     if start is not None and end is None and text is not None:
         end = start + len(text)
-    return Piece(text, start, end)
+    return ForeignPiece(text, start, end)
 
 
 def _first(item: Any, names: Iterable[str]) -> int | None:
@@ -81,7 +81,7 @@ def _offset(value: object) -> int | None:
     return int(value) if hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= 0 else None
 
 
-def locate(text: str, pieces: Iterable[Piece]) -> tuple[list[Span], list[str]]:
+def locate(text: str, pieces: Iterable[ForeignPiece]) -> tuple[list[Span], list[str]]:
     """Locate chunks in their document.
 
     Reported offsets are used if they give the chunk's text and no earlier chunk has the same span. Any other chunk is
@@ -113,7 +113,7 @@ class _Finder:
         self._before = Span(-1, -1)
         self._found: set[Span] = set()
 
-    def find(self, piece: Piece) -> Span | None:
+    def find(self, piece: ForeignPiece) -> Span | None:
         given = self._given(piece)
         if given is not None and (piece.text is None or given not in self._found):
             span: Span | None = given
@@ -126,7 +126,7 @@ class _Finder:
             self._found.add(span)
         return span
 
-    def _given(self, piece: Piece) -> Span | None:
+    def _given(self, piece: ForeignPiece) -> Span | None:
         if piece.start is None or piece.end is None or not piece.start < piece.end <= len(self._text):
             return None
         is_so = piece.text is None or self._text[piece.start : piece.end] == piece.text

@@ -31,14 +31,14 @@ _SIGNS = re.compile(r"[\[{\]},]")
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|(?P<open>\\?\Z))|[\[{\]},]', re.DOTALL)
 
 
-class Named(NamedTuple):
+class LabelledStrategy(NamedTuple):
     """A strategy with its label."""
 
     label: str
     strategy: Strategy
 
 
-def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") -> Named:
+def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") -> LabelledStrategy:
     """Make a strategy from a specification.
 
     `default` is the strategy of a new collection. `sentence:chunk_size=160,chunk_overlap=0` is one of kinsplit's;
@@ -60,7 +60,7 @@ def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") ->
     if found is None:
         raise _wrong("must name a splitter", text)
     spec = found[2].strip()
-    return Named((found[1] or spec).strip(), _strategy(spec, tokenizer, embedder))
+    return LabelledStrategy((found[1] or spec).strip(), _strategy(spec, tokenizer, embedder))
 
 
 def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> Strategy:

@@ -274,7 +274,7 @@ class Chunks:
         return len(profile.chunking.chunks)
 
 
-class Documents:
+class ChunkedDocuments:
     """The documents that have a chunk."""
 
     name, unit, description = "documents", "documents", "Documents that have a chunk"
@@ -310,7 +310,7 @@ __all__ = ["STATISTICS", "TIMES", "ChunkingProfile", "Statistic", "describe"]
 
 STATISTICS: tuple[Statistic, ...] = (
     Chunks(),
-    Documents(),
+    ChunkedDocuments(),
     *SIZES,
     MidWord(),
     MidSentence(),

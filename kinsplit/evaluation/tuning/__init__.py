@@ -10,8 +10,8 @@ found.configuration().write(Path("kinsplit.toml"), found.remarks())
 from __future__ import annotations
 
 from kinsplit.evaluation.tuning.result import Tuned
-from kinsplit.evaluation.tuning.search import Limits
-from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
+from kinsplit.evaluation.tuning.search import TuningLimits
+from kinsplit.evaluation.tuning.trial import Caps, EmbeddingCost, Trial
 from kinsplit.evaluation.tuning.tune import tune, tune_weights
 
-__all__ = ["Caps", "Cost", "Limits", "Trial", "Tuned", "tune", "tune_weights"]
+__all__ = ["Caps", "EmbeddingCost", "Trial", "Tuned", "TuningLimits", "tune", "tune_weights"]

@@ -9,7 +9,7 @@ from typing import Any
 import kinsplit
 from kinsplit.evaluation.results import Comparison, Estimate
 from kinsplit.evaluation.splitters import spec_of
-from kinsplit.evaluation.tuning.search import Found
+from kinsplit.evaluation.tuning.search import SearchResult
 from kinsplit.evaluation.tuning.trial import Trial
 from kinsplit.indexing.configuration import Configuration, IndexSettings
 from kinsplit.indexing.embedding_context import check_embedding_context
@@ -52,7 +52,7 @@ class Tuned:
     seed: int
     searched: int
     held_out: int
-    found: Found
+    found: SearchResult
     estimates: Mapping[str, Estimate]
     comparison: Comparison | None
     weights: KinWeights = field(default_factory=KinWeights)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.evaluation.tuning.space import Choice, Space
-from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
+from kinsplit.evaluation.tuning.trial import Caps, EmbeddingCost, Trial
 from kinsplit.parsers import Strategy
 from kinsplit.support.extras import needs
 
@@ -111,7 +111,7 @@ Ending = Literal["trials", "time", "all tried", "stopped"]
 class Bench(Protocol):
     """A measuring instrument for the cost and recall of strategies."""
 
-    def cost(self, strategy: Strategy) -> Cost:
+    def cost(self, strategy: Strategy) -> EmbeddingCost:
         """Return the cost of embedding the documents, without embedding them."""
 
     def recall(self, strategy: Strategy) -> float:
@@ -119,7 +119,7 @@ class Bench(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TuningLimits:
     """Limits of a search.
 
     Attributes:
@@ -137,7 +137,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of a search.
 
     Attributes:
@@ -165,9 +165,9 @@ def search(
     sampler: Sampler,
     baseline: Strategy,
     caps: Caps,
-    limits: Limits,
+    limits: TuningLimits,
     on_trial: Callable[[Trial], None] | None = None,
-) -> Found:
+) -> SearchResult:
     """Try strategies.
 
     A strategy that costs too much is refused once the documents are split, before anything is embedded, and doesn't
@@ -197,7 +197,7 @@ def search(
         while (ending := ended()) is None:
             strategy = sampler.propose()
             if strategy is None:
-                return Found(tuple(trials), "all tried")
+                return SearchResult(tuple(trials), "all tried")
             trial = _try(bench, strategy, caps)
             sampler.learn(strategy, trial.recall)
             trials.append(trial)
@@ -206,7 +206,7 @@ def search(
                 on_trial(trial)
     except KeyboardInterrupt:
         ending = "stopped"
-    return Found(tuple(trials), ending)
+    return SearchResult(tuple(trials), ending)
 
 
 def _try(bench: Bench, strategy: Strategy, caps: Caps) -> Trial:

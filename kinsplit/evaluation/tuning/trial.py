@@ -20,7 +20,7 @@ from kinsplit.tokenizers import BUNDLED, resolve
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class EmbeddingCost:
     """The cost of embedding the documents as a strategy splits them.
 
     Attributes:
@@ -51,7 +51,7 @@ class Caps:
             if value is not None and not value > 0:
                 raise InvalidParameterError(field, "must be positive", value, "Leave it out for no limit.")
 
-    def refuse(self, cost: Cost) -> str:
+    def refuse(self, cost: EmbeddingCost) -> str:
         """Return the reason why a strategy is too expensive; "" if it isn't."""
         if self.ratio is not None and cost.ratio > self.ratio:
             return f"embeds {cost.ratio:.2f} tokens per token, more than {self.ratio:g}"
@@ -73,14 +73,14 @@ class Trial:
     """
 
     strategy: Strategy
-    cost: Cost | None
+    cost: EmbeddingCost | None
     recall: float | None
     refused: str
     seconds: float
 
 
 @dataclass(frozen=True)
-class Bench:
+class HalfBench:
     """A bench that measures strategies on one half of the questions.
 
     Attributes:
@@ -101,7 +101,7 @@ class Bench:
     cache: bool | Path = True
     index: Index | None = None
 
-    def cost(self, strategy: Strategy) -> Cost:
+    def cost(self, strategy: Strategy) -> EmbeddingCost:
         """Split the documents and return the cost of embedding them.
 
         Raises:
@@ -113,7 +113,7 @@ class Bench:
         tokens = int(TokensEmbedded().value(profile))
         if "embedder" in needs(strategy.name):
             tokens += self._total  # It embeds all text to find boundaries.
-        return Cost(len(chunking.chunks), tokens, tokens / max(1, self._total))
+        return EmbeddingCost(len(chunking.chunks), tokens, tokens / max(1, self._total))
 
     def values(self, strategy: Strategy) -> list[float]:
         """Return the value of each question; all of them have labels, so the measure applies."""

@@ -20,9 +20,9 @@ from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.significance import compare, estimate
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.result import Tuned
-from kinsplit.evaluation.tuning.search import Found, Limits, Sampler, search
+from kinsplit.evaluation.tuning.search import Sampler, SearchResult, TuningLimits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
-from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
+from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial
 from kinsplit.evaluation.tuning.weights import choose
 from kinsplit.index import Index
 from kinsplit.parsers import default_strategy, strategy_class
@@ -136,7 +136,7 @@ def tune(
     budget: int = BUDGET,
     strategies: Sequence[str] = (),
     caps: Caps | None = None,
-    limits: Limits | None = None,
+    limits: TuningLimits | None = None,
     seed: int = 0,
     embedder: str = "bundled",
     embedding_context: str = "headings",
@@ -172,8 +172,10 @@ def tune(
     resources = {"embedder": embedder, "model": model}
     spaces = {name: SPACES[name] for name in _names(strategies, model)}
     split, measure, baseline = halves(dataset, seed), f"recall@{budget}t", default_strategy()
-    benches = [Bench(half, measure, embedder, embedding_context, language, cache) for half in split]
-    found = search(benches[0], Sampler(spaces, resources, seed), baseline, caps or Caps(), limits or Limits(), on_trial)
+    benches = [HalfBench(half, measure, embedder, embedding_context, language, cache) for half in split]
+    found = search(
+        benches[0], Sampler(spaces, resources, seed), baseline, caps or Caps(), limits or TuningLimits(), on_trial
+    )
     labels = {spec_of(strategy): strategy for strategy in (baseline, found.best.strategy)}
     values: dict[str, Sequence[float]] = {label: benches[1].values(strategy) for label, strategy in labels.items()}
     result = Tuned(
@@ -192,7 +194,7 @@ def tune(
     return result if found.ending == "stopped" else _with_weights(result, benches)
 
 
-def _with_weights(result: Tuned, benches: Sequence[Bench]) -> Tuned:
+def _with_weights(result: Tuned, benches: Sequence[HalfBench]) -> Tuned:
     """Choose weights of kin scoring for the chosen strategy on the first half, and compare them on the second."""
     searched, held_out = (bench.weighing(result.choice) for bench in benches)
     chosen = choose(searched.recall)
@@ -250,7 +252,7 @@ def tune_weights(
     _check(budget, None)
     split, measure, strategy = halves(dataset, seed), f"recall@{budget}t", index.strategy
     context, language = index.embedding_context, index.bm25.language or ANY
-    benches = [Bench(half, measure, index.embedder, context, language, False, index) for half in split]
+    benches = [HalfBench(half, measure, index.embedder, context, language, False, index) for half in split]
     begin = time.perf_counter()
     cost, recall = benches[0].cost(strategy), benches[0].recall(strategy)
     trial = Trial(strategy, cost, recall, "", time.perf_counter() - begin)
@@ -263,7 +265,7 @@ def tune_weights(
         seed=seed,
         searched=len(split.search.questions),
         held_out=len(split.held_out.questions),
-        found=Found((trial,), "all tried"),
+        found=SearchResult((trial,), "all tried"),
         estimates={spec_of(strategy): estimate(benches[1].values(strategy))},
         comparison=None,
         indexed=True,

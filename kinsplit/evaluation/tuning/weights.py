@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from kinsplit.evaluation.experiment.experiment import Experiment
-from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
+from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.index import Index
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import KinWeights
-from kinsplit.retrieval import Question as Asked
+from kinsplit.retrieval import SearchQuestion as Asked
 from kinsplit.retrieval.rankings import find_evidence
-from kinsplit.retrieval.scoring import Evidence, score_with_kin
+from kinsplit.retrieval.scoring import KinRankings, score_with_kin
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
 
@@ -47,7 +47,7 @@ class WeightBench:
         measure: Measure of a ranking, such as recall within a budget.
     """
 
-    cases: tuple[tuple[Question, Evidence], ...]
+    cases: tuple[tuple[Question, KinRankings], ...]
     chunking: Chunking
     measure: Measure
 
@@ -74,14 +74,14 @@ class WeightBench:
             language: Language of BM25.
             cache: Whether to cache vectors in kinsplit's cache folder; or another folder for them.
         """
-        found: dict[int, tuple[Asked, Evidence]] = {}
+        found: dict[int, tuple[Asked, KinRankings]] = {}
 
-        def rank(store: ChunkStore, asked: Asked, limit: int) -> list[Ranked]:
+        def rank(store: ChunkStore, asked: Asked, limit: int) -> list[RankedChunk]:
             # A longer ranking of the same question, which the experiment may ask for, has nothing to add.
             if id(asked) not in found:
                 found[id(asked)] = asked, run(find_evidence(asked, KinWeights(), _DEPTH), store)
             chunks = store.get([scored.entry.id for scored in score_with_kin(found[id(asked)][1], KinWeights(), limit)])
-            return [Ranked(chunk, 0.0) for chunk in chunks]
+            return [RankedChunk(chunk, 0.0) for chunk in chunks]
 
         experiment = Experiment(
             dataset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from langchain_core.documents import Document
 
 from kinsplit.chunk import Chunk
-from kinsplit.integrations.shared.kin.reader import Found
+from kinsplit.integrations.shared.kin.reader import FoundNode
 from kinsplit.integrations.shared.origins import FINDING, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
@@ -29,6 +29,6 @@ def to_document(result: Result) -> Document:
     return Document(id=result.id, page_content=result.text, metadata=result.metadata)
 
 
-def to_found(document: Document) -> Found:
+def to_found(document: Document) -> FoundNode:
     """Return a document as a hit; its score is known if a stage of kinsplit has recorded one."""
-    return Found.of(document)._replace(score=(document.metadata.get(FINDING) or {}).get("score"))
+    return FoundNode.of(document)._replace(score=(document.metadata.get(FINDING) or {}).get("score"))

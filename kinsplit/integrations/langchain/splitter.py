@@ -16,8 +16,8 @@ from langchain_text_splitters import TextSplitter
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import text_id
-from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
-from kinsplit.integrations.shared.origins import Origin, documentation, generated_name, has_chunk_metadata, is_chunk
+from kinsplit.integrations.shared.metadata import FrameworkPiece, arrange, check_inputs, inherited
+from kinsplit.integrations.shared.origins import TextOrigin, documentation, generated_name, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import Ruler, Unit
@@ -51,7 +51,7 @@ def join_pages(documents: Iterable[Document]) -> list[Document]:
     ]
 
 
-def origins_of(documents: Sequence[Document]) -> list[Origin]:
+def origins_of(documents: Sequence[Document]) -> list[TextOrigin]:
     """Return the origins of the documents' texts.
 
     A document's source id is its id. Without one it is derived from `metadata["source"]`, if there is any, and the
@@ -62,16 +62,16 @@ def origins_of(documents: Sequence[Document]) -> list[Origin]:
     return [_origin(document, seen) for document in documents]
 
 
-def _origin(document: Document, seen: Counter[str]) -> Origin:
+def _origin(document: Document, seen: Counter[str]) -> TextOrigin:
     text, metadata = document.page_content, document.metadata
     if is_chunk(metadata, text):
         position = (metadata.get(key) for key in ("source_id", "strategy", "level", "chunk_index"))
-        return Origin.chunk(document.id or "|".join(map(str, position)), text, metadata)
+        return TextOrigin.chunk(document.id or "|".join(map(str, position)), text, metadata)
     if has_chunk_metadata(metadata):
-        return Origin.chunk(document.id or _name(metadata["source_id"], text, seen), text, metadata)
+        return TextOrigin.chunk(document.id or _name(metadata["source_id"], text, seen), text, metadata)
     if document.id is not None:
-        return Origin.document(document.id, text)
-    return Origin.document(_name(metadata.get("source", "text"), text, seen), text)
+        return TextOrigin.document(document.id, text)
+    return TextOrigin.document(_name(metadata.get("source", "text"), text, seen), text)
 
 
 def _name(source: object, text: str, seen: Counter[str]) -> str:
@@ -165,7 +165,7 @@ class KinsplitTextSplitter(TextSplitter):
             for found in self._documents(document.metadata, pieces)
         ]
 
-    def _documents(self, metadata: Mapping[str, Any], pieces: Sequence[Piece]) -> Iterable[Document]:
+    def _documents(self, metadata: Mapping[str, Any], pieces: Sequence[FrameworkPiece]) -> Iterable[Document]:
         own = inherited(metadata)
         for key in ("start_index", "end_index") if has_chunk_metadata(metadata) else ():
             own.pop(key, None)

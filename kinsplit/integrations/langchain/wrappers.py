@@ -70,7 +70,7 @@ def _with_score(document: Document, score: float) -> Document:
     return Document(id=document.id, page_content=document.page_content, metadata=metadata)
 
 
-_READING = retrieval.Reading[Document](_text, lambda document: to_found(document).score, _with_score)
+_READING = retrieval.ItemReader[Document](_text, lambda document: to_found(document).score, _with_score)
 
 
 class CachedEmbeddings(Embeddings):

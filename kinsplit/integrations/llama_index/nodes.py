@@ -22,13 +22,13 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import UNSEEN
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.metadata import HIDDEN, Piece, inherited
-from kinsplit.integrations.shared.origins import CONTEXT, Origin, has_chunk_metadata
+from kinsplit.integrations.shared.metadata import HIDDEN, FrameworkPiece, inherited
+from kinsplit.integrations.shared.origins import CONTEXT, TextOrigin, has_chunk_metadata
 from kinsplit.integrations.shared.pages import PAGE_KEYS, PAGES, Joined, Text, join, pages_of
 from kinsplit.spans import Span, stretches
 
 
-def origin_of(node: BaseNode) -> Origin:
+def origin_of(node: BaseNode) -> TextOrigin:
     """Return the origin of the text of a document or node.
 
     The origin of a node is a part of the document that is its SOURCE. Its position there is known if kinsplit made the
@@ -36,13 +36,13 @@ def origin_of(node: BaseNode) -> Origin:
     """
     text, source = text_of(node), node.source_node
     if has_chunk_metadata(node.metadata):
-        return Origin.chunk(node.node_id, text, node.metadata, source.node_id if source else None)
+        return TextOrigin.chunk(node.node_id, text, node.metadata, source.node_id if source else None)
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     spans = None if start is None or end is None else stretches([Span(start, end)], text)
     if source is not None:
-        return Origin(node.node_id, source.node_id, spans, node.node_id)
-    whole = Origin.document(node.node_id, text)
-    return whole if spans is None else Origin(node.node_id, node.node_id, spans)
+        return TextOrigin(node.node_id, source.node_id, spans, node.node_id)
+    whole = TextOrigin.document(node.node_id, text)
+    return whole if spans is None else TextOrigin(node.node_id, node.node_id, spans)
 
 
 def text_of(node: BaseNode) -> str:
@@ -89,8 +89,8 @@ def _document(joined: Joined, documents: Sequence[BaseNode]) -> Document:
 
 def build_nodes(
     documents: Sequence[BaseNode],
-    origins: Sequence[Origin],
-    arranged: Sequence[Sequence[Piece]],
+    origins: Sequence[TextOrigin],
+    arranged: Sequence[Sequence[FrameworkPiece]],
     *,
     include_metadata: bool,
     include_prev_next_rel: bool,
@@ -112,7 +112,7 @@ def build_nodes(
     ]
 
 
-def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
+def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[FrameworkPiece]]) -> None:
     """Warn if a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
         hidden = {CONTEXT, PAGES, *HIDDEN, *UNSEEN, *document.excluded_embed_metadata_keys}
@@ -129,7 +129,9 @@ def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequ
 class _Links:
     """The relationships between the nodes of one call; each linked node is described once."""
 
-    def __init__(self, origins: Sequence[Origin], arranged: Sequence[Sequence[Piece]], siblings: bool) -> None:
+    def __init__(
+        self, origins: Sequence[TextOrigin], arranged: Sequence[Sequence[FrameworkPiece]], siblings: bool
+    ) -> None:
         self._siblings = siblings
         self._known: dict[str, RelatedNodeInfo] = {}
         self._children: defaultdict[str, list[RelatedNodeInfo]] = defaultdict(list)
@@ -139,7 +141,7 @@ class _Links:
                 if parent is not None and parent != origin.parent_id:
                     self._children[parent].append(self._info(piece.id))
 
-    def of(self, piece: Piece, source: RelatedNodeInfo) -> dict[NodeRelationship, RelatedNodeType]:
+    def of(self, piece: FrameworkPiece, source: RelatedNodeInfo) -> dict[NodeRelationship, RelatedNodeType]:
         """Return the relationships of a piece."""
         metadata = piece.metadata
         links: dict[NodeRelationship, RelatedNodeType] = {NodeRelationship.SOURCE: source}
@@ -161,7 +163,7 @@ class _Links:
 
 
 def _nodes(
-    document: BaseNode, origin: Origin, pieces: Sequence[Piece], links: _Links, include_metadata: bool
+    document: BaseNode, origin: TextOrigin, pieces: Sequence[FrameworkPiece], links: _Links, include_metadata: bool
 ) -> Iterator[TextNode]:
     source = _source(document, origin)
     metadata = inherited(document.metadata) if include_metadata else {}
@@ -180,7 +182,7 @@ def _nodes(
         )
 
 
-def _source(document: BaseNode, origin: Origin) -> RelatedNodeInfo:
+def _source(document: BaseNode, origin: TextOrigin) -> RelatedNodeInfo:
     if origin.source_id == document.node_id:
         return RelatedNodeInfo(node_id=document.node_id, node_type=document.get_type(), hash=_hash(document))
     known = document.source_node

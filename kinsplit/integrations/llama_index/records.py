@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
-from kinsplit.integrations.shared.kin.reader import Found
+from kinsplit.integrations.shared.kin.reader import FoundNode
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
@@ -110,9 +110,9 @@ def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScor
     return NodeWithScore(node=node, score=result.score)
 
 
-def to_found(hit: NodeWithScore) -> Found:
+def to_found(hit: NodeWithScore) -> FoundNode:
     """Return a node as a hit."""
-    return Found.of(hit.node)._replace(score=hit.score)
+    return FoundNode.of(hit.node)._replace(score=hit.score)
 
 
 def _source(result: Result, hit: BaseNode | None) -> RelatedNodeInfo:

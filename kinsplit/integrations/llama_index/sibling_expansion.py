@@ -12,7 +12,7 @@ from pydantic import ConfigDict, PrivateAttr
 
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
 from kinsplit.integrations.shared.kin.reader import run, run_async
-from kinsplit.integrations.shared.kin.readers import Opened, open_reader
+from kinsplit.integrations.shared.kin.readers import OpenedReader, open_reader
 from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Budget, Expansion
@@ -66,7 +66,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     budget: int | None = None
     context_share: float | None = None
 
-    _opened: Opened = PrivateAttr()
+    _opened: OpenedReader = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
     _budget: Budget | None = PrivateAttr()
 

@@ -98,7 +98,7 @@ def _with_score(hit: NodeWithScore, score: float) -> NodeWithScore:
     return NodeWithScore(node=copy, score=score)
 
 
-_READING = retrieval.Reading[NodeWithScore](_text, lambda hit: hit.score, _with_score)
+_READING = retrieval.ItemReader[NodeWithScore](_text, lambda hit: hit.score, _with_score)
 
 
 # LlamaIndex's maximum, since the model behind the cache makes batches of its own.

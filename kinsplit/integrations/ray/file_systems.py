@@ -25,7 +25,7 @@ from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.discovery import (
     COLLECTION,
     NEVER_WALKED,
-    Part,
+    FileShard,
     collect,
     folder_id,
     sources_of,
@@ -93,7 +93,7 @@ _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """The files of a run.
 
     Attributes:
@@ -114,7 +114,9 @@ class Found:
         return self.by_id.values()
 
 
-def find(paths: str | Path | Sequence[str | Path], subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Found:
+def find(
+    paths: str | Path | Sequence[str | Path], subjects: Sequence[str] = (), readers: Sequence[str] = ()
+) -> FoundFiles:
     """Find the files below some paths and addresses; their ids are those that `Index.add` gives.
 
     Args:
@@ -136,7 +138,7 @@ def find(paths: str | Path | Sequence[str | Path], subjects: Sequence[str] = (),
     files = TemporaryDict[SourceFile]()
     skipped, folders = collect(chain.from_iterable(parts), files, TemporaryDict[str]())
     warn_of_missing_outlines(source for source in files.values() if not source.address)
-    return Found(files, skipped, folders, tuple(str(Path(path).resolve()) for path in local))
+    return FoundFiles(files, skipped, folders, tuple(str(Path(path).resolve()) for path in local))
 
 
 def is_address(place: str) -> bool:
@@ -168,7 +170,7 @@ def _open(address: str) -> tuple[fs.FileSystem, str]:
         raise LoadError(address, f"can't be reached: {_line(error)}. Check the address and the credentials.") from error
 
 
-def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iterator[Part]:
+def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iterator[FileShard]:
     """Yield the files of an address, folder by folder.
 
     Raises:
@@ -193,7 +195,7 @@ def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iter
             yield part._replace(files=())
             for source in part.files:
                 is_empty = False
-                yield Part([replace(source, address=f"{before}{source.path}{after}")])
+                yield FileShard([replace(source, address=f"{before}{source.path}{after}")])
     except OSError as error:
         raise LoadError(base_address, f"can't be listed: {_line(error)}. Check the credentials.") from error
     if is_empty:
@@ -202,7 +204,7 @@ def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iter
 
 def _single(
     system: fs.FileSystem, root: PurePosixPath, wanted: str, readers: Sequence[str], *, is_pattern: bool
-) -> Iterator[Part]:
+) -> Iterator[FileShard]:
     """Yield a file that is given itself, or those that match a pattern, with the facts that their folders have."""
     folders = _listed(system, str(root if is_pattern else root.parent), recursive=is_pattern)
     pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
@@ -211,12 +213,12 @@ def _single(
             continue
         courses = _courses(system, CourseFiles(), folder, names)
         sources = sources_of(folder, folder, _readable(names, readers), courses, readers)
-        yield Part(replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path)))
+        yield FileShard(replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path)))
 
 
 def _below(
     system: fs.FileSystem, base: PurePosixPath, subjects: Sequence[str], readers: Sequence[str]
-) -> Iterator[Part]:
+) -> Iterator[FileShard]:
     """Yield the files below a folder, which is listed at once."""
     folders = _listed(system, str(base), recursive=True)
     collections = {folder for folder, names in folders.items() if COLLECTION in names and folder != base}
@@ -224,7 +226,7 @@ def _below(
     for top in tops:
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
-        yield Part(folder=folder_id(base, top))
+        yield FileShard(folder=folder_id(base, top))
     for folder, names in folders.items():
         searched = next((top for top in tops if folder.is_relative_to(top)), None)
         if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
@@ -234,7 +236,7 @@ def _below(
             if above.is_relative_to(base):
                 courses = _courses(system, courses, above, folders.get(above, ()))
         subject = searched.name if subjects else None
-        yield Part(sources_of(base, folder, _readable(names, readers), courses, readers, subject))
+        yield FileShard(sources_of(base, folder, _readable(names, readers), courses, readers, subject))
 
 
 def _listed(system: fs.FileSystem, folder: str, *, recursive: bool) -> dict[PurePosixPath, list[str]]:

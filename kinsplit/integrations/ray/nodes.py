@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kinsplit.errors import KinsplitError, LoadError, WorkerError
-from kinsplit.integrations.ray.file_systems import Found, is_address, size_of
+from kinsplit.integrations.ray.file_systems import FoundFiles, is_address, size_of
 
 # Files whose contents are compared, evenly chosen, and the bytes of each.
 _FILES, _BYTES = 16, 2**16
@@ -39,7 +39,7 @@ class Sight(NamedTuple):
     error: str = ""
 
 
-def check_nodes(found: Found) -> None:
+def check_nodes(found: FoundFiles) -> None:
     """Check that every node that runs tasks sees the files of a run as this process does.
 
     Nodes that join the cluster later are not checked: `Load` names them in the errors of their files.
@@ -155,7 +155,7 @@ def summary_of(error: BaseException) -> str:
     return (lines[-1] if any("ray::" in line for line in lines) else lines[0]).rstrip(".")
 
 
-def _sample(found: Found) -> list[str]:
+def _sample(found: FoundFiles) -> list[str]:
     """Return the given paths, and some of the files, evenly chosen."""
     roots = found.roots[:: -(-len(found.roots) // _ROOTS) or 1]
     ids = islice(found.by_id, 0, None, -(-len(found.by_id) // _FILES) or 1)

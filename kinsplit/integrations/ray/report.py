@@ -18,7 +18,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredReport:
     """Report of one document or file as it arrives.
 
     Attributes:
@@ -117,7 +117,7 @@ class Totals:
     def __contains__(self, source_id: object) -> bool:
         return source_id in self._ids
 
-    def add(self, rows: Iterable[dict[str, Any]]) -> Iterator[Stored]:
+    def add(self, rows: Iterable[dict[str, Any]]) -> Iterator[StoredReport]:
         """Add the rows of a table with the columns `REPORTS`, and yield each."""
         for row in rows:
             one = self._stored(row)
@@ -158,7 +158,7 @@ class Totals:
             None if usage is None else Used(self.requests, self.tokens, cost),
         )
 
-    def _stored(self, row: dict[str, Any]) -> Stored:
+    def _stored(self, row: dict[str, Any]) -> StoredReport:
         file, error = row["file"], from_error(row["error"])
         warnings = tuple(f"{file}: {warning}" for warning in row["warnings"] or ())
         if row["chunks"] is not None and row["id"] in self._ids:
@@ -172,4 +172,4 @@ class Totals:
         if row["chunks"] is not None:
             changes = SyncReport(*(row[name] or 0 for name in ("added", "updated", "unchanged", "deleted")))
             report = DocumentReport(row["id"], row["chunks"], changes, row["embedded"] or 0, row["windowed"] or 0)
-        return Stored(file, number, report, failure, warnings)
+        return StoredReport(file, number, report, failure, warnings)

@@ -21,9 +21,9 @@ from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.run import warn_of_duplicates
 from kinsplit.integrations.ray.cluster import Pool, Resources
 from kinsplit.integrations.ray.columns import check_documents, pack, unpack
-from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
+from kinsplit.integrations.ray.file_systems import FoundFiles, check_addresses, find
 from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
-from kinsplit.integrations.ray.report import RayReport, Stored, Totals
+from kinsplit.integrations.ray.report import RayReport, StoredReport, Totals
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 from kinsplit.loaders import Limits
 from kinsplit.parsers import Strategy
@@ -66,8 +66,8 @@ def index(
     prune: bool = False,
     vector_cache: bool = False,
     resources: Resources | None = None,
-    on_found: Callable[[Found], None] | None = None,
-    on_stored: Callable[[Stored], None] | None = None,
+    on_found: Callable[[FoundFiles], None] | None = None,
+    on_stored: Callable[[StoredReport], None] | None = None,
     **options: Unpack[IndexKeywords],
 ) -> RayReport:
     """Index files or a dataset on a Ray cluster, with the result of `Index.add` up to the rounding of vectors.
@@ -125,15 +125,15 @@ def _index(
     address: str,
     settings: _Settings,
     prune: bool,
-    on_found: Callable[[Found], None] | None = None,
-    on_stored: Callable[[Stored], None] | None = None,
+    on_found: Callable[[FoundFiles], None] | None = None,
+    on_stored: Callable[[StoredReport], None] | None = None,
 ) -> RayReport:
     """Index files or a dataset from a process of the cluster; see `index`."""
     begun, options, resources = time.perf_counter(), settings.options, settings.resources
     model = options.get("embedder", "bundled")
     pool = resources.on(_start().cluster_resources(), embedding.resolve(model))
     given = _given(source, address, settings.subjects, settings.readers, prune=prune)
-    if isinstance(given, Found):
+    if isinstance(given, FoundFiles):
         check_nodes(given)
         if on_found is not None:
             on_found(given)
@@ -144,7 +144,7 @@ def _index(
         with opened.store.first_load():
             _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
         gone: list[str] = []
-        if prune and isinstance(given, Found):
+        if prune and isinstance(given, FoundFiles):
             gone = find_gone(opened.store, opened.strategy.fingerprint, given.folders, given.by_id, totals)
         pruned = sum(map(opened.store.delete, gone))
         return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))
@@ -152,13 +152,13 @@ def _index(
 
 def _run(
     opened: Index,
-    given: Found | Dataset,
+    given: FoundFiles | Dataset,
     pool: Pool,
     embed: tuple[Any, ...],
     write: tuple[str, str, object],
     limits: Limits | None,
     totals: Totals,
-    on_stored: Callable[[Stored], None] | None,
+    on_stored: Callable[[StoredReport], None] | None,
 ) -> None:
     """Send files or documents through the stages, and add up the reports.
 
@@ -173,7 +173,7 @@ def _run(
         on_stored: Function called with each report.
     """
     folders: tuple[str, ...] = ()
-    if isinstance(given, Found):
+    if isinstance(given, FoundFiles):
         totals.warnings += _check(opened, given)
         folders, documents = given.roots, _documents(given, limits, pool)
     else:
@@ -206,8 +206,8 @@ def _start() -> Any:
 def _relayed(
     ray: Any,
     arguments: tuple[Any, ...],
-    on_found: Callable[[Found], None] | None,
-    on_stored: Callable[[Stored], None] | None,
+    on_found: Callable[[FoundFiles], None] | None,
+    on_stored: Callable[[StoredReport], None] | None,
 ) -> RayReport:
     """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and make its calls here.
 
@@ -257,7 +257,7 @@ def _leave(calls: Any, name: str, value: object) -> None:
 
 def _given(
     source: Any, address: str, subjects: Sequence[str], readers: Sequence[str], *, prune: bool
-) -> Found | Dataset:
+) -> FoundFiles | Dataset:
     """Return the files to index, or the dataset of documents.
 
     Raises:
@@ -280,7 +280,7 @@ def _given(
     return source
 
 
-def _check(opened: Index, found: Found) -> list[str]:
+def _check(opened: Index, found: FoundFiles) -> list[str]:
     """Check that no file would replace another one, and return warnings of files that are indexed under two ids."""
     store, fingerprint = opened.store, opened.strategy.fingerprint
     new = new_files(store, fingerprint, (source for source in found.files if not source.address))
@@ -289,7 +289,7 @@ def _check(opened: Index, found: Found) -> list[str]:
     return warn_of_duplicates(duplicates)
 
 
-def _documents(found: Found, limits: Limits | None, pool: Pool) -> Dataset:
+def _documents(found: FoundFiles, limits: Limits | None, pool: Pool) -> Dataset:
     """Return the documents of files, which tasks read."""
     import ray
 
@@ -340,7 +340,7 @@ def _portable(given: object, resolved: Embedder) -> object:
 def _consume(
     reports: Dataset,
     totals: Totals,
-    on_stored: Callable[[Stored], None] | None,
+    on_stored: Callable[[StoredReport], None] | None,
     warn: Callable[[int, int], None],
 ) -> None:
     """Run a pipeline, and add up its reports as they arrive.

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
-from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, has_chunk_metadata, spans_of
-from kinsplit.integrations.shared.pages import OFFSETS, PAGES, Page, first_page, page_metadata
+from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, TextOrigin, has_chunk_metadata, spans_of
+from kinsplit.integrations.shared.pages import OFFSETS, PAGES, FrameworkPage, first_page, page_metadata
 from kinsplit.spans import blank_before, shared
 
 # Fields of a chunk that its metadata hold only where they apply, or not at all.
@@ -40,7 +40,7 @@ _UNNEEDED = (
 )
 
 
-class Piece(NamedTuple):
+class FrameworkPiece(NamedTuple):
     """A chunk prepared for a framework.
 
     Attributes:
@@ -106,12 +106,12 @@ def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -
 
 def arrange(
     strategy: str,
-    origins: Sequence[Origin],
+    origins: Sequence[TextOrigin],
     texts: Sequence[str],
     chunked: Sequence[Sequence[Chunk]],
-    pages: Sequence[Sequence[Page]],
+    pages: Sequence[Sequence[FrameworkPage]],
     ids: Mapping[str, str] = MappingProxyType({}),
-) -> list[list[Piece]]:
+) -> list[list[FrameworkPiece]]:
     """Locate chunks in their documents and link them to their kin.
 
     Chunks of a whole document keep their positions and links. Chunks of chunks are numbered and linked across all the
@@ -134,7 +134,7 @@ def arrange(
         for origin, text, chunks, own in zip(origins, texts, chunked, pages, strict=True)
     ]
     if len({origin.source_id for origin in origins}) < len(origins):
-        lines: defaultdict[tuple[object, ...], list[list[Piece]]] = defaultdict(list)
+        lines: defaultdict[tuple[object, ...], list[list[FrameworkPiece]]] = defaultdict(list)
         for origin, pieces in zip(origins, arranged, strict=True):
             for level, run in groupby(pieces, key=lambda piece: piece.metadata["level"]):
                 lines[origin.source_id, origin.level, level].append(list(run))
@@ -158,8 +158,13 @@ def _gaps(text: str, chunks: Sequence[Chunk]) -> list[str | None]:
 
 
 def _piece(
-    strategy: str, origin: Origin, chunk: Chunk, gap: str | None, ids: Mapping[str, str], pages: Sequence[Page]
-) -> Piece:
+    strategy: str,
+    origin: TextOrigin,
+    chunk: Chunk,
+    gap: str | None,
+    ids: Mapping[str, str],
+    pages: Sequence[FrameworkPage],
+) -> FrameworkPiece:
     spans = origin.locate(chunk.spans)
     context = _nested(origin.context, chunk.context)
     metadata = {
@@ -183,7 +188,7 @@ def _piece(
     if pages and spans:
         metadata |= page_metadata(pages, spans)
         own = first_page(pages, spans[0].start)
-    return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata, own)
+    return FrameworkPiece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata, own)
 
 
 def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:
@@ -197,7 +202,7 @@ def _nested(outer: str, inner: str) -> str:
     return outer if outer.endswith(inner) else f"{outer}\n{inner}"
 
 
-def _join(runs: Sequence[Sequence[Piece]]) -> None:
+def _join(runs: Sequence[Sequence[FrameworkPiece]]) -> None:
     """Number and link the pieces of one level of one document that come from several of its chunks."""
     pieces = [piece for run in runs for piece in run]
     for index, metadata in enumerate(piece.metadata for piece in pieces):

@@ -26,7 +26,7 @@ _REPLACED = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class TextOrigin:
     """Origin of a text to split.
 
     Attributes:
@@ -46,12 +46,12 @@ class Origin:
     context: str = ""
 
     @classmethod
-    def document(cls, name: str, text: str) -> Origin:
+    def document(cls, name: str, text: str) -> TextOrigin:
         """Return the origin of a whole document."""
         return cls(name, name, stretches([Span(0, len(text))], text))
 
     @classmethod
-    def chunk(cls, name: str, text: str, metadata: Mapping[str, Any], source_id: str | None = None) -> Origin:
+    def chunk(cls, name: str, text: str, metadata: Mapping[str, Any], source_id: str | None = None) -> TextOrigin:
         """Return the origin of a chunk or passage of kinsplit, or of a text cut out of one, from its metadata.
 
         Metadata give the position of the chunk or passage that they were written for; a text that was cut out of it is

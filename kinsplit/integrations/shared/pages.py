@@ -27,7 +27,7 @@ _NUMBERS = ("page", "page_number", "page_label")
 _ELEMENT = frozenset({"element_id", "category"})
 
 
-class Page(NamedTuple):
+class FrameworkPage(NamedTuple):
     """A page of a document.
 
     Attributes:
@@ -105,17 +105,17 @@ def join(texts: Sequence[Text]) -> list[Joined | int]:
     return [joined.get(index, index) for index in range(len(texts)) if index in joined or index not in members]
 
 
-def pages_of(metadata: Mapping[str, Any]) -> tuple[Page, ...]:
+def pages_of(metadata: Mapping[str, Any]) -> tuple[FrameworkPage, ...]:
     """Return the pages of a joined document or of one of its chunks, from its metadata; () for any other."""
     if PAGES in metadata:
-        return tuple(Page(page["page"], page["start"], page["metadata"]) for page in metadata[PAGES])
+        return tuple(FrameworkPage(page["page"], page["start"], page["metadata"]) for page in metadata[PAGES])
     if not has_chunk_metadata(metadata) or metadata.get("page_char_start") is None or metadata["char_start"] is None:
         return ()
-    first = Page(metadata["page_start"], metadata["char_start"] - metadata["page_char_start"], {})
-    return first, *(Page(number, start, {}) for number, start in metadata.get("page_breaks", ()))
+    first = FrameworkPage(metadata["page_start"], metadata["char_start"] - metadata["page_char_start"], {})
+    return first, *(FrameworkPage(number, start, {}) for number, start in metadata.get("page_breaks", ()))
 
 
-def page_metadata(pages: Sequence[Page], spans: Sequence[Span]) -> dict[str, Any]:
+def page_metadata(pages: Sequence[FrameworkPage], spans: Sequence[Span]) -> dict[str, Any]:
     """Return the metadata of a chunk under `PAGE_KEYS`, from the pages of its document and its spans there."""
     start, end = spans[0].start, spans[-1].end
     first, last = _at(pages, start), _at(pages, max(start, end - 1))
@@ -129,12 +129,12 @@ def page_metadata(pages: Sequence[Page], spans: Sequence[Span]) -> dict[str, Any
     return {**found, "page_breaks": breaks} if breaks else found
 
 
-def first_page(pages: Sequence[Page], start: int) -> Mapping[str, Any]:
+def first_page(pages: Sequence[FrameworkPage], start: int) -> Mapping[str, Any]:
     """Return the metadata of the page on which a chunk starts."""
     return pages[_at(pages, start)].metadata
 
 
-def _at(pages: Sequence[Page], offset: int) -> int:
+def _at(pages: Sequence[FrameworkPage], offset: int) -> int:
     return max(0, bisect_right(pages, offset, key=lambda page: page.start) - 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kinsplit.chunk import Chunk
 from kinsplit.index import Index
 from kinsplit.integrations.shared.kin.lookup import Kin, place_of
-from kinsplit.integrations.shared.kin.reader import Found, KinReader, Place
+from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
@@ -58,7 +58,7 @@ def budget_of(
 
 
 async def expand_found(
-    found: Sequence[Found],
+    found: Sequence[FoundNode],
     expansion: Expansion,
     reader: KinReader,
     parents: KinReader | None = None,
@@ -114,7 +114,7 @@ async def expand_found(
     return sorted(expanded, key=lambda one: one.hit)
 
 
-def _within(expanded: Sequence[Expanded], found: Sequence[Found], budget: Budget) -> list[Expanded]:
+def _within(expanded: Sequence[Expanded], found: Sequence[FoundNode], budget: Budget) -> list[Expanded]:
     """Return passages, and of the other texts, best first, those that a budget has tokens left for."""
     texts = [found[one.hit].text if one.result is None else one.result.text for one in expanded]
     counts = budget.count(texts)
@@ -135,7 +135,7 @@ def _unambiguous(hits: Mapping[int, Chunk], expansion: Expansion) -> dict[int, C
 
     Their siblings can't be told apart. A parent that replaces its child can.
     """
-    first: dict[Place, Chunk] = {}
+    first: dict[SiblingPlace, Chunk] = {}
     kept = {
         number: hit
         for number, hit in hits.items()
@@ -150,7 +150,7 @@ def _unambiguous(hits: Mapping[int, Chunk], expansion: Expansion) -> dict[int, C
     return kept
 
 
-def _hit(one: Found, window: int, parent_key: str) -> Chunk:
+def _hit(one: FoundNode, window: int, parent_key: str) -> Chunk:
     """Return the chunk of a hit under the id of its parent, with `total` large enough for its window.
 
     Slim metadata don't hold the number of siblings, and others may have been added since.
@@ -165,14 +165,14 @@ def _slim(result: Result) -> Result:
     return result._replace(metadata=slimmed(result.metadata))
 
 
-async def _completed(found: Sequence[Found], reader: KinReader) -> Sequence[Found]:
+async def _completed(found: Sequence[FoundNode], reader: KinReader) -> Sequence[FoundNode]:
     """Return hits with their full metadata, which takes another read if some are slim."""
     ids = [one.id for one in found if is_slim(one.metadata)]
     kept = {chunk.id: from_chunk(chunk).metadata for chunk in await reader.get(ids)} if ids else {}
     return [one._replace(metadata={**kept.get(stored_id(one.id), {}), **one.metadata}) for one in found]
 
 
-def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Found]) -> Iterator[Expanded]:
+def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[FoundNode]) -> Iterator[Expanded]:
     hits = [found[numbers[id_]] for id_ in dict.fromkeys(hit.chunk.id for hit in passage.hits)]
     own = hits[0].metadata.get(FINDING) or {}
     finding = {
@@ -187,7 +187,9 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
         yield Expanded(number, to_related(chunk, result), related=True)
 
 
-async def related_files(found: Sequence[Found], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
+async def related_files(
+    found: Sequence[FoundNode], reader: KinReader, known: Set[object] = frozenset()
+) -> list[Expanded]:
     """Return the related files of documents that were embedded whole or have a single chunk.
 
     The course search that kinsplit replaces stored them with `file_path`, `sibling_files` and `group_id`, and without
@@ -215,7 +217,7 @@ async def related_files(found: Sequence[Found], reader: KinReader, known: Set[ob
     return expanded
 
 
-def _sibling_paths(one: Found) -> Iterator[str]:
+def _sibling_paths(one: FoundNode) -> Iterator[str]:
     """Yield the paths of the other files in a document's group, stored as names in the document's folder."""
     path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
     # Without this key, slim metadata of kinsplit are those of a part, and other systems' those of a whole document.

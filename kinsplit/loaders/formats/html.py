@@ -57,7 +57,7 @@ def read(data: bytes) -> Reading:
     return Reading((Content(page.text, title, headings=titled(page.headings, page.title)),), warnings)
 
 
-class Page(NamedTuple):
+class HtmlPage(NamedTuple):
     """The readable text of HTML.
 
     Attributes:
@@ -73,7 +73,7 @@ class Page(NamedTuple):
     headings: tuple[Heading, ...]
 
 
-def readable_html(source: str) -> Page:
+def readable_html(source: str) -> HtmlPage:
     """Return the readable text of HTML, with its headings."""
     page = _Page()
     page.feed(
@@ -83,7 +83,7 @@ def readable_html(source: str) -> Page:
     text = page.writer.finish()
     tagged, bold = without_running(markdown_headings(text), 0.5), without_running(page.writer.bold_lines)
     headings = layered(filing_headings(text), tagged, bold)
-    return Page(text, page.title, page.writer.first_heading, headings)
+    return HtmlPage(text, page.title, page.writer.first_heading, headings)
 
 
 def with_readable_numbers(source: str) -> str:

@@ -52,7 +52,7 @@ class Bookmark(NamedTuple):
     title: str
 
 
-class Found(NamedTuple):
+class PdfHeading(NamedTuple):
     """A heading on a page.
 
     Attributes:
@@ -77,7 +77,9 @@ class Found(NamedTuple):
         return self.page, self.first
 
 
-def pdf_headings(pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark], is_wide: bool) -> list[list[Found]]:
+def pdf_headings(
+    pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark], is_wide: bool
+) -> list[list[PdfHeading]]:
     """Return the title, if a line looks like it, and layers of headings, from the most reliable source to the least.
 
     Args:
@@ -96,7 +98,7 @@ def pdf_headings(pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark],
     return [title, *_calibrated(named, rest)]
 
 
-def _calibrated(named: Sequence[Found], seen: Sequence[Found]) -> list[list[Found]]:
+def _calibrated(named: Sequence[PdfHeading], seen: Sequence[PdfHeading]) -> list[list[PdfHeading]]:
     """Return bookmarks with the lines that look like theirs, and the other lines."""
     levels: dict[tuple[float, bool] | None, int] = {}
     by_place = {one.place: one.level for one in named}
@@ -108,10 +110,10 @@ def _calibrated(named: Sequence[Found], seen: Sequence[Found]) -> list[list[Foun
     return [sorted([*named, *alike], key=lambda one: one.place), rest]
 
 
-def _matched(pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark]) -> Iterator[Found]:
+def _matched(pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark]) -> Iterator[PdfHeading]:
     """Yield the bookmarks whose titles stand on their pages, in the order of the text."""
     taken: set[tuple[int, int]] = set()
-    found: list[Found] = []
+    found: list[PdfHeading] = []
     letters: dict[int, list[str]] = {}
     for page, level, title in bookmarks:
         wanted = _letters(title)
@@ -122,7 +124,7 @@ def _matched(pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark]) -> 
             last = _last_line(lines, first, wanted)
             if last is not None and (page, first) not in taken:
                 taken.add((page, first))
-                found.append(Found(page, first, last, level, shortened(title)))
+                found.append(PdfHeading(page, first, last, level, shortened(title)))
                 break
     yield from sorted(found, key=lambda one: one.place)
 
@@ -139,7 +141,7 @@ def _last_line(lines: Sequence[str], first: int, wanted: str) -> int | None:
     return None
 
 
-def _of_slides(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
+def _of_slides(pages: Sequence[Sequence[Line]]) -> Iterator[PdfHeading]:
     before = ""
     usual = _usual([line for page in pages for line in page if line.size])
     for number, page in enumerate(pages):
@@ -157,11 +159,11 @@ def _of_slides(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
             last += 1
         title = shortened(" ".join(line.text for line in page[first : last + 1]))
         if title != before and not _BULLET.match(title):
-            yield Found(number, first, last, 1 if before else 0, title, (largest, False))
+            yield PdfHeading(number, first, last, 1 if before else 0, title, (largest, False))
             before = title
 
 
-def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
+def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[PdfHeading]:
     """Yield lines that look like headings, those of several lines as one, without levels."""
     lines = [line for page in pages for line in page if line.size]
     usual = _usual(lines)
@@ -172,7 +174,7 @@ def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
         bold += len(line.text) if line.is_bold else 0
     left = lefts.most_common(1)[0][0] if lefts else 0
     bold_counts = 4 * bold < sum(len(line.text) for line in lines)
-    found: list[Found] = []
+    found: list[PdfHeading] = []
     for number, page in enumerate(pages):
         for group in _alike(page):
             first = page[group[0]]
@@ -183,7 +185,7 @@ def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
             title = " ".join(page[at].text for at in group)
             if _is_title(title, is_large) and _stands_alone(page, group):
                 style = (round(2 * first.size) / 2 if is_large else usual, first.is_bold)
-                found.append(Found(number, group[0], group[-1], 1, shortened(title), style))
+                found.append(PdfHeading(number, group[0], group[-1], 1, shortened(title), style))
     times = Counter(_letters(one.title) for one in found)
     for one in found:
         bare = _PAGE_NUMBER.sub("", one.title)
@@ -266,7 +268,7 @@ def _shares_row(page: Sequence[Line], group: Sequence[int]) -> bool:
     )
 
 
-def _with_levels(found: Sequence[Found]) -> list[Found]:
+def _with_levels(found: Sequence[PdfHeading]) -> list[PdfHeading]:
     """Return headings with levels by size and weight, those of one look by the parts of their numbers."""
     if not found:
         return []
@@ -280,7 +282,7 @@ def _with_levels(found: Sequence[Found]) -> list[Found]:
     ]
 
 
-def _in_series(found: Sequence[Found]) -> list[Found]:
+def _in_series(found: Sequence[PdfHeading]) -> list[PdfHeading]:
     """Return headings with one style for those of about one size, and for a series such as Problem 1, Problem 2."""
     sizes = sorted({one.style[0] for one in found if one.style}, reverse=True)
     grouped = {size: size for size in sizes}
@@ -298,7 +300,7 @@ def _in_series(found: Sequence[Found]) -> list[Found]:
     ]
 
 
-def _title(found: Sequence[Found]) -> set[int]:
+def _title(found: Sequence[PdfHeading]) -> set[int]:
     """Return the number of the document's title: the largest heading of its first page, if no other is as large."""
     sizes = [one.style[0] if one.style else 0.0 for one in found]
     largest = max(sizes)
@@ -315,7 +317,7 @@ def _letters(title: str) -> str:
     return "".join(filter(str.isalnum, title.casefold()))
 
 
-def as_headings(found: Sequence[Found], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Heading]:
+def as_headings(found: Sequence[PdfHeading], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Heading]:
     """Return headings with their offsets.
 
     Args:

@@ -16,7 +16,7 @@ from kinsplit.spans import Span
 from kinsplit.tokenizers import SEPARATORS
 
 
-class Run(NamedTuple):
+class UnitRun(NamedTuple):
     """Units `first` to `stop - 1`."""
 
     first: int
@@ -27,7 +27,7 @@ class Run(NamedTuple):
 Fits = Callable[[int, int], bool]
 
 
-def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = "keep") -> list[Run]:
+def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = "keep") -> list[UnitRun]:
     """Slide a window over units of equal length.
 
     Args:
@@ -43,7 +43,7 @@ def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = 
     for first in range(0, total, stride):
         if tail == "drop" and first + size > total:
             break
-        runs.append(Run(first, min(first + size, total)))
+        runs.append(UnitRun(first, min(first + size, total)))
         if first + size >= total:
             break
     return runs
@@ -64,7 +64,7 @@ def pack(
     edges: Sequence[int] = (),
     ends: Sequence[int] = (),
     fits: Fits | None = None,
-) -> list[Run]:
+) -> list[UnitRun]:
     """Pack units greedily into runs up to a limit, with overlap.
 
     Args:
@@ -82,7 +82,7 @@ def pack(
         Runs with ascending first and last units that together contain every unit.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
-    runs: list[Run] = []
+    runs: list[UnitRun] = []
     first, reached, total = 0, 0, len(left)
     while reached < total:
         stop = _farthest(left, right, first, limit, fits)
@@ -97,7 +97,7 @@ def pack(
             # The overlap leaves no room for new units: start one unit later.
             first += 1
             continue
-        runs.append(Run(first, stop))
+        runs.append(UnitRun(first, stop))
         back = bisect_left(left, right[stop - 1] - overlap, lo=first + 1) if overlap else stop
         first = max(first + 1, min(stop, back, stop - overlap_units))
         reached = stop
@@ -106,7 +106,7 @@ def pack(
 
 def merge(
     scale: Scale, least: int, limit: int, *, ends: Sequence[int], edges: Sequence[int] = (), fits: Fits | None = None
-) -> list[Run]:
+) -> list[UnitRun]:
     """Merge units until a run is long enough, and end it at the end of a block if one is within the limit.
 
     Args:
@@ -121,7 +121,7 @@ def merge(
         Runs that contain every unit once. A run is shorter than `least` only if its neighbours have no room for it.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
-    runs: list[Run] = []
+    runs: list[UnitRun] = []
     first, total, section = 0, len(left), 0
     while first < total:
         stop = _before_edge(_farthest(left, right, first, limit, fits), first, edges)
@@ -133,7 +133,7 @@ def merge(
         joins = short and first > section and right[stop - 1] - left[runs[-1].first] <= limit
         if joins and (fits is None or fits(runs[-1].first, stop)):
             first = runs.pop().first
-        runs.append(Run(first, stop))
+        runs.append(UnitRun(first, stop))
         at_edge = bisect_left(edges, stop)
         if at_edge < len(edges) and edges[at_edge] == stop:
             section = stop
@@ -154,7 +154,7 @@ def _before_edge(stop: int, first: int, edges: Sequence[int]) -> int:
 
 
 #: Function that groups the units of text number `i`; `fits` is None while lengths are assumed to add up.
-Grouping = Callable[[int, Fits | None], list[Run]]
+Grouping = Callable[[int, Fits | None], list[UnitRun]]
 
 
 class Group(NamedTuple):
@@ -166,7 +166,7 @@ class Group(NamedTuple):
         tokens: Length in tokens, if tokens were counted.
     """
 
-    run: Run
+    run: UnitRun
     span: Span
     tokens: int | None
 
@@ -229,25 +229,25 @@ def _repacked(text: str, refined: Refined, ruler: Ruler, limit: int) -> Refined:
     return Refined(units, ruler.scale(units, ruler.lengths([text], [units])[0]), refined.origin[firsts])
 
 
-def _narrow(runs: list[Run], units: Units, ruler: Ruler, limit: int) -> list[Run]:
+def _narrow(runs: list[UnitRun], units: Units, ruler: Ruler, limit: int) -> list[UnitRun]:
     """Divide runs with few tokens but very many characters, such as long white space; they lose their overlap."""
     most = CHARACTERS_PER_TOKEN * limit
     pairs = np.array(runs, dtype=np.int64).reshape(-1, 2)
     wide = units.ends[pairs[:, 1] - 1] - units.starts[pairs[:, 0]] > most
     if ruler.unit != "token" or not wide.any():
         return runs
-    found: list[Run] = []
+    found: list[UnitRun] = []
     for run, is_wide in zip(runs, wide.tolist(), strict=True):
         if not is_wide:
             found.append(run)
             continue
         first = max(run.first, found[-1].stop if found else 0)
         part = Scale(units.starts[first : run.stop], units.ends[first : run.stop])
-        found += [Run(first + a, first + b) for a, b in pack(part, most)]
+        found += [UnitRun(first + a, first + b) for a, b in pack(part, most)]
     return found
 
 
-def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> list[Group]:
+def _groups(text: str, refined: Refined, runs: Sequence[UnitRun], ruler: Ruler) -> list[Group]:
     """Return runs as groups, with token counts if those of the units are known to add up."""
     starts, ends = refined.units.starts.tolist(), refined.units.ends.tolist()
     spans = [Span(starts[run.first], ends[run.stop - 1]) for run in runs]

@@ -9,7 +9,7 @@ from operator import add
 
 import numpy as np
 
-from kinsplit.parsers.packing.groups import Fits, Run, pack
+from kinsplit.parsers.packing.groups import Fits, UnitRun, pack
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.similarity import FloatArray
 
@@ -27,7 +27,7 @@ def partition(
     coherence: FloatArray | None = None,
     barred: Sequence[int] = (),
     fits: Fits | None = None,
-) -> list[Run]:
+) -> list[UnitRun]:
     """Divide units into runs with the greatest total of gains and coherence.
 
     The result is the best of all divisions into runs of `least` to `most` units within the limit, found by dynamic
@@ -65,7 +65,9 @@ def partition(
     return _runs(begins)
 
 
-def with_overlap(runs: Sequence[Run], units: int, scale: Scale, limit: int, fits: Fits | None = None) -> list[Run]:
+def with_overlap(
+    runs: Sequence[UnitRun], units: int, scale: Scale, limit: int, fits: Fits | None = None
+) -> list[UnitRun]:
     """Prepend the last units of the previous run to each run, as far as the limit allows.
 
     Args:
@@ -83,7 +85,7 @@ def with_overlap(runs: Sequence[Run], units: int, scale: Scale, limit: int, fits
         # At least one unit of the previous run is not repeated, so no run contains its predecessor.
         while start > max(before.first + 1, first - units) and _has_room(start - 1, stop, scale, limit, fits):
             start -= 1
-        found.append(Run(start, stop))
+        found.append(UnitRun(start, stop))
     return found
 
 
@@ -91,16 +93,16 @@ def _has_room(first: int, stop: int, scale: Scale, limit: int, fits: Fits | None
     return scale.right[stop - 1] - scale.left[first] <= limit and (fits is None or fits(first, stop))
 
 
-def _runs(begins: Sequence[int]) -> list[Run]:
-    runs: list[Run] = []
+def _runs(begins: Sequence[int]) -> list[UnitRun]:
+    runs: list[UnitRun] = []
     stop = len(begins) - 1
     while stop:
-        runs.append(Run(begins[stop], stop))
+        runs.append(UnitRun(begins[stop], stop))
         stop = begins[stop]
     return runs[::-1]
 
 
-def balance(scale: Scale, whole: Run, limit: int, fits: Fits | None = None) -> list[Run]:
+def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) -> list[UnitRun]:
     """Divide a run of units into parts of about equal length.
 
     Filling one chunk after another would leave a remnant of a few words at the end.
@@ -118,9 +120,9 @@ def balance(scale: Scale, whole: Run, limit: int, fits: Fits | None = None) -> l
     first, stop = whole
     part = Scale(scale.left[first:stop], scale.right[first:stop])
 
-    def packed(size: int) -> list[Run]:
+    def packed(size: int) -> list[UnitRun]:
         shifted = None if fits is None else (lambda a, b: fits(first + a, first + b))
-        return [Run(first + a, first + b) for a, b in pack(part, size, fits=shifted)]
+        return [UnitRun(first + a, first + b) for a, b in pack(part, size, fits=shifted)]
 
     fewest = packed(limit)
     if len(fewest) == 1:

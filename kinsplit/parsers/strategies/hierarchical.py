@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.groups import Fits, Run, group_units, pack
+from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.parameters import Language, Size, Sizes
@@ -121,7 +121,7 @@ class HierarchicalStrategy(Measured):
         refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)
         edges = [np.searchsorted(r.origin, layer.edges).tolist() for r, layer in zip(refined, layers, strict=True)]
 
-        def grouping(i: int, fits: Fits | None) -> list[Run]:
+        def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             return pack(refined[i].scale, size, edges=edges[i], fits=fits)
 
         grouped = group_units(texts, refined, self._ruler, size, grouping)

@@ -11,10 +11,10 @@ from kinsplit import language_models
 from kinsplit.language_models import LanguageModel
 from kinsplit.parsers.base import Cost, Cut, Levels, Measured, gc_resumed
 from kinsplit.parsers.llm_boundaries import (
-    Answer,
+    BoundaryAnswer,
     Outline,
-    Plan,
     Segment,
+    SegmentPlan,
     answer_tokens,
     ask,
     boundaries,
@@ -23,7 +23,7 @@ from kinsplit.parsers.llm_boundaries import (
     plan,
     report,
 )
-from kinsplit.parsers.packing.groups import Fits, Run, group_units
+from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units
 from kinsplit.parsers.packing.measure import Scale, Unit
 from kinsplit.parsers.packing.partition import balance, space
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
@@ -125,12 +125,12 @@ class LLMStrategy(Measured):
         starts = self._starts(texts, outlines, refined)
         edges = [np.searchsorted(r.origin, s).tolist() for r, s in zip(refined, starts, strict=True)]
 
-        def grouping(i: int, fits: Fits | None) -> list[Run]:
+        def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             stretches = pairwise([*edges[i], len(refined[i].origin)])
             return [
                 run
                 for first, stop in stretches
-                for run in balance(refined[i].scale, Run(first, stop), self.chunk_size, fits)
+                for run in balance(refined[i].scale, UnitRun(first, stop), self.chunk_size, fits)
             ]
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
@@ -157,7 +157,7 @@ class LLMStrategy(Measured):
         ]
 
     def _merge_answers(
-        self, segments: Sequence[Segment], answers: Sequence[Answer], found: Outline, refined: Refined
+        self, segments: Sequence[Segment], answers: Sequence[BoundaryAnswer], found: Outline, refined: Refined
     ) -> list[int]:
         """Merge the answers on a text's segments, with rules for segments without an answer."""
         starts: list[int] = []
@@ -173,10 +173,10 @@ class LLMStrategy(Measured):
         scale = _scale_of_sentences(refined, len(found.sentences.starts))
         return boundaries(scale, found, self.chunk_size // _SHARE, self.chunk_size)
 
-    def _plan(self, text: str, sentences: Units, model: LanguageModel) -> Plan:
+    def _plan(self, text: str, sentences: Units, model: LanguageModel) -> SegmentPlan:
         # No boundary is possible.
         if len(sentences.starts) < 2 * self.min_sentences:
-            return Plan([], [])
+            return SegmentPlan([], [])
         return plan(text, sentences, resolve(self.tokenizer), budget_of(model.window, self.segment_size))
 
     def _model(self) -> LanguageModel | None:

@@ -12,7 +12,7 @@ from kinsplit.chunk import SIMILARITY_GAP, Document
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
-from kinsplit.parsers.packing.groups import Fits, Group, Run, group_units, repack
+from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, repack
 from kinsplit.parsers.packing.measure import Unit, slices
 from kinsplit.parsers.packing.partition import partition, with_overlap
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
@@ -112,7 +112,7 @@ class SemanticStrategy(Measured):
         parts = [sections(document.text, document.headings) for document in documents]
         barred = [_behind_headings(found, r.units) for found, r in zip(parts, refined, strict=True)]
 
-        def grouping(i: int, fits: Fits | None) -> list[Run]:
+        def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             return self._runs(refined[i], vectors[i], barred[i], fits)
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
@@ -135,7 +135,9 @@ class SemanticStrategy(Measured):
             return False
         return number >= 2 * self.min_sentences or number > self.max_sentences or right[-1] - left[0] > self.chunk_size
 
-    def _runs(self, refined: Refined, vectors: Vectors | None, barred: Sequence[int], fits: Fits | None) -> list[Run]:
+    def _runs(
+        self, refined: Refined, vectors: Vectors | None, barred: Sequence[int], fits: Fits | None
+    ) -> list[UnitRun]:
         within, cut = None, np.zeros(max(0, len(refined.units.starts) - 1))
         if vectors is not None and self.threshold_kind == "adaptive":
             within = coherence(vectors, self.max_sentences)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import Document, Heading
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.groups import Fits, Run, group_units, pack
+from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.sentences import Units, sentences
@@ -72,7 +72,7 @@ class SentenceStrategy(Measured):
         rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
 
-        def grouping(i: int, fits: Fits | None) -> list[Run]:
+        def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             return pack(
                 refined[i].scale,
                 self.chunk_size,

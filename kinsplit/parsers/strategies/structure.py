@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.groups import Fits, Group, Run, group_units, merge
+from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, merge
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
@@ -72,7 +72,7 @@ class StructureStrategy(Measured):
         refined = refine(texts, units(), self._ruler, self.chunk_size, self._rungs())
         edges = [_starts_of(s, r) for s, r in zip(found, refined, strict=True)]
 
-        def grouping(i: int, fits: Fits | None) -> list[Run]:
+        def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             ends = np.flatnonzero(np.diff(refined[i].origin)) + 1
             return merge(
                 refined[i].scale, self.min_chunk_size, self.chunk_size, ends=ends.tolist(), edges=edges[i], fits=fits

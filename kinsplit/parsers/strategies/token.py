@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.groups import Run, window_count, windows
+from kinsplit.parsers.packing.groups import UnitRun, window_count, windows
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN
 from kinsplit.parsers.packing.refine import LONG_WORD
 from kinsplit.parsers.packing.token_offsets import TokenOffsets, count_tokens, locate
@@ -96,17 +96,17 @@ class TokenStrategy(Strategy):
                 self._accept(job, r, found, counted, tokenizer)
         return [[job.cuts] for job in jobs]
 
-    def _next_windows(self, job: _Job) -> list[Run]:
+    def _next_windows(self, job: _Job) -> list[UnitRun]:
         left = job.offsets.total - job.at
         ahead = min(left, self.chunk_size + (job.ahead - 1) * self.stride)
         # Only a window at the end of the text is a tail.
         tail = self.tail if ahead == left else "keep"
         return [
-            Run(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)
+            UnitRun(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)
         ]
 
     def _accept(
-        self, job: _Job, runs: Sequence[Run], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer
+        self, job: _Job, runs: Sequence[UnitRun], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer
     ) -> None:
         """Add windows up to the first one that was shortened and leaves a gap."""
         for i, (run, span, count) in enumerate(zip(runs, spans, counts, strict=True)):
@@ -184,7 +184,7 @@ class _Job:
         """End of the last window; 0 before the first."""
         return self.cuts[-1].spans[0].end if self.cuts else 0
 
-    def spans(self, runs: Sequence[Run]) -> list[Span]:
+    def spans(self, runs: Sequence[UnitRun]) -> list[Span]:
         """Return the spans of windows, without trailing white space."""
         found: list[Span] = []
         for first, stop in runs:
@@ -207,7 +207,7 @@ def _word_floor(text: str, start: int, at: int) -> int:
 
 
 def _count(
-    jobs: Sequence[_Job], runs: Sequence[list[Run]], spans: Sequence[list[Span]], tokenizer: Tokenizer
+    jobs: Sequence[_Job], runs: Sequence[list[UnitRun]], spans: Sequence[list[Span]], tokenizer: Tokenizer
 ) -> list[list[int]]:
     """Count the tokens of each window as a text of its own.
 

@@ -101,7 +101,7 @@ class _Word:
         return self.plain if self.ends else self.kind
 
 
-class Model:
+class PunktModel:
     """A trained model of a language.
 
     Args:
@@ -174,6 +174,6 @@ class Model:
 
 
 @functools.cache
-def model_of(name: str) -> Model:
+def model_of(name: str) -> PunktModel:
     """Return the model of a language; each is loaded once."""
-    return Model(name)
+    return PunktModel(name)

@@ -8,7 +8,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
 from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
 from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
-from kinsplit.retrieval.rerank.protocol import Ranked, Reading, Reranker, RerankWarning, rerank
+from kinsplit.retrieval.rerank.protocol import ItemReader, Ranked, Reranker, RerankWarning, rerank
 
 #: Names that `create_reranker` takes, for help texts.
 RERANKERS = ("none", "late", "cross-encoder:NAME_OR_PATH", "llm:MODEL")
@@ -44,10 +44,10 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
 
 __all__ = [
     "CrossEncoderReranker",
+    "ItemReader",
     "LanguageModelReranker",
     "LateInteractionReranker",
     "Ranked",
-    "Reading",
     "RerankWarning",
     "Reranker",
     "create_reranker",

@@ -57,7 +57,7 @@ _RULE = re.compile(r"([-=#*~_+/.·•…─━═])\1{3,}")
 
 
 @dataclass(frozen=True)
-class Reading(Generic[T]):
+class ItemReader(Generic[T]):
     """Access to the text and the score of one kind of item.
 
     Attributes:
@@ -71,7 +71,7 @@ class Reading(Generic[T]):
     with_score: Callable[[T, float], T]
 
 
-def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: Reading[T]) -> list[T]:
+def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: ItemReader[T]) -> list[T]:
     """Order items by a reranker's scores.
 
     If the reranker has an attribute `earlier`, an item's new score is the reranker's score plus `earlier` times the

@@ -47,7 +47,7 @@ class UploadWarning(KinsplitWarning):
     """Nothing keeps two services from writing into one upload folder."""
 
 
-class Stored(NamedTuple):
+class StoredUpload(NamedTuple):
     """An uploaded file that was stored and indexed.
 
     Attributes:
@@ -165,7 +165,7 @@ class UploadFolder:
             with self._turn:
                 self._prepare(collection)
 
-    def store(self, collection: OpenCollection, name: str, content: BinaryIO) -> Stored:
+    def store(self, collection: OpenCollection, name: str, content: BinaryIO) -> StoredUpload:
         """Store a file and index it, in place of the former one of that name.
 
         Args:
@@ -199,7 +199,7 @@ class UploadFolder:
                 self._revert(index, name)
                 raise
             self._finish(journal)
-        return Stored(self.id_of(name), report, loaded.warnings)
+        return StoredUpload(self.id_of(name), report, loaded.warnings)
 
     def delete(self, collection: OpenCollection, name: str) -> int | None:
         """Delete a file and its documents.

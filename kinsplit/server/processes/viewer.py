@@ -22,7 +22,7 @@ from kinsplit.retrieval import Passage
 from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.models import TextRange, View
+from kinsplit.server.models import TextRange, TextView
 from kinsplit.server.processes.excerpts import Excerpt, render
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
 from kinsplit.server.processes.marks import Mark
@@ -166,11 +166,11 @@ class Viewer:
         """End the processes."""
         self.renderer.close()
 
-    def plain(self, text: Shown) -> View:
+    def plain(self, text: Shown) -> TextView:
         """Return how a text can be shown, without rendering it."""
         return self._view(text)
 
-    async def rendered(self, text: Shown) -> View:
+    async def rendered(self, text: Shown) -> TextView:
         """Return how a text can be shown, rendered if it is Markdown or code.
 
         Raises:
@@ -189,12 +189,12 @@ class Viewer:
             html = None
         return self._view(text, html, _LIMITS if html is None else None)
 
-    async def views(self, texts: Sequence[Shown]) -> list[View]:
+    async def views(self, texts: Sequence[Shown]) -> list[TextView]:
         """Return how each of some texts can be shown: rendered, or with the reason why not."""
         excerpts = [_excerpt(text) for text in texts]
         lengths = [len(excerpt.text) if excerpt else 0 for excerpt in excerpts]
 
-        async def view(text: Shown, excerpt: Excerpt | None, end: int) -> View:
+        async def view(text: Shown, excerpt: Excerpt | None, end: int) -> TextView:
             if excerpt is None:
                 return self._view(text)
             if end > limits.RENDERED:
@@ -219,8 +219,8 @@ class Viewer:
             return None, _LIMITS
         return html, _LIMITS if html is None else None
 
-    def _view(self, text: Shown, html: str | None = None, problem: str | None = None) -> View:
-        return View(
+    def _view(self, text: Shown, html: str | None = None, problem: str | None = None) -> TextView:
+        return TextView(
             kind=_markup(text),
             html=html,
             problem=problem,

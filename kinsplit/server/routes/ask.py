@@ -24,7 +24,7 @@ router = APIRouter(tags=["search"])
 Condition = Annotated[str, Field(max_length=limits.CONDITION)]
 
 
-class Question(Model):
+class AskRequest(Model):
     """A question, with the options of its search."""
 
     question: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")
@@ -70,7 +70,7 @@ _EVENT = {
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
 )
 async def ask(
-    collections: CollectionsDep, answers: AnswersDep, viewer: ViewerDep, question: Annotated[Question, Body()]
+    collections: CollectionsDep, answers: AnswersDep, viewer: ViewerDep, question: Annotated[AskRequest, Body()]
 ) -> Response:
     """Answer with citations of file, page and chunk, and check each sentence against the passages it cites.
 

@@ -22,7 +22,7 @@ from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, ViewerDep, respond
 from kinsplit.server.errors import RequestError
-from kinsplit.server.models import ChunkPage, DocumentText, View
+from kinsplit.server.models import ChunkPage, DocumentText, TextView
 from kinsplit.server.processes.viewer import Shown, Viewer, to_marks
 from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
 from kinsplit.server.routes.documents import Limit, Offset
@@ -144,7 +144,7 @@ class _StoredDocument:
         marks = to_marks(self.locator.locate([marked] if marked else []), len(self.whole.text))
         return Shown(self.whole.source_id, self.whole.best.chunk.metadata, self.whole.text, marks)
 
-    def text(self, view: View) -> DocumentText:
+    def text(self, view: TextView) -> DocumentText:
         """Return the response with the text."""
         return DocumentText(
             id=self.whole.source_id,

@@ -7,18 +7,18 @@ from fastapi.responses import Response
 
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
-from kinsplit.server.models import FilterKey, Filters, FilterValue
+from kinsplit.server.models import FilterKey, FilterValue, MetadataFilters
 
 router = APIRouter(tags=["documents"])
 
 
-@router.get("/filters", response_model=Filters, summary="List the filters")
+@router.get("/filters", response_model=MetadataFilters, summary="List the filters")
 async def filters(collection: CollectionDep, workers: WorkersDep) -> Response:
     """List the metadata keys and values that `where` can test; at most a minute old."""
     return await respond(workers, collection.call, _list)
 
 
-def _list(collection: OpenCollection) -> Filters:
+def _list(collection: OpenCollection) -> MetadataFilters:
     keys = [
         FilterKey(
             key=facet.key,
@@ -27,4 +27,4 @@ def _list(collection: OpenCollection) -> Filters:
         )
         for facet in collection.facets.get()
     ]
-    return Filters(strategy=collection.name, keys=keys)
+    return MetadataFilters(strategy=collection.name, keys=keys)

@@ -13,7 +13,7 @@ from kinsplit.retrieval import LanguageModelReranker, Passage, SearchKeywords
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
-from kinsplit.server.models import SearchAnswer, View
+from kinsplit.server.models import SearchAnswer, TextView
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import DIVERSITY, RANKING, RANKINGS, parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage
@@ -105,7 +105,7 @@ class _Found(NamedTuple):
     strategy: str
     passages: list[Passage]
 
-    def answer(self, query: str, views: Iterable[View | None]) -> SearchAnswer:
+    def answer(self, query: str, views: Iterable[TextView | None]) -> SearchAnswer:
         """Return the response to a question, with a view of each passage or None."""
         pairs = zip(self.passages, views, strict=True)
         found = [to_found_passage(rank, passage, view) for rank, (passage, view) in enumerate(pairs, 1)]

@@ -33,7 +33,7 @@ from kinsplit.stores.filters import (
     values_of,
 )
 from kinsplit.stores.json_values import parse_time
-from kinsplit.stores.logic import Found
+from kinsplit.stores.logic import FoundPoint
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
@@ -49,7 +49,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Ranking:
+class PointMatrices:
     """Immutable matrices of points' vectors, arranged for searching.
 
     Args:
@@ -236,7 +236,7 @@ class HeldCollection:
     schema: Schema
     points: dict[str, tuple[Payload, Vectors]] = field(default_factory=dict)
     sources: dict[str, dict[str, None]] = field(default_factory=dict)
-    ranking: Ranking | None = None
+    ranking: PointMatrices | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -331,14 +331,14 @@ class MemoryStore(EngineStore):
                     del collection.sources[source_id]
 
     # A whole payload costs no more here than selected keys.
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:  # noqa: ARG002
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:  # noqa: ARG002
         collection = self._open()
         with collection.lock:
             if collection.ranking is None:
-                collection.ranking = Ranking(collection.points)
+                collection.ranking = PointMatrices(collection.points)
             ranking = collection.ranking
         return [
-            [Found(ranking.ids[row], ranking.payloads[row], score) for row, score in ranking.best(query)]
+            [FoundPoint(ranking.ids[row], ranking.payloads[row], score) for row, score in ranking.best(query)]
             for query in queries
         ]
 

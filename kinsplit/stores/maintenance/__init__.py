@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kinsplit.stores.maintenance.copy import Copied, copy
-from kinsplit.stores.maintenance.verify import Problem, verify
+from kinsplit.stores.maintenance.verify import Inconsistency, verify
 
-__all__ = ["Copied", "Problem", "copy", "verify"]
+__all__ = ["Copied", "Inconsistency", "copy", "verify"]

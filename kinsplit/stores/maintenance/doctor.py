@@ -25,7 +25,7 @@ _PRIVATE = ("memory:", "qdrant::memory:")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """Result of one operation.
 
     Attributes:
@@ -39,7 +39,7 @@ class Check:
     problem: str | None = None
 
 
-def examine(address: str) -> Generator[Check, None, None]:
+def examine(address: str) -> Generator[DoctorCheck, None, None]:
     """Try every operation of a store, on a new collection that is dropped whatever happens.
 
     Args:
@@ -55,7 +55,7 @@ def examine(address: str) -> Generator[Check, None, None]:
     begun = time.perf_counter()
     store = open_store(address, name, SCHEMA)
     try:
-        yield Check("create a collection", time.perf_counter() - begun)
+        yield DoctorCheck("create a collection", time.perf_counter() - begun)
         with store:
             for title, within in _WITHIN:
                 yield _tried(title, partial(within, store))
@@ -70,13 +70,13 @@ def examine(address: str) -> Generator[Check, None, None]:
                 _clear(address, name)
 
 
-def _tried(title: str, operation: Callable[[], None]) -> Check:
+def _tried(title: str, operation: Callable[[], None]) -> DoctorCheck:
     begun, problem = time.perf_counter(), None
     try:
         operation()
     except KinsplitError as error:
         problem = str(error)
-    return Check(title, time.perf_counter() - begun, problem)
+    return DoctorCheck(title, time.perf_counter() - begun, problem)
 
 
 def _clear(address: str, name: str) -> None:

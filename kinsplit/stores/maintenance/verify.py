@@ -28,7 +28,7 @@ _REPLACED = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Inconsistency:
     """An inconsistency that a completed sync never leaves. Indexing the source again repairs it.
 
     Attributes:
@@ -55,7 +55,7 @@ class Problem:
         return inline(f"{self.source_id}: {place}: {self.detail}")
 
 
-def verify(store: ChunkStore) -> list[Problem]:
+def verify(store: ChunkStore) -> list[Inconsistency]:
     """Check every chunk of a store, in one call per source.
 
     Chunks that a framework's vector store wrote have the framework's offsets. They are only checked for the metadata of
@@ -73,7 +73,7 @@ def verify(store: ChunkStore) -> list[Problem]:
         The problems in order of source and level; none in an intact store.
     """
     fingerprint = store.schema.fingerprint
-    problems: list[Problem] = []
+    problems: list[Inconsistency] = []
     for source_id in store.sources():
         chunks = store.find({"source_id": source_id}, level=None)
         ids = {chunk_id(source_id, fingerprint, chunk.level, chunk.index) for chunk in chunks}
@@ -82,19 +82,19 @@ def verify(store: ChunkStore) -> list[Problem]:
     return sorted([*problems, *_damaged(store.damage())], key=lambda problem: (problem.source_id, problem.level))
 
 
-def _damaged(damage: Sequence[Damage]) -> Iterator[Problem]:
+def _damaged(damage: Sequence[Damage]) -> Iterator[Inconsistency]:
     lost: dict[tuple[str, int], list[int]] = {}
     for one in damage:
         if one.kind == "lost":
             lost.setdefault((one.source_id, one.level), []).append(one.index)
         elif one.kind == "filter":
             detail = f"filters by {one.key!r} find other chunks than they should; copy the collection, or make it anew"
-            yield Problem("", 0, None, "filter", detail)
+            yield Inconsistency("", 0, None, "filter", detail)
         else:
-            yield Problem(one.source_id, one.level, one.index, one.kind, _DAMAGE[one.kind])
+            yield Inconsistency(one.source_id, one.level, one.index, one.kind, _DAMAGE[one.kind])
     for (source_id, level), indices in lost.items():
         detail = f"{len(indices)} of the chunks that were stored are lost: {_some(sorted(indices))}"
-        yield Problem(source_id, level, None, "lost", detail)
+        yield Inconsistency(source_id, level, None, "lost", detail)
 
 
 def _some(numbers: Sequence[int]) -> str:
@@ -105,14 +105,14 @@ def _own(chunk: Chunk) -> bool:
     return RECORD not in chunk.metadata
 
 
-def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
+def _check(chunks: Sequence[Chunk]) -> Iterator[Inconsistency]:
     """Check the chunks of one source that no framework has written, in order of level and index."""
     if not any(map(_own, chunks)):
         return
     levels = {level: list(group) for level, group in groupby(chunks, lambda chunk: chunk.level)}
     by_id = {chunk.id: chunk for chunk in chunks}
     if 0 in levels and DOCUMENT not in levels:
-        yield Problem(levels[0][0].source_id, DOCUMENT, None, "parent", "no chunk stands for the whole document")
+        yield Inconsistency(levels[0][0].source_id, DOCUMENT, None, "parent", "no chunk stands for the whole document")
     for level, siblings in levels.items():
         yield from _indices(siblings)
         below = [chunk for lower, found in levels.items() if lower < level for chunk in found]
@@ -125,21 +125,21 @@ def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
             yield from _hash(chunk, levels.get(0, []))
 
 
-def _problem(chunk: Chunk, kind: Kind, detail: str) -> Problem:
-    return Problem(chunk.source_id, chunk.level, chunk.index, kind, detail)
+def _problem(chunk: Chunk, kind: Kind, detail: str) -> Inconsistency:
+    return Inconsistency(chunk.source_id, chunk.level, chunk.index, kind, detail)
 
 
-def _indices(siblings: Sequence[Chunk]) -> Iterator[Problem]:
+def _indices(siblings: Sequence[Chunk]) -> Iterator[Inconsistency]:
     first = siblings[0]
     indices = [chunk.index for chunk in siblings]
     totals = {chunk.total for chunk in siblings}
     if len(totals) > 1:
         detail = f"its chunks disagree on their number: {', '.join(map(str, sorted(totals)))}"
-        yield Problem(first.source_id, first.level, None, "index", detail)
+        yield Inconsistency(first.source_id, first.level, None, "index", detail)
     missing = sorted(set(range(max(totals))) - set(indices))
     if missing:
         detail = f"{len(missing)} of {max(totals)} chunks are missing: {_some(missing)}"
-        yield Problem(first.source_id, first.level, None, "index", detail)
+        yield Inconsistency(first.source_id, first.level, None, "index", detail)
     for before, chunk in zip([None, *indices], siblings, strict=False):
         if chunk.index == before:
             yield _problem(chunk, "index", "another chunk has the same index")
@@ -147,7 +147,7 @@ def _indices(siblings: Sequence[Chunk]) -> Iterator[Problem]:
             yield _problem(chunk, "index", f"its index is not below the number of {chunk.total} chunks")
 
 
-def _link(chunk: Chunk, name: str, wanted: int, by_id: dict[str, Chunk]) -> Iterator[Problem]:
+def _link(chunk: Chunk, name: str, wanted: int, by_id: dict[str, Chunk]) -> Iterator[Inconsistency]:
     id_ = getattr(chunk, name)
     if id_ is None:
         if 0 <= wanted < chunk.total:
@@ -159,7 +159,7 @@ def _link(chunk: Chunk, name: str, wanted: int, by_id: dict[str, Chunk]) -> Iter
         yield _problem(chunk, "link", f"{name} leads to chunk {found.index} of level {found.level}, not to {wanted}")
 
 
-def _parent(chunk: Chunk, by_id: dict[str, Chunk]) -> Iterator[Problem]:
+def _parent(chunk: Chunk, by_id: dict[str, Chunk]) -> Iterator[Inconsistency]:
     if chunk.parent_id is None:
         return
     parent = by_id.get(chunk.parent_id)
@@ -171,13 +171,13 @@ def _parent(chunk: Chunk, by_id: dict[str, Chunk]) -> Iterator[Problem]:
         yield _problem(chunk, "parent", f"it does not lie inside its parent, chunk {parent.index}")
 
 
-def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Problem]:
+def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Inconsistency]:
     # Not every parent has a child that refers to it: windows of two sizes may only overlap.
     if not any(a.start < b.end and b.start < a.end for other in below for a in other.spans for b in chunk.spans):
         yield _problem(chunk, "child", "nothing of the levels below lies in it")
 
 
-def _copied(chunk: Chunk) -> Iterator[Problem]:
+def _copied(chunk: Chunk) -> Iterator[Inconsistency]:
     """Find texts that a framework's splitter cut from a chunk while keeping the chunk's metadata."""
     metadata = json.loads(chunk.metadata[RECORD])["metadata"]
     if not {"content_hash", "char_start", "char_end"} <= metadata.keys() or _REPLACED in chunk.text:
@@ -187,7 +187,7 @@ def _copied(chunk: Chunk) -> Iterator[Problem]:
         yield _problem(chunk, "hash", f"content_hash and place, {place}, are those of a text that it was cut out of")
 
 
-def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Problem]:
+def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Inconsistency]:
     if chunk.level == DOCUMENT:
         # A framework's content hash covers more than the text.
         if all(map(_own, leaves)) and chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):

@@ -10,7 +10,17 @@ from typing import Any, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Comparison, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import (
+    ChunkStore,
+    DocumentComparison,
+    Entry,
+    Hit,
+    Query,
+    Schema,
+    SyncReport,
+    Vectors,
+    Where,
+)
 
 T = TypeVar("T")
 
@@ -73,7 +83,7 @@ class Bridge(ChunkStore):
         """See `ChunkStore.stored`."""
         return self._run(self._store.stored(origins))
 
-    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, Comparison]:
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """See `ChunkStore.compare`."""
         return self._run(self._store.compare(documents))
 

@@ -16,7 +16,7 @@ from kinsplit.identity import chunk_id
 from kinsplit.stores.filters import MOST_VALUES
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
 from kinsplit.stores.payload import contents_of, state_of
-from kinsplit.stores.protocol import ChunkStore, Comparison, Query, SyncReport
+from kinsplit.stores.protocol import ChunkStore, DocumentComparison, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
 
 
@@ -53,14 +53,14 @@ class Syncing(Contract):
             "gone": [],
         }
         assert store.compare(wanted) == {
-            "a": Comparison([], is_stored=True),
-            "b": Comparison(edited[2:], is_stored=False),
-            "c\0": Comparison([], is_stored=True),
-            "new": Comparison(wanted["new"][:1], is_stored=False),
-            "gone": Comparison([], is_stored=True),
+            "a": DocumentComparison([], is_stored=True),
+            "b": DocumentComparison(edited[2:], is_stored=False),
+            "c\0": DocumentComparison([], is_stored=True),
+            "new": DocumentComparison(wanted["new"][:1], is_stored=False),
+            "gone": DocumentComparison([], is_stored=True),
         }
         others = {"a": make_chunks("a", TEXTS[:3], year=True, score=0.1), "b": held["b"][:2], "c\0": []}
-        assert store.compare(others) == dict.fromkeys(others, Comparison([], is_stored=False))
+        assert store.compare(others) == dict.fromkeys(others, DocumentComparison([], is_stored=False))
         assert store.compare({}) == {}
 
     def test_documents_that_are_stored_as_they_are_are_found(self, store: ChunkStore) -> None:

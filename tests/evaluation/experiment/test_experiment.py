@@ -16,7 +16,7 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.experiment import Experiment
-from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
+from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answers import UnjudgedWarning
@@ -357,7 +357,7 @@ def crash(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Make the dense ranker fail after a number of questions."""
     left, dense = [after], rankers.create("dense")
 
-    def rank(store: ChunkStore, question: Any, limit: int) -> Sequence[Ranked]:
+    def rank(store: ChunkStore, question: Any, limit: int) -> Sequence[RankedChunk]:
         if left[0] == 0:
             raise CrashError
         left[0] -= 1

@@ -23,7 +23,7 @@ from kinsplit.evaluation.qrels.export import (
     write_embeddings,
     write_manifest,
 )
-from kinsplit.evaluation.qrels.trec import Run, Scored, read_qrels, read_run, write_qrels, write_run
+from kinsplit.evaluation.qrels.trec import Run, ScoredChunk, read_qrels, read_run, write_qrels, write_run
 from kinsplit.parsers import create
 from kinsplit.tokenizers import resolve
 from tests.evaluation.making import Letters
@@ -35,7 +35,7 @@ separators = st.sampled_from(["\t", " "])
 qrels = st.dictionaries(names, st.dictionaries(names, st.integers(-2, 9), min_size=1), max_size=4)
 scores = st.floats(-1e30, 1e30) | st.sampled_from([0.5, 0.50000001, -0.0, 0.0, 1e-42])
 hits = st.dictionaries(names, scores, min_size=1, max_size=8).map(
-    lambda found: [Scored(*hit) for hit in sorted(found.items(), key=lambda hit: -hit[1])]
+    lambda found: [ScoredChunk(*hit) for hit in sorted(found.items(), key=lambda hit: -hit[1])]
 )
 
 
@@ -50,7 +50,7 @@ def test_qrels_are_read_as_they_were_written(
 
 @given(names, st.dictionaries(names, hits, max_size=3), separators)
 def test_runs_keep_their_order_and_are_read_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, tag: str, rankings: dict[str, list[Scored]], separator: Any
+    tmp_path_factory: pytest.TempPathFactory, tag: str, rankings: dict[str, list[ScoredChunk]], separator: Any
 ) -> None:
     path = tmp_path_factory.mktemp("runs") / "run.txt"
     write_run(path, Run(tag, rankings), separator)
@@ -70,7 +70,9 @@ def test_runs_keep_their_order_and_are_read_as_they_were_written(
 def test_the_lines_are_those_of_trec(tmp_path: Path) -> None:
     write_qrels(tmp_path / "qrels", {"q2": {"c": 1}, "q1": {"d": 2, "a": 1}}, " ")
     assert (tmp_path / "qrels").read_text() == "q1 0 a 1\nq1 0 d 2\nq2 0 c 1\n"
-    write_run(tmp_path / "run", Run("mine", {"q": [Scored("a", 0.75), Scored("z", 0.75), Scored("b", 0.25)]}))
+    write_run(
+        tmp_path / "run", Run("mine", {"q": [ScoredChunk("a", 0.75), ScoredChunk("z", 0.75), ScoredChunk("b", 0.25)]})
+    )
     lines = [line.split("\t") for line in (tmp_path / "run").read_text().splitlines()]
     assert [line[:4] + line[5:] for line in lines] == [["q", "Q0", c, str(n + 1), "mine"] for n, c in enumerate("azb")]
     assert [float(line[4]) for line in lines] == [0.75, pytest.approx(0.75, abs=1e-6), 0.25]
@@ -78,7 +80,7 @@ def test_the_lines_are_those_of_trec(tmp_path: Path) -> None:
 
 def test_other_tools_rank_a_written_run_as_we_do(tmp_path: Path) -> None:
     # The scores differ in double precision but not in single precision, where z would come before a.
-    ranking = [Scored("a", 0.5 + 1e-12), Scored("m", 0.5), Scored("z", 0.5)]
+    ranking = [ScoredChunk("a", 0.5 + 1e-12), ScoredChunk("m", 0.5), ScoredChunk("z", 0.5)]
     write_run(tmp_path / "run", Run("mine", {"q": ranking}))
     run = list(ir_measures.read_trec_run(str(tmp_path / "run")))
     for rank, hit in enumerate(ranking, start=1):
@@ -98,7 +100,7 @@ def test_an_id_that_a_line_would_not_carry_is_refused(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("bad", [[0.1, 0.2], [float("nan")], [float("inf")], [1e300]])
 def test_scores_that_rise_or_are_no_numbers_are_refused(tmp_path: Path, bad: list[float]) -> None:
-    ranking = [Scored(str(number), score) for number, score in enumerate(bad)]
+    ranking = [ScoredChunk(str(number), score) for number, score in enumerate(bad)]
     with pytest.raises(InvalidParameterError, match="scores"):
         write_run(tmp_path / "run", Run("mine", {"q": ranking}))
 

@@ -8,22 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.evaluation.report.examples import pieces
-from kinsplit.evaluation.results import AskedQuestion, Hit, Text
+from kinsplit.evaluation.results import AskedQuestion, RetrievedChunk, SourceText
 
 SOURCE = "one two one two one two 🐇 one two"
 
 
-def hit(*spans: tuple[int, int], text: str | None = None, source: str = "d", separator: str = "\n\n") -> Hit:
+def hit(*spans: tuple[int, int], text: str | None = None, source: str = "d", separator: str = "\n\n") -> RetrievedChunk:
     found = separator.join(SOURCE[start:end] for start, end in spans) if text is None else text
-    return Hit(source_id=source, spans=spans, text=found, score=1.0)
+    return RetrievedChunk(source_id=source, spans=spans, text=found, score=1.0)
 
 
 def question(*spans: tuple[int, int], source: str = "d") -> AskedQuestion:
-    labels = [[Text(source_id=source, spans=[span], text="")] for span in spans]
+    labels = [[SourceText(source_id=source, spans=[span], text="")] for span in spans]
     return AskedQuestion(id="q", text="?", labels=labels)
 
 
-def marked(hit: Hit, question: AskedQuestion) -> list[str]:
+def marked(hit: RetrievedChunk, question: AskedQuestion) -> list[str]:
     return [piece.text for piece in pieces(hit, question) if piece.marked]
 
 

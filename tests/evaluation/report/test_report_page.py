@@ -16,7 +16,7 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.report import write_report
-from kinsplit.evaluation.results import Hit, Results, Text
+from kinsplit.evaluation.results import Results, RetrievedChunk, SourceText
 from tests.cli.conftest import environment
 from tests.evaluation.hostile import ATTACKS
 from tests.evaluation.made_results import HEADLINE, results
@@ -176,9 +176,9 @@ def test_hostile_text_is_shown_as_text(page_of: Callable[[str], Path]) -> None:
 def test_marks_are_the_labelled_characters(tmp_path: Path) -> None:
     made = results(2, questions=1)
     source = "Before. The answer. After. The answer."
-    passage = Text(source_id="d", spans=[(8, 19)], text=source[8:19])
+    passage = SourceText(source_id="d", spans=[(8, 19)], text=source[8:19])
     question = made.questions[0].model_copy(update={"labels": [[passage]]})
-    hits = [[Hit(source_id="d", spans=[(0, 38)], text=source, score=1)], []]
+    hits = [[RetrievedChunk(source_id="d", spans=[(0, 38)], text=source, score=1)], []]
     rows = [
         row.model_copy(update={"hits": found, "measures": {HEADLINE: value}})
         for row, found, value in zip(made.results, hits, (1.0, 0.0), strict=True)
@@ -201,9 +201,9 @@ def test_long_texts_are_shortened_but_never_their_marks(tmp_path: Path) -> None:
     made = results(2, questions=1)
     text = "x" * 5000 + "y" * 2000 + "z" * 5000
     question = made.questions[0].model_copy(
-        update={"labels": [[Text(source_id="d", spans=[(5000, 7000)], text="y" * 2000)]]}
+        update={"labels": [[SourceText(source_id="d", spans=[(5000, 7000)], text="y" * 2000)]]}
     )
-    hit = Hit(source_id="d", spans=[(0, 12000)], text=text, score=1)
+    hit = RetrievedChunk(source_id="d", spans=[(0, 12000)], text=text, score=1)
     rows = [
         row.model_copy(update={"hits": [hit], "measures": {HEADLINE: value}})
         for row, value in zip(made.results, (1.0, 0.0), strict=True)

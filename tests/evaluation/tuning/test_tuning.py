@@ -11,7 +11,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.results import Comparison, Estimate
-from kinsplit.evaluation.tuning import Caps, Limits, Trial, Tuned, tune
+from kinsplit.evaluation.tuning import Caps, Trial, Tuned, TuningLimits, tune
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.parsers import default_strategy
 from kinsplit.spans import Span
@@ -37,7 +37,7 @@ def forest() -> Dataset:
 
 
 def tuned(tmp_path: Path, **options: object) -> Tuned:
-    given = {"budget": 60, "embedder": "hash", "limits": Limits(6, None), "cache": tmp_path, **options}
+    given = {"budget": 60, "embedder": "hash", "limits": TuningLimits(6, None), "cache": tmp_path, **options}
     return tune(forest(), **given)  # type: ignore[arg-type]
 
 
@@ -105,7 +105,7 @@ def test_another_run_finds_the_same_from_the_cache(tmp_path: Path) -> None:
 
 
 def test_the_cost_counts_what_boundaries_cost(tmp_path: Path) -> None:
-    options = {"limits": Limits(2, None), "caps": Caps(ratio=None)}
+    options = {"limits": TuningLimits(2, None), "caps": Caps(ratio=None)}
     word = tuned(tmp_path, strategies=["word"], embedding_context="none", **options).found.trials
     semantic = tuned(tmp_path, strategies=["semantic"], embedding_context="none", **options).found.trials
     assert all(trial.cost and trial.cost.ratio == pytest.approx(1.0, abs=0.5) for trial in word)

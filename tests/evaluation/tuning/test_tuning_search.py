@@ -6,9 +6,9 @@ import pytest
 
 from kinsplit import parsers
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.evaluation.tuning.search import Found, Limits, Sampler, search
+from kinsplit.evaluation.tuning.search import Sampler, SearchResult, TuningLimits, search
 from kinsplit.evaluation.tuning.space import SPACES, Choice, Space, needs
-from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
+from kinsplit.evaluation.tuning.trial import Caps, EmbeddingCost, Trial
 from kinsplit.parsers import Strategy, default_strategy
 
 RESOURCES = {"embedder": "hash", "model": "hash"}
@@ -24,21 +24,21 @@ class Bench:
     def __init__(self) -> None:
         self.measured: list[Strategy] = []
 
-    def cost(self, strategy: Strategy) -> Cost:
+    def cost(self, strategy: Strategy) -> EmbeddingCost:
         sizes = strategy.parameters
         if sizes["chunk_size"] == 10 and strategy.name == "sentence":
             raise LimitTooSmallError(10, "word", "x")
         ratio = 2.0 if sizes["chunk_overlap"] else 1.0
-        return Cost(1000 // sizes["chunk_size"], round(100 * ratio), ratio)
+        return EmbeddingCost(1000 // sizes["chunk_size"], round(100 * ratio), ratio)
 
     def recall(self, strategy: Strategy) -> float:
         self.measured.append(strategy)
         return 1 - abs(strategy.parameters["chunk_size"] - 30) / 1000
 
 
-def run(bench: Bench, caps: Caps | None = None, limits: Limits | None = None, seed: int = 0) -> Found:
+def run(bench: Bench, caps: Caps | None = None, limits: TuningLimits | None = None, seed: int = 0) -> SearchResult:
     return search(
-        bench, Sampler(SMALL, RESOURCES, seed), default_strategy(), caps or Caps(), limits or Limits(None, None)
+        bench, Sampler(SMALL, RESOURCES, seed), default_strategy(), caps or Caps(), limits or TuningLimits(None, None)
     )
 
 
@@ -92,11 +92,11 @@ def test_the_baseline_is_measured_whatever_it_costs() -> None:
 
 def test_trials_and_minutes_end_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
-    assert run(bench, limits=Limits(3, None)).ending == "trials"
+    assert run(bench, limits=TuningLimits(3, None)).ending == "trials"
     assert len(bench.measured) == 1 + 3
     moments = iter(range(0, 10_000, 10))  # Each reading of the clock is ten seconds later.
     monkeypatch.setattr("time.monotonic", lambda: next(moments))
-    timed = run(bench, limits=Limits(None, 2.0))
+    timed = run(bench, limits=TuningLimits(None, 2.0))
     assert timed.ending == "time"
     assert 1 < len(timed.trials) < 8
 
@@ -123,8 +123,8 @@ def test_a_seed_always_tries_the_same_and_another_one_something_else() -> None:
 
 def test_the_search_learns_which_strategies_find_more() -> None:
     class OnlyStructure(Bench):
-        def cost(self, strategy: Strategy) -> Cost:
-            return Cost(1, 1, 1.0)
+        def cost(self, strategy: Strategy) -> EmbeddingCost:
+            return EmbeddingCost(1, 1, 1.0)
 
         def recall(self, strategy: Strategy) -> float:
             return float(strategy.name == "structure")
@@ -132,7 +132,7 @@ def test_the_search_learns_which_strategies_find_more() -> None:
     spaces = {name: SPACES[name] for name in ("character", "word", "token", "sentence", "structure")}
     told: list[Trial] = []
     sampler = Sampler(spaces, RESOURCES)
-    search(OnlyStructure(), sampler, default_strategy(), Caps(), Limits(60, None), told.append)
+    search(OnlyStructure(), sampler, default_strategy(), Caps(), TuningLimits(60, None), told.append)
     assert len(told) == 61
     late = [trial.strategy.name for trial in told[31:]]
     assert late.count("structure") / len(late) > 1.5 * SPACES["structure"].size / sum(s.size for s in spaces.values())
@@ -144,4 +144,4 @@ def test_caps_and_limits_must_be_positive(field: str, make: object) -> None:
         make()  # type: ignore[operator]
     for limits in ({"trials": 0}, {"minutes": -1.0}):
         with pytest.raises(InvalidParameterError, match=f"{next(iter(limits))}: must be positive"):
-            Limits(**limits)  # type: ignore[arg-type]
+            TuningLimits(**limits)  # type: ignore[arg-type]

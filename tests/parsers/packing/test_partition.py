@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.parsers.packing.groups import Run
+from kinsplit.parsers.packing.groups import UnitRun
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.packing.partition import partition, with_overlap
 
@@ -20,11 +20,11 @@ def scale_of(lengths: list[int]) -> Scale:
     return Scale(right - np.array(lengths, dtype=np.int64), right)
 
 
-def divisions(total: int) -> Iterator[list[Run]]:
+def divisions(total: int) -> Iterator[list[UnitRun]]:
     """Yield every way to divide units into runs."""
     for mask in range(2 ** max(0, total - 1)):
         cuts = [0, *(i + 1 for i in range(total - 1) if mask >> i & 1), total]
-        yield [Run(a, b) for a, b in pairwise(cuts)]
+        yield [UnitRun(a, b) for a, b in pairwise(cuts)]
 
 
 @settings(max_examples=100)
@@ -42,7 +42,7 @@ def test_no_division_within_the_limits_gains_more(
     barred = data.draw(st.lists(st.integers(1, max(1, total - 1)), unique=True, max_size=2)) if total > 1 else []
     scale = scale_of(lengths)
 
-    def worth(runs: list[Run]) -> tuple[int, int, float]:
+    def worth(runs: list[UnitRun]) -> tuple[int, int, float]:
         short = sum(max(0, least - (stop - first)) for first, stop in runs)
         crossed = sum(run.first in barred for run in runs)
         return -short, -crossed, sum(gains[run.first - 1] for run in runs if run.first)
@@ -60,28 +60,31 @@ def test_no_division_within_the_limits_gains_more(
 
 
 def test_without_a_gain_nothing_is_cut_that_need_not_be() -> None:
-    assert partition(scale_of([1] * 20), 99, np.zeros(19), least=3, most=20) == [Run(0, 20)]
+    assert partition(scale_of([1] * 20), 99, np.zeros(19), least=3, most=20) == [UnitRun(0, 20)]
     assert len(partition(scale_of([1] * 41), 99, np.zeros(40), least=3, most=20)) == 3
     assert partition(scale_of([]), 99, np.zeros(0), least=3, most=20) == []
 
 
 def test_a_run_that_does_not_fit_when_measured_is_not_taken() -> None:
     runs = partition(scale_of([1] * 6), 99, np.zeros(5), least=1, most=6, fits=lambda first, stop: stop - first <= 2)
-    assert runs == [Run(0, 2), Run(2, 4), Run(4, 6)]
+    assert runs == [UnitRun(0, 2), UnitRun(2, 4), UnitRun(4, 6)]
 
 
 def test_overlap_takes_what_has_room_and_never_all_of_the_run_before() -> None:
     scale = scale_of([2, 2, 2, 2, 2])
-    runs = [Run(0, 2), Run(2, 3), Run(3, 5)]
+    runs = [UnitRun(0, 2), UnitRun(2, 3), UnitRun(3, 5)]
     assert with_overlap(runs, 0, scale, 6) == runs
-    assert with_overlap(runs, 2, scale, 6) == [Run(0, 2), Run(1, 3), Run(3, 5)]
-    assert with_overlap(runs, 1, scale, 4) == [Run(0, 2), Run(1, 3), Run(3, 5)]
+    assert with_overlap(runs, 2, scale, 6) == [UnitRun(0, 2), UnitRun(1, 3), UnitRun(3, 5)]
+    assert with_overlap(runs, 1, scale, 4) == [UnitRun(0, 2), UnitRun(1, 3), UnitRun(3, 5)]
     assert with_overlap(runs, 1, scale, 2) == runs
-    assert with_overlap([Run(0, 3), Run(3, 5)], 9, scale, 99, fits=lambda first, _: first > 1) == [Run(0, 3), Run(2, 5)]
+    assert with_overlap([UnitRun(0, 3), UnitRun(3, 5)], 9, scale, 99, fits=lambda first, _: first > 1) == [
+        UnitRun(0, 3),
+        UnitRun(2, 5),
+    ]
     assert with_overlap([], 2, scale, 9) == []
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_texts_of_hardly_any_units_have_defined_results(number: int) -> None:
     runs = partition(scale_of([5] * number), 9, np.full(max(0, number - 1), 1.0), least=1, most=2)
-    assert runs == [Run(i, i + 1) for i in range(number)]
+    assert runs == [UnitRun(i, i + 1) for i in range(number)]

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import StoreError
-from kinsplit.integrations.shared.kin.reader import Found, KinReader, Method, Place
+from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, Method, SiblingPlace
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import stored_id
 
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[\w ./@#+=,~()-]*")
 class ByMetadata(Protocol):
     """Reads documents or nodes by metadata, in one call to the store."""
 
-    def __call__(self, values: Values) -> Coroutine[Any, Any, list[Found]]:
+    def __call__(self, values: Values) -> Coroutine[Any, Any, list[FoundNode]]:
         """Return those that match, in any order."""
         ...
 
@@ -39,11 +39,14 @@ def _chroma(store: Any) -> ByMetadata:
     """LangChain's store for Chroma."""
     get = Method.threaded(store.get)
 
-    async def read(values: Values) -> list[Found]:
+    async def read(values: Values) -> list[FoundNode]:
         conditions = [{key: {"$in": list(allowed)}} for key, allowed in values.items()]
         rows = await get(where=conditions[0] if len(conditions) == 1 else {"$and": conditions})
         texts, metadatas = rows["documents"], rows["metadatas"]
-        return [Found(id_, text or "", metadata or {}) for id_, text, metadata in zip(rows["ids"], texts, metadatas)]  # noqa: B905
+        return [
+            FoundNode(id_, text or "", metadata or {})
+            for id_, text, metadata in zip(rows["ids"], texts, metadatas, strict=False)
+        ]
 
     return read
 
@@ -69,8 +72,8 @@ def _postgres(store: Any) -> ByMetadata:
 
     query = Method(blocking, awaiting) if store.async_mode else Method.threaded(blocking)
 
-    async def read(values: Values) -> list[Found]:
-        return [Found(str(id_), text or "", metadata or {}) for id_, text, metadata in await query(values)]
+    async def read(values: Values) -> list[FoundNode]:
+        return [FoundNode(str(id_), text or "", metadata or {}) for id_, text, metadata in await query(values)]
 
     return read
 
@@ -85,8 +88,8 @@ def _in_memory(ids: Callable[[Any], Iterable[str]]) -> Callable[[Any], ByMetadat
     def way(store: Any) -> ByMetadata:
         get = Method.of(store, "get_by_ids", "aget_by_ids")
 
-        async def read(values: Values) -> list[Found]:
-            found = [Found.of(document) for document in await get(list(ids(store)))]
+        async def read(values: Values) -> list[FoundNode]:
+            found = [FoundNode.of(document) for document in await get(list(ids(store)))]
             return [one for one in found if all(one.metadata.get(key) in allowed for key, allowed in values.items())]
 
         return read
@@ -100,7 +103,7 @@ def _llama_index(store: Any) -> ByMetadata | None:
     if not store.stores_text or get.blocking.__module__ == "llama_index.core.vector_stores.types":
         return None
 
-    async def read(values: Values) -> list[Found]:
+    async def read(values: Values) -> list[FoundNode]:
         from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
         safe = {key: [v for v in allowed if _PLAIN.fullmatch(str(v))] for key, allowed in values.items()}
@@ -109,7 +112,7 @@ def _llama_index(store: Any) -> ByMetadata | None:
         filters = MetadataFilters(
             filters=[MetadataFilter(key=key, value=v, operator=FilterOperator.IN) for key, v in safe.items()]
         )
-        return [Found.of(node) for node in await get(node_ids=None, filters=filters)]
+        return [FoundNode.of(node) for node in await get(node_ids=None, filters=filters)]
 
     return read
 
@@ -127,7 +130,7 @@ FILTER_WAYS: Mapping[str, Callable[[Any], ByMetadata | None]] = {
 class ById(Protocol):
     """Reads documents or nodes by id, in one call to the store."""
 
-    def __call__(self, ids: Sequence[str]) -> Coroutine[Any, Any, list[Found]]:
+    def __call__(self, ids: Sequence[str]) -> Coroutine[Any, Any, list[FoundNode]]:
         """Return the stored ones, in any order."""
         ...
 
@@ -149,9 +152,9 @@ class VectorStoreDocuments:
         method = getattr(store, "get_by_ids", None)
         return method is not None and method.__module__ != "langchain_core.vectorstores.base"
 
-    async def __call__(self, ids: Sequence[str]) -> list[Found]:
+    async def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return documents by id; see `ById`."""
-        return [Found.of(document) for document in await self._get(list(ids))]
+        return [FoundNode.of(document) for document in await self._get(list(ids))]
 
 
 class StoredDocuments:
@@ -165,18 +168,18 @@ class StoredDocuments:
         """Return whether a store can be read in this way."""
         return hasattr(store, "mget")
 
-    async def __call__(self, ids: Sequence[str]) -> list[Found]:
+    async def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return documents by key, which replaces their own ids; see `ById`."""
         values = zip(ids, await self._get(list(ids)), strict=True)
         return [self._found(key, value) for key, value in values if value is not None]
 
     @staticmethod
-    def _found(key: str, value: Any) -> Found:
+    def _found(key: str, value: Any) -> FoundNode:
         if not isinstance(value, bytes):
-            return Found.of(value)._replace(id=key)
+            return FoundNode.of(value)._replace(id=key)
         try:  # As `create_kv_docstore` writes a document, read without creating objects of any class.
             fields = json.loads(value)["kwargs"]
-            return Found(key, fields["page_content"], fields.get("metadata") or {})
+            return FoundNode(key, fields["page_content"], fields.get("metadata") or {})
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"The value of {key!r} is not a document of LangChain. Pass the docstore.") from error
 
@@ -196,9 +199,9 @@ class Nodes:
         is_base = getattr(method, "__module__", None) == "llama_index.core.vector_stores.types"
         return method is not None and not is_base and getattr(store, "stores_text", True)
 
-    async def __call__(self, ids: Sequence[str]) -> list[Found]:
+    async def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return nodes by id; see `ById`."""
-        return [Found.of(node) for node in await self._get(node_ids=list(ids), **self._options)]
+        return [FoundNode.of(node) for node in await self._get(node_ids=list(ids), **self._options)]
 
 
 #: The reads by id, of which the first that a store offers is used.
@@ -239,7 +242,7 @@ class FrameworkReader:
             self._by_id = None
             return []
 
-    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         found = await self.get(ids)
         if places:
@@ -251,7 +254,7 @@ class FrameworkReader:
         """Return the chunks of a level; see `KinReader.level`."""
         return await self._matching({"source_id": list(source_ids), "level": [level]})
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents that were embedded whole or have a single chunk; see `KinReader.whole_documents`."""
         found = await self._read({"file_path": list(paths)}) if paths else []
         return [one for one in found if not one.metadata.get("is_chunked", has_chunk_metadata(one.metadata))]
@@ -259,7 +262,7 @@ class FrameworkReader:
     async def _matching(self, values: Values) -> list[Chunk]:
         return [found.to_chunk() for found in await self._read(values) if found.is_located]
 
-    async def _read(self, values: Values) -> list[Found]:
+    async def _read(self, values: Values) -> list[FoundNode]:
         return [] if self._by_metadata is None else await self._by_metadata(values)
 
 
@@ -286,7 +289,7 @@ class JointReader:
         """Return chunks by id; see `KinReader.get`."""
         return await self.find([], ids)
 
-    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         found: list[Chunk] = []
         for reader in self._readers:
@@ -302,6 +305,6 @@ class JointReader:
         """Return the chunks of a level; see `KinReader.level`."""
         return [chunk for reader in self._readers for chunk in await reader.level(source_ids, level)]
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents of a single chunk; see `KinReader.whole_documents`."""
         return [found for reader in self._readers for found in await reader.whole_documents(paths)]

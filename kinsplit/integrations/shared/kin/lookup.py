@@ -9,7 +9,7 @@ from dataclasses import replace
 from kinsplit.chunk import Chunk
 from kinsplit.errors import StoreError
 from kinsplit.identity import chunk_id
-from kinsplit.integrations.shared.kin.reader import KinReader, Place
+from kinsplit.integrations.shared.kin.reader import KinReader, SiblingPlace
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.retrieval import Expansion
 from kinsplit.retrieval.expand import wanted_ids
@@ -162,11 +162,11 @@ class Kin:
                 "returned alone."
             )
 
-    def _missing(self, chunks: Mapping[str, Chunk]) -> list[Place]:
+    def _missing(self, chunks: Mapping[str, Chunk]) -> list[SiblingPlace]:
         """Return the places within the windows of hits that a neighbour links to, but that have no fitting chunk."""
         return [place for hit in self.hits for step in (-1, 1) for place in self._missing_on_side(hit, step, chunks)]
 
-    def _missing_on_side(self, hit: Chunk, step: int, chunks: Mapping[str, Chunk]) -> list[Place]:
+    def _missing_on_side(self, hit: Chunk, step: int, chunks: Mapping[str, Chunk]) -> list[SiblingPlace]:
         window = self._expansion.window
         places = [place_of(hit)._replace(position=hit.index + step * n) for n in range(1, window + 1)]
         last = hit
@@ -189,9 +189,9 @@ class Kin:
         return replace(chunk, id=_id(place, self.fingerprint), prev_id=before, next_id=after)
 
 
-def place_of(chunk: Chunk) -> Place:
+def place_of(chunk: Chunk) -> SiblingPlace:
     """Return the place of a chunk."""
-    return Place(chunk.source_id, chunk.level, chunk.index)
+    return SiblingPlace(chunk.source_id, chunk.level, chunk.index)
 
 
 def _contains(parent: Chunk | None, hit: Chunk) -> bool:
@@ -211,15 +211,15 @@ def _link(chunk: Chunk, key: str) -> str | None:
     return None if link is None else str(link)
 
 
-def _around(chunk: Chunk, window: int) -> Iterator[Place]:
+def _around(chunk: Chunk, window: int) -> Iterator[SiblingPlace]:
     for index in range(max(0, chunk.index - window), min(chunk.total - 1, chunk.index + window) + 1):
-        yield Place(chunk.source_id, chunk.level, index)
+        yield SiblingPlace(chunk.source_id, chunk.level, index)
     related = chunk.metadata.get("sibling_files")
     if isinstance(related, list):
-        yield from (Place(source_id, 0, 0) for source_id in related if isinstance(source_id, str))
+        yield from (SiblingPlace(source_id, 0, 0) for source_id in related if isinstance(source_id, str))
 
 
-def _id(place: Place, fingerprint: str) -> str:
+def _id(place: SiblingPlace, fingerprint: str) -> str:
     return chunk_id(place.source_id, fingerprint, place.level, place.position)
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinsplit.chunk import ABOVE, Chunk
-from kinsplit.integrations.shared.kin.reader import Found, Method, Place
+from kinsplit.integrations.shared.kin.reader import FoundNode, Method, SiblingPlace
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.engines.qdrant.payload import unwrapped
 
@@ -84,7 +84,7 @@ class QdrantReader:
         )
         return self._chunks(records)
 
-    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         from qdrant_client import models
 
@@ -110,7 +110,7 @@ class QdrantReader:
         ]
         return self._chunks(await self._pages(models.Filter(should=wanted)))
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents that were embedded whole or have a single chunk; see `KinReader.whole_documents`."""
         from qdrant_client import models
 
@@ -147,8 +147,8 @@ class QdrantReader:
     def _chunks(self, records: Sequence[models.Record]) -> list[Chunk]:
         return [found.to_chunk() for found in map(self._found, records) if found.is_located]
 
-    def _found(self, record: models.Record) -> Found:
-        return Found(str(record.id), *self._content(unwrapped(record.payload)))
+    def _found(self, record: models.Record) -> FoundNode:
+        return FoundNode(str(record.id), *self._content(unwrapped(record.payload)))
 
     def _content(self, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the text and the metadata of a payload."""
@@ -160,7 +160,7 @@ class QdrantReader:
         return text, payload.get(self._keys.metadata) or payload
 
 
-def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
+def _runs(places: Sequence[SiblingPlace]) -> Iterator[tuple[SiblingPlace, int]]:
     """Yield the first place of each run of consecutive siblings, with the last index of the run."""
     ordered = enumerate(sorted(set(places)))
     for _, group in groupby(ordered, key=lambda pair: (pair[1].source_id, pair[1].level, pair[1].position - pair[0])):
@@ -168,7 +168,7 @@ def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
         yield run[0], run[-1].position
 
 
-def _within(prefix: str, run: tuple[Place, int]) -> models.Filter:
+def _within(prefix: str, run: tuple[SiblingPlace, int]) -> models.Filter:
     from qdrant_client import models
 
     first, last = run

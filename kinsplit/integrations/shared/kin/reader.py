@@ -16,7 +16,7 @@ from kinsplit.support import aio
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class SiblingPlace(NamedTuple):
     """Place of a chunk among its siblings."""
 
     source_id: str
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     position: int
 
 
-class Found(NamedTuple):
+class FoundNode(NamedTuple):
     """A node or document that a framework has found.
 
     Attributes:
@@ -82,7 +82,7 @@ class KinReader(Protocol):
         """Return the stored chunks with these ids, as frameworks know them, in any order."""
         ...
 
-    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place, and others by id; extra chunks are ignored."""
         ...
 
@@ -90,7 +90,7 @@ class KinReader(Protocol):
         """Return the chunks of a level of some documents; extra chunks are ignored."""
         ...
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return the documents that were embedded whole or have a single chunk, by their `file_path`."""
         ...
 

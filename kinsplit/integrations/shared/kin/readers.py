@@ -13,7 +13,7 @@ from kinsplit.index import Index
 from kinsplit.integrations.shared.collection import Collection
 from kinsplit.integrations.shared.kin.framework import FrameworkReader, JointReader
 from kinsplit.integrations.shared.kin.qdrant import Keys, QdrantReader
-from kinsplit.integrations.shared.kin.reader import Found, KinReader, Method, Place
+from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, Method, SiblingPlace
 from kinsplit.integrations.shared.kin.sidecar import KinStore
 from kinsplit.integrations.shared.origins import is_located
 from kinsplit.integrations.shared.records import from_chunk, stored_id
@@ -61,7 +61,7 @@ class StoreReader:
         """Return chunks by id; see `KinReader.get`."""
         return [chunk for chunk in await self._get([stored_id(id_) for id_ in ids]) if _is_located(chunk)]
 
-    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         found = await self.get(ids) if ids else []
         if places:
@@ -75,10 +75,10 @@ class StoreReader:
         """Return the chunks of a level; see `KinReader.level`."""
         return [chunk for chunk in await self._find({"source_id": list(source_ids)}, level) if _is_located(chunk)]
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents of a single chunk; see `KinReader.whole_documents`."""
         found = await self._find({"file_path": list(paths), "is_chunked": False})
-        return [Found(item.id, item.text, item.metadata) for item in map(from_chunk, found)]
+        return [FoundNode(item.id, item.text, item.metadata) for item in map(from_chunk, found)]
 
 
 def _is_located(chunk: Chunk) -> bool:
@@ -96,7 +96,7 @@ _RULE = (
 _REMEDY = "Fill a KinStore when the chunks are written, KinStore('kin.db').add(chunks), and pass that."
 
 
-class Opened(NamedTuple):
+class OpenedReader(NamedTuple):
     """A reader of a collection.
 
     Attributes:
@@ -110,7 +110,7 @@ class Opened(NamedTuple):
     store: ChunkStore | None = None
 
 
-def open_reader(store: object, collection: str, strategy: Strategy | None, parent_store: object = None) -> Opened:
+def open_reader(store: object, collection: str, strategy: Strategy | None, parent_store: object = None) -> OpenedReader:
     """Return a reader of a collection.
 
     Args:
@@ -128,7 +128,7 @@ def open_reader(store: object, collection: str, strategy: Strategy | None, paren
     opened = open_store(store, collection) if isinstance(store, str) else None
     reader = _reader(opened or store, collection, fingerprint, "store")
     parents = reader if parent_store is None else _reader(parent_store, collection, fingerprint, "parent_store")
-    return Opened(reader, parents, opened)
+    return OpenedReader(reader, parents, opened)
 
 
 def _reader(store: Any, collection: str, fingerprint: str | None, field: str) -> KinReader:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from kinsplit.errors import StoreError
 from kinsplit.identity import chunk_id
-from kinsplit.integrations.shared.kin.reader import Found, Method, Place
+from kinsplit.integrations.shared.kin.reader import FoundNode, Method, SiblingPlace
 from kinsplit.integrations.shared.records import stored_id
 
 
@@ -28,14 +28,14 @@ class Row(NamedTuple):
     """
 
     id: str
-    place: Place
-    found: Found
+    place: SiblingPlace
+    found: FoundNode
 
     @classmethod
-    def of(cls, found: Found) -> Self:
+    def of(cls, found: FoundNode) -> Self:
         """Return the row of a chunk."""
         metadata = found.metadata
-        place = Place(metadata["source_id"], metadata["level"], metadata["chunk_index"])
+        place = SiblingPlace(metadata["source_id"], metadata["level"], metadata["chunk_index"])
         return cls(stored_id(found.id), place, found)
 
     def written(self) -> str:
@@ -47,17 +47,17 @@ class Row(NamedTuple):
     def read(cls, written: str | bytes | dict[str, Any]) -> Self:
         """Return the row of a chunk that was written as JSON."""
         value = written if isinstance(written, dict) else json.loads(written)
-        return cls.of(Found(value["id"], value["text"], value["metadata"]))
+        return cls.of(FoundNode(value["id"], value["text"], value["metadata"]))
 
 
-class Entry(NamedTuple):
+class RowEntry(NamedTuple):
     """The id of a stored row, and its place."""
 
     id: str
-    place: Place
+    place: SiblingPlace
 
 
-def stale(entries: Iterable[Entry], rows: Sequence[Row]) -> list[str]:
+def stale(entries: Iterable[RowEntry], rows: Sequence[Row]) -> list[str]:
     """Return the ids of stored rows that new ones make obsolete.
 
     Those are other rows at the place of a new one, and rows past the end of a level that has become shorter.
@@ -135,13 +135,13 @@ class SqliteRows:
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
             found = connection.execute(_ENTRIES, [sources])
-            entries = [Entry(id_, Place(*place)) for id_, *place in found]
+            entries = [RowEntry(id_, SiblingPlace(*place)) for id_, *place in found]
             connection.execute(_REMOVE, [json.dumps(stale(entries, rows))])
             connection.executemany(_WRITE, [(row.id, *row.place, row.written()) for row in rows])
 
         await self._call(write)
 
-    async def get(self, ids: Sequence[str], places: Sequence[Place]) -> list[Row]:
+    async def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
         """Return rows by id and place."""
         values = {"ids": json.dumps(list(ids)), "places": json.dumps(list(places))}
         return await self._call(lambda connection: _rows(connection.execute(_READ, values)))
@@ -266,7 +266,7 @@ class KeyValueRows:
             entries = await self._entries(sources)
             gone = set(stale(entries, rows))
             kept = {entry.id: entry for entry in entries if entry.id not in gone}
-            kept.update((row.id, Entry(row.id, row.place)) for row in rows)
+            kept.update((row.id, RowEntry(row.id, row.place)) for row in rows)
             written: dict[str, Any] = {_CHUNK + row.id: json.loads(row.written()) for row in rows}
             for source_id in sources:
                 places = [(e.id, *e.place[1:]) for e in kept.values() if e.place.source_id == source_id]
@@ -274,7 +274,7 @@ class KeyValueRows:
             await self._values.put(written)
             await self._values.delete([_CHUNK + id_ for id_ in gone])
 
-    async def get(self, ids: Sequence[str], places: Sequence[Place]) -> list[Row]:
+    async def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
         """Return rows by id and place."""
         wanted = set(places)
         entries = await self._entries(list({place.source_id for place in places}))
@@ -295,10 +295,10 @@ class KeyValueRows:
     def close(self) -> None:
         """Do nothing: whose store it is closes it."""
 
-    async def _entries(self, source_ids: Sequence[str]) -> list[Entry]:
+    async def _entries(self, source_ids: Sequence[str]) -> list[RowEntry]:
         listed = await self._values.get([_source_key(source_id) for source_id in source_ids]) if source_ids else []
         return [
-            Entry(id_, Place(value["source_id"], level, position))
+            RowEntry(id_, SiblingPlace(value["source_id"], level, position))
             for value in listed
             if value is not None
             for id_, level, position in value["chunks"]

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.kin.reader import Found, Place, run, run_async
+from kinsplit.integrations.shared.kin.reader import FoundNode, SiblingPlace, run, run_async
 from kinsplit.integrations.shared.kin.rows import KeyValueRows, Row, SqliteRows, key_values
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.json_values import to_json
@@ -22,7 +22,7 @@ class Rows(Protocol):
         """Add or replace rows by id, and delete those that `kinsplit.integrations.shared.kin.rows.stale` names."""
         ...
 
-    async def get(self, ids: Sequence[str], places: Sequence[Place]) -> list[Row]:
+    async def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
         """Return rows by id, and others by place."""
         ...
 
@@ -139,7 +139,7 @@ class SidecarReader:
         """Return chunks by id; see `KinReader.get`."""
         return await self.find([], ids)
 
-    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         return [row.found.to_chunk() for row in await self._rows.get([stored_id(id_) for id_ in ids], places)]
 
@@ -147,9 +147,9 @@ class SidecarReader:
         """Return the chunks of a level; see `KinReader.level`."""
         return [row.found.to_chunk() for row in await self._rows.level(source_ids, level)]
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents of a single chunk whose id is their path; see `KinReader.whole_documents`."""
-        rows = await self._rows.get([], [Place(path, 0, 0) for path in paths])
+        rows = await self._rows.get([], [SiblingPlace(path, 0, 0) for path in paths])
         return [row.found for row in rows if not row.found.metadata["is_chunked"]]
 
 
@@ -159,7 +159,7 @@ def _listed(source_ids: str | Iterable[str]) -> list[str]:
 
 def _rows(chunks: Iterable[Any]) -> list[Row]:
     rows = []
-    for number, found in enumerate(map(Found.of, chunks)):
+    for number, found in enumerate(map(FoundNode.of, chunks)):
         if not found.is_located or not found.id:
             rule = "must be chunks that kinsplit made, with their ids"
             remedy = "Pass the whole result of a text splitter or node parser of kinsplit."

@@ -23,7 +23,7 @@ from kinsplit.stores.engines.edge.folder import (
     size_on_disk,
 )
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
-from kinsplit.stores.engines.edge.ledger import Ledger, Mark, digest, encode_payload, sketch
+from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.names import SHARD
 from kinsplit.stores.engines.edge.points import to_point, to_vectors
 from kinsplit.stores.engines.qdrant.payload import unwrapped, wrapped
@@ -255,9 +255,9 @@ class EdgeEngine:
         finally:
             self.writing.release()
 
-    def _marks(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> tuple[dict[str, Mark], int]:
+    def _marks(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> tuple[dict[str, LedgerMark], int]:
         """Return the ledger's marks of the points that a plan writes, and their total size in bytes."""
-        marks: dict[str, Mark] = {}
+        marks: dict[str, LedgerMark] = {}
         size = 0
         for id_, payload in plan.upserts:
             encoded, given = encode_payload(payload), vectors[content_of(payload)]
@@ -308,7 +308,7 @@ class EdgeEngine:
                 records = shard.retrieve(list(batch), payload, [*DENSE, *SPARSE])
             yield from records
 
-    def acknowledged(self) -> tuple[dict[str, dict[str, Mark]], bool]:
+    def acknowledged(self) -> tuple[dict[str, dict[str, LedgerMark]], bool]:
         """Return the marks of all points by source and by id, and whether every point must have one."""
         if self._lacks_ledger:
             return {}, False
@@ -372,5 +372,5 @@ def read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[s
     return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
 
 
-def _mark(payload: Payload, encoded: bytes, vectors: float) -> Mark:
-    return Mark(payload["source_id"], payload["level"], payload["chunk_index"], digest(encoded), vectors)
+def _mark(payload: Payload, encoded: bytes, vectors: float) -> LedgerMark:
+    return LedgerMark(payload["source_id"], payload["level"], payload["chunk_index"], digest(encoded), vectors)

@@ -58,7 +58,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True)
 _TOLERANCE = 1e-3
 
 
-class Mark(NamedTuple):
+class LedgerMark(NamedTuple):
     """Mark of an acknowledged point.
 
     Attributes:
@@ -126,7 +126,7 @@ class Ledger:
             return [(str(UUID(bytes=id_)), source_id) for id_, source_id in rows]
 
     def end(
-        self, written: Mapping[str, Mark], left: Iterable[tuple[str, str]], inventory: Inventory | None = None
+        self, written: Mapping[str, LedgerMark], left: Iterable[tuple[str, str]], inventory: Inventory | None = None
     ) -> None:
         """Record written points and those that left their documents, and clear the pending ones.
 
@@ -145,7 +145,7 @@ class Ledger:
                 row = (source_id, UUID(holder).bytes, bytes.fromhex(contents), *numbers)
                 connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row)
 
-    def marks(self, points: Sequence[tuple[str, str]]) -> dict[str, Mark]:
+    def marks(self, points: Sequence[tuple[str, str]]) -> dict[str, LedgerMark]:
         """Return the marks of points by id, without points that have none.
 
         Args:
@@ -154,7 +154,7 @@ class Ledger:
         select = "SELECT source_id, level, number, payload, vectors FROM points WHERE id = ? AND source_id = ?"
         with self._errors():
             rows = [self._connection.execute(select, key).fetchone() for key in _keys(points)]
-            return {id_: Mark(*row) for (id_, _), row in zip(points, rows, strict=True) if row}
+            return {id_: LedgerMark(*row) for (id_, _), row in zip(points, rows, strict=True) if row}
 
     def inventories(self, source_ids: Iterable[str]) -> list[Inventory]:
         """Return the inventories of those of some documents that have one."""
@@ -166,12 +166,12 @@ class Ledger:
                 for source_id, holder, contents, leaves, points in filter(None, rows)
             ]
 
-    def sources(self) -> dict[str, dict[str, Mark]]:
+    def sources(self) -> dict[str, dict[str, LedgerMark]]:
         """Return all marks by source and by id."""
-        sources: dict[str, dict[str, Mark]] = {}
+        sources: dict[str, dict[str, LedgerMark]] = {}
         with self._errors():
             for id_, *row in self._connection.execute("SELECT * FROM points"):
-                mark = Mark(*row)
+                mark = LedgerMark(*row)
                 sources.setdefault(mark.source_id, {})[str(UUID(bytes=id_))] = mark
         return sources
 

@@ -13,7 +13,7 @@ from kinsplit.errors import StoreError, WorkerError
 from kinsplit.stores.address import ENGINES, open_store
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.filters import Condition
-from kinsplit.stores.logic import Found
+from kinsplit.stores.logic import FoundPoint
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
 from kinsplit.stores.protocol import ChunkStore, Damage, Query, Schema, Vectors, Where
@@ -127,7 +127,7 @@ class DetachedStore(EngineStore):
         self._has_written = True
         self._call(EngineStore._write, plan, vectors)
 
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         return self._call(EngineStore._rank, queries, keys)
 
     def _call(self, method: Callable[Concatenate[EngineStore, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -12,12 +12,12 @@ from kinsplit.chunk import STATE, Content
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.engines.edge.engine import EdgeEngine, read
 from kinsplit.stores.engines.edge.folder import SCHEMA_FILE
-from kinsplit.stores.engines.edge.ledger import Mark, digest, encode_payload, sketch
+from kinsplit.stores.engines.edge.ledger import LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.filters import Condition, to_conditions, values_of
-from kinsplit.stores.logic import Found
+from kinsplit.stores.logic import FoundPoint
 from kinsplit.stores.payload import Payload, state_of
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
@@ -151,7 +151,7 @@ class EdgeStore(EngineStore):
         return found
 
     def _compared(
-        self, source_id: str, marks: Mapping[str, Mark], payloads: Mapping[str, Payload], *, is_whole: bool
+        self, source_id: str, marks: Mapping[str, LedgerMark], payloads: Mapping[str, Payload], *, is_whole: bool
     ) -> Iterator[Damage]:
         vectors = self._vectors([id_ for id_ in marks if id_ in payloads])
         for id_, mark in marks.items():
@@ -197,7 +197,7 @@ class EdgeStore(EngineStore):
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         self._lease.engine.write(plan, vectors)
 
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         import qdrant_edge as qe
 
         request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
@@ -205,12 +205,14 @@ class EdgeStore(EngineStore):
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:
-                return [[Found(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings]
+                return [
+                    [FoundPoint(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings
+                ]
             found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
             ids = (id_ for ranking in found for id_, _ in ranking)
             places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))
         # Points may have been deleted in between.
-        return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
+        return [[FoundPoint(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return self._lease.engine.payloads(ids)

@@ -12,7 +12,7 @@ from kinsplit.errors import StoreError
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.filters import HasId, to_conditions
-from kinsplit.stores.logic import Found, batches
+from kinsplit.stores.logic import FoundPoint, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
@@ -167,15 +167,15 @@ class PostgresStore(EngineStore):
             if plan.deletes:
                 delete(cursor, self._tables, self._where([HasId(tuple(plan.deletes))]))
 
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
-        rankings: list[list[Found]] = [[] for _ in queries]
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
+        rankings: list[list[FoundPoint]] = [[] for _ in queries]
         text, values = to_statement(self._tables, self._made, queries, keys, self._candidates)
         with self._usable():
             rows = self._reader.run(lambda connection: connection.execute(text, values).fetchall())
         for number, id_, payload, distance in rows:
             score = -distance if queries[number].using == "bm25" else 1 - distance
             # Postgres returns NaN as the cosine with a vector of length 0.
-            rankings[number].append(Found(str(id_), payload, 0.0 if score != score else score))
+            rankings[number].append(FoundPoint(str(id_), payload, 0.0 if score != score else score))
         return rankings
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:

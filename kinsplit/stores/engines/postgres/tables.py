@@ -102,7 +102,7 @@ _STORAGE = " WITH (toast_tuple_target = {size})"
 _FACTS, _MOST = 1536, 8160
 
 
-class Opened(NamedTuple):
+class OpenedTables(NamedTuple):
     """An open collection.
 
     Attributes:
@@ -124,7 +124,7 @@ class Opened(NamedTuple):
     writer: Session
 
 
-def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Schema | None) -> Opened:
+def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Schema | None) -> OpenedTables:
     """Connect and open a collection, creating it if it does not exist.
 
     Raises:
@@ -154,7 +154,7 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
         reader = stack.enter_context(closing(Session(dsn, options, number)))
         writer = Session(dsn, options, number)
         stack.pop_all()
-    return Opened(name, number, known, indexes.tables, indexes, reader, writer)
+    return OpenedTables(name, number, known, indexes.tables, indexes, reader, writer)
 
 
 def tables_of(connection: Connection, number: int) -> Tables:

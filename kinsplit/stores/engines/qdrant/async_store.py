@@ -24,7 +24,7 @@ from kinsplit.stores.engines.qdrant.points import (
     to_vectors,
 )
 from kinsplit.stores.filters import to_conditions, values_of
-from kinsplit.stores.logic import Found, StoreLogic, batches
+from kinsplit.stores.logic import FoundPoint, StoreLogic, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
@@ -194,12 +194,12 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
             with self._engine() as client:
                 await client.batch_update_points(self._collection, operations, wait=True)
 
-    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         requests = [to_request(query, keys, self._params) for query in queries]
         with self._engine() as client:
             responses = await client.query_batch_points(self._collection, requests)
         return [
-            [Found(str(point.id), unwrapped(point.payload), point.score) for point in response.points]
+            [FoundPoint(str(point.id), unwrapped(point.payload), point.score) for point in response.points]
             for response in responses
         ]
 
