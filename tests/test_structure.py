@@ -30,12 +30,11 @@ NAMED_SO = {
     "kinsplit.integrations.langchain.sibling_expansion",
     "kinsplit.integrations.llama_index.sibling_expansion",
     "kinsplit.integrations.shared",
-    "kinsplit.stores.engines.memory",
 }
 
 
 #: Bars of the package's size. A change may lower them; one that raises them says by how much and why.
-MODULES, CODE_LINES, LONGEST_MODULE = 419, 43_000, 500
+MODULES, CODE_LINES, LONGEST_MODULE = 419, 43_050, 500
 #: Public class names that two modules use: those of the adapters for LangChain and LlamaIndex.
 NAMESAKES = {"KinsplitRetriever", "KinsplitVectorStore", "Rerank", "SiblingExpansion"}
 

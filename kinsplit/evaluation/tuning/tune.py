@@ -169,15 +169,13 @@ def tune(
         MissingExtraError: Optuna is not installed.
     """
     _check(budget, model)
-    resources = {"embedder": embedder, "model": model}
     spaces = {name: SPACES[name] for name in _names(strategies, model)}
     split, measure, baseline = halves(dataset, seed), f"recall@{budget}t", default_strategy()
     benches = [HalfBench(half, measure, embedder, embedding_context, language, cache) for half in split]
-    found = search(
-        benches[0], Sampler(spaces, resources, seed), baseline, caps or Caps(), limits or TuningLimits(), on_trial
-    )
-    labels = {spec_of(strategy): strategy for strategy in (baseline, found.best.strategy)}
-    values: dict[str, Sequence[float]] = {label: benches[1].values(strategy) for label, strategy in labels.items()}
+    sampler = Sampler(spaces, {"embedder": embedder, "model": model}, seed)
+    found = search(benches[0], sampler, baseline, caps or Caps(), limits or TuningLimits(), on_trial)
+    both = (baseline, found.best.strategy)
+    values: dict[str, Sequence[float]] = {spec_of(each): benches[1].values(each) for each in both}
     result = Tuned(
         dataset=dataset.name,
         measure=measure,
