@@ -75,10 +75,9 @@ __all__ = [
 # Imported at first use: a worker process that reads files needs few of them, and starts at every run.
 _HOME = {
     **dict.fromkeys(("Discovery", "SourceFile", "discover"), "discovery"),
-    **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),
+    **dict.fromkeys(("Limits", "Loaded", "load", "load_file", "load_files"), "run"),
     **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
     **dict.fromkeys(("Content", "Format", "Reading", "UnreadableError", "row_id"), "content"),
-    "Limits": "reader",
 }
 
 

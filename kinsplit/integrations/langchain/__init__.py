@@ -25,15 +25,15 @@ with needs("langchain"):
 # Modules imported at first use, since they import the strategies, the stores and the index.
 _MODULES = {
     "KinsplitTextSplitter": "splitter",
-    "CachedEmbeddings": "cached_embeddings",
+    "CachedEmbeddings": "wrappers",
     "ChunkKeys": "keys",
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
-    "Rerank": "rerank",
+    "Rerank": "wrappers",
     "SiblingExpansion": "sibling_expansion",
     "join_pages": "splitter",
-    "search_tool": "tool",
+    "search_tool": "retriever",
 }
 
 

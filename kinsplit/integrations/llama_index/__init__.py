@@ -25,14 +25,14 @@ with needs("llama-index"):
 # Modules imported at first use, since they import the strategies, the stores and the index.
 _MODULES = {
     "KinsplitNodeParser": "parser",
-    "CachedEmbedding": "cached_embedding",
+    "CachedEmbedding": "wrappers",
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
-    "Rerank": "rerank",
+    "Rerank": "wrappers",
     "SiblingExpansion": "sibling_expansion",
     "join_pages": "nodes",
-    "search_tool": "tool",
+    "search_tool": "retriever",
 }
 
 
