@@ -65,8 +65,8 @@ class Registry(Generic[T]):
         try:
             return self._loaded[name]  # type: ignore[index]  # Any other key is missing.
         except (KeyError, TypeError):
-            rule, remedy = f"must be one of {', '.join(self.names())}", "Check the spelling, or install its package."
-            raise InvalidParameterError(self.field, rule, name, remedy) from None
+            remedy = f"Known {self.kind}: {', '.join(self.names())}."
+            raise InvalidParameterError(self.field, f"must be the name of a {self.field}", name, remedy) from None
 
     def _load_other(self, name: str) -> None:
         entry = self._others[name]

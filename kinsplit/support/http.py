@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import re
 import socket
 import ssl
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
@@ -293,32 +291,3 @@ def _unpacked(parts: Iterable[bytes]) -> Iterator[bytes]:
         raise httpx.DecodingError(str(error)) from error
     if is_begun and not unzip.eof:
         raise httpx.DecodingError("its gzip ends in the middle")
-
-
-# The one boundary that every splitter understands.
-_PAGE_BREAK = "\n\n"
-_MID_SENTENCE = re.compile(r"[\w,;(–—-]\s*\Z")
-
-
-def continues(before: str, after: str) -> bool:
-    """Return whether a sentence seems to continue from one line or page to the next."""
-    return after.lstrip()[:1].islower() and _MID_SENTENCE.search(before[-20:]) is not None
-
-
-def join_pages(pages: Sequence[str]) -> tuple[str, list[int]]:
-    """Join the texts of pages by a blank line, or by white space where a sentence continues on the next page.
-
-    Args:
-        pages: The texts, at least one; they stay as they are.
-
-    Returns:
-        The joined text, and the offset of each page in it.
-    """
-    parts, starts = [pages[0]], [0]
-    offset = len(pages[0])
-    for before, after in pairwise(pages):
-        between = _PAGE_BREAK if not continues(before, after) else "" if before[-1:].isspace() else "\n"
-        starts.append(offset + len(between))
-        parts += [between, after]
-        offset = starts[-1] + len(after)
-    return "".join(parts), starts

@@ -9,13 +9,13 @@ from kinsplit.evaluation.results import (
     AskedQuestion,
     Comparison,
     Estimate,
-    Hit,
     MeasureNote,
     QuestionResult,
     Results,
-    Setting,
+    RetrievedChunk,
+    SharedSettings,
+    SourceText,
     StrategyResult,
-    Text,
 )
 
 HEADLINE = "recall@1000t"
@@ -27,7 +27,7 @@ def estimate(mean: float, margin: float = 0.04, count: int = 40) -> Estimate:
     return Estimate(mean=mean, low=mean - margin, high=mean + margin, count=count)
 
 
-def setting(**changes: object) -> Setting:
+def setting(**changes: object) -> SharedSettings:
     values = {
         "dataset": "course",
         "documents": 5,
@@ -39,7 +39,7 @@ def setting(**changes: object) -> Setting:
         "headline": HEADLINE,
         "versions": {"kinsplit": "0.1.0", "numpy": "2.3.1"},
     }
-    return Setting(**{**values, **changes})  # type: ignore[arg-type]
+    return SharedSettings(**{**values, **changes})  # type: ignore[arg-type]
 
 
 def comparison(strategy: str, mean: float, p_value: float, measure: str = HEADLINE) -> Comparison:
@@ -129,7 +129,7 @@ def _strategy(
 def _question(number: int, names: Sequence[str], sources: dict[str, str]) -> AskedQuestion:
     source = names[number % len(names)]
     start = 120 + 10 * number
-    passage = Text(source_id=source, spans=[(start, start + 90)], text=sources[source][start : start + 90])
+    passage = SourceText(source_id=source, spans=[(start, start + 90)], text=sources[source][start : start + 90])
     return AskedQuestion(id=f"q{number:02}", text=f"What does item {number} of the list hold?", labels=[[passage]])
 
 
@@ -139,7 +139,7 @@ def _answer(
     source = question.labels[0][0].source_id
     starts = [chosen.randint(0, 300), 700, 1200]
     hits = [
-        Hit(source_id=source, spans=[(s, s + 260)], text=sources[source][s : s + 260], score=1 / (1 + rank))
+        RetrievedChunk(source_id=source, spans=[(s, s + 260)], text=sources[source][s : s + 260], score=1 / (1 + rank))
         for rank, s in enumerate(starts)
     ]
     found = max(0.0, min(1.0, 0.6 + shift + chosen.uniform(-0.4, 0.4)))

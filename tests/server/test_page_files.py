@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 import kinsplit
-from kinsplit.server.routes.operation import page_files
+from kinsplit.server.routes.page import page_files
 from tests.server.conftest import Connect, error_of
 
 FOLDER = Path(kinsplit.__file__).parent / "server" / "page"

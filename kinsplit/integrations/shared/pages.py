@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.spans import Span
-from kinsplit.support.http import join_pages
+from kinsplit.support.pages import join_pages
 
 #: Metadata key of the pages of a joined document.
 PAGES = "joined_pages"

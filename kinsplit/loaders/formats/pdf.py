@@ -36,7 +36,7 @@ from kinsplit.loaders.formats.headings import filing_headings, layered, numbered
 from kinsplit.loaders.formats.pdf_headings import Bookmark, as_headings, pdf_headings
 from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, without_running_lines
 from kinsplit.support.extras import needs
-from kinsplit.support.http import join_pages
+from kinsplit.support.pages import join_pages
 
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.headings import shortened
 from kinsplit.loaders.formats.pdf_lines import Line
-from kinsplit.support.http import continues
+from kinsplit.support.pages import continues
 
 _LARGER = 1.12  # multiple of the usual size
 _ALIKE = 1.03  # ratio of two sizes

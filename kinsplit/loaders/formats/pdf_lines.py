@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from kinsplit.support.http import continues
+from kinsplit.support.pages import continues
 
 _MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
 _SAME_PLACE = 0.01  # share of the page's height

@@ -19,10 +19,6 @@ TEXT = " ".join(f"Sentence {letter * 3} ends here." for letter in "abcdefghij")
 MARKDOWN = f"Intro.\n\n# A\n\n{TEXT}\n\n## B\n\n{TEXT}\n\n# C\n\nShort.\n"
 
 
-# Of the defaults, as the first release made it.
-FINGERPRINT = "07f481726a771ce3"
-
-
 def chunked(text: str, **parameters: Any) -> dict[int, list[Chunk]]:
     strategy, document = create("hierarchical", **parameters), Document("d", text)
     chunks = strategy.chunk(document)
@@ -164,8 +160,3 @@ def test_children_of_whole_sentences_hold_as_many_as_fit(text: str) -> None:
         assert chunk.start in starts
         assert chunk.end in ends
         assert len(chunk.text) <= 30 or sum(chunk.start <= start < chunk.end for start in starts) == 1
-
-
-def test_a_parameter_that_came_later_leaves_ids_as_they_were() -> None:
-    assert create("hierarchical").fingerprint == FINGERPRINT
-    assert create("hierarchical", children="sentence").fingerprint != FINGERPRINT
