@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,22 +17,26 @@ if TYPE_CHECKING:
     from kinsplit.loaders import Limits
     from kinsplit.parsers import Strategy
 
+T = TypeVar("T")
 
-def _parse_path(path: str) -> Path:
-    if not path:  # An unset shell variable; Path would take it for the current folder.
-        raise typer.BadParameter("A path is empty. Use . for the current folder.")
-    return Path(path)
+
+def _parser(make: Callable[[str], T]) -> Callable[[str], T]:
+    # Help shows the name of the function as the type.
+    def path(text: str) -> T:
+        if not text:  # An unset shell variable; Path would take it for the current folder.
+            raise typer.BadParameter("A path is empty. Use . for the current folder.")
+        return make(text)
+
+    return path
 
 
 Paths = Annotated[
-    list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parse_path)
+    list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parser(Path))
 ]
 #: Paths that may be addresses such as s3://bucket/docs, whose two slashes a Path would join.
 Places = Annotated[
     list[str],
-    typer.Argument(
-        metavar="PATHS", help="Files and folders.", show_default=False, parser=lambda path: _parse_path(path) and path
-    ),
+    typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parser(str)),
 ]
 Settings = Annotated[
     list[str] | None,
