@@ -1,4 +1,9 @@
-"""BM25 as sparse vectors of term weights, which the store multiplies by the IDF."""
+"""BM25 as sparse vectors of term weights, which the store multiplies by the IDF.
+
+A collection keeps no list of acronyms: a text's acronyms and the initials of its phrases depend on that text alone, so
+that adding or deleting a document changes no other one. A question with an acronym looks for the initials, and a
+question with a phrase looks for the acronym.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Boundaries chosen by a language model: prompts, answers and the fallback."""
+"""Boundaries chosen by a language model: prompts, answers and the fallback.
+
+Prompts about segments of numbered sentences. Adjacent segments overlap, and each decides on the sentences up to the
+middle of the overlap, so the model sees both sides of every boundary. Segments depend on the text alone, not on
+answers, so they can be processed in parallel and their number is known in advance.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Boundaries and clusters from the similarity of vectors."""
+"""Boundaries and clusters from the similarity of vectors.
+
+The gain of a cut before each sentence comes from the vectors of the sentences. There are two methods with a common
+scale, on which a gain above 0 favours a cut:
+
+- Threshold: how far the similarity across a gap falls below a threshold, or the distance exceeds a threshold derived
+  from the document's own distances, as in LangChain's SemanticChunker.
+- Adaptive: how much closer the sentences of two chunks are to their two centres than to their common centre, minus the
+  cost of a cut, a multiple of the document's variance. This is change-point detection with a linear kernel (Arlot,
+  Celisse & Harchaoui, "A Kernel Multiple Change-point Algorithm via Model Selection", JMLR 20, 2019). A random cut
+  gains the variance within a chunk on average. So repetitive text, such as tables, is cut at small changes, and a
+  narrative, in which every sentence differs from the last, only at large ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Search: candidates by rank, each with its kin, reranked, expanded, and passages within a budget."""
+"""Search: candidates by rank, each with its kin, reranked, expanded, and passages within a budget.
+
+The defaults are those of the course search that kinsplit replaces: 30 candidates are reranked, expanded by their
+siblings and reranked as whole passages, and the best 3 are returned.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Request and response bodies."""
+"""Request and response bodies.
+
+Ranges are half-open. `start`, `end` and `spans` are code point offsets in the document as it was indexed. A `TextRange`
+has offsets in a text of the same response, both in code points and in UTF-16 units, as JavaScript counts them.
+"""
 
 from __future__ import annotations
 

@@ -221,7 +221,8 @@ class ServiceSettings(BaseSettings):
             InvalidParameterError: A setting is invalid or unknown, or comes from a source that is not trusted with it.
         """
         table = {} if config is None else _table(cls, config)
-        harmless = {name: value for name, value in _found(cls).items() if may_be_found(cls, name)}
+        found = _found(cls)
+        harmless = {name: value for name, value in found.items() if may_be_found(cls, name)}
 
         class FromFiles(cls):  # type: ignore[valid-type, misc]
             @classmethod
@@ -248,7 +249,7 @@ class ServiceSettings(BaseSettings):
             value = "..." if field == "api_keys" else fault.value
             remedy = f"Correct it in the file, in KINSPLIT_{field.upper()} or on the command line."
             raise InvalidParameterError(field, fault.rule, value, remedy) from None
-        for name in _found(cls):
+        for name in found:
             if name not in settings.model_fields_set:
                 raise untrusted(variable_of(name))
         _check_addresses(settings, given, config)

@@ -1,4 +1,9 @@
-"""Protocol of tokenizers, and helpers for all of them."""
+"""Protocol of tokenizers, and helpers for all of them.
+
+Words unknown to a tokenizer: words in an unknown script, and words that are too long. A tokenizer reads such a word as
+one token, however long it is, so a page of Thai could be ten tokens and limits would be meaningless. Therefore it
+counts one token per four characters, about as many as English has.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,13 @@
 Grammars of tree-sitter find them, also in code with mistakes, as far as it can be understood. A part that begins on the
 line of another one, as in minified code, is not listed by itself. Without the extra `code`, and for languages without a
 grammar, there is no outline.
+
+The grammars of tree-sitter are packages of their own with wheels for every platform; the packages that bundle hundreds
+of languages load them over the network when they are used, or weigh more than all other formats together. The tree is
+walked here, since tree-sitter's own queries take quadratic time for text that is no code.
+
+In Python, its own tokenizer finds classes and functions, so that code that doesn't compile also has an outline, as far
+as it can be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Headings from several sources, joined to one list."""
+"""Headings from several sources, joined to one list.
+
+Headings of plain text: the items of filings such as Form 10-K, and numbered sections. Lines that may be headings are
+numbered: `Item 1A. Risk Factors`, `PART II`, `3.2 Results`. A table of contents has the same lines as the text that it
+lists, and sentences may begin like one ("Item 7 contains ..."). So of all candidates, the series with ascending numbers
+is taken whose sections hold the most text. A text is left without headings if that series is too short to tell, or if
+its sections are no longer than items of a list.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Readers that are used only on request: main text of web pages, MarkItDown, and layouts."""
+"""Readers that are used only on request: main text of web pages, MarkItDown, and layouts.
+
+Web pages (`.html`) without navigation, advertisements and comments, as `trafilatura` finds their main text. A page in
+which it finds none is read whole, which a warning states.
+
+Files read by `markitdown`, which also knows Outlook mails (`.msg`) and feeds (`.rss`, `.atom`). Its converter of the
+suffix is called directly: `markitdown` itself would read a broken file as plain text.
+
+Files read by `docling`, which finds the layout of PDFs and pictures with models, and its own JSON (`.json`). The models
+are fetched from the network when docling reads its first PDF or picture, and need more than the default limits of time
+and memory per file.
+"""
 
 from __future__ import annotations
 

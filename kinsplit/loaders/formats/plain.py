@@ -1,4 +1,9 @@
-"""Plain text, rich text and e-mail."""
+"""Plain text, rich text and e-mail.
+
+E-mails (`.eml`): the subject as a heading, then the text, or else the HTML read like a page. Subject, sender,
+recipients and date go into the metadata (`title`, `from`, `to`, `date`). Attachments are left out and named in a
+warning.
+"""
 
 from __future__ import annotations
 

@@ -2,10 +2,15 @@
 
 The slide's shapes follow from the top left to the bottom right, groups as one shape: text with indented lists,
 equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts, charts as
-their titles and data (see `charts`). Shapes without text, such as pictures, films and drawings, give their alternative
+their titles and data. Shapes without text, such as pictures, films and drawings, give their alternative
 text. Speaker notes follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden
 slides, which are counted in a warning. An unreadable shape, or a chart with too many values to be listed, is named in a
 warning, and the others are read.
+
+Charts of Office files as text: the titles, and a table of the data that the chart shows. The data are those that the
+file keeps beside the drawing, so that no embedded workbook is opened. A chart of categories has a row for each category
+and a column for each series; scatter and bubble charts have a row for each point. Percentages and dates are written as
+such if the number format of the file says that they are.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 So a chunk of any strategy rarely holds rows without their header. The first row is the header. Empty rows and columns
 are dropped, and line breaks in cells become spaces. The separator of `.csv` is whichever of comma, semicolon, tab and
 bar divides the first rows most evenly.
+
+Spreadsheets of Excel and OpenDocument: every sheet is a heading with its rows as pipe tables.
+`python-calamine` reads the values that the file shows last, without recalculating formulas. Dates are written as ISO
+dates. Hidden sheets are left out and counted in a warning.
 """
 
 from __future__ import annotations

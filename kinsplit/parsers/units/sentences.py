@@ -8,6 +8,9 @@ depends on the text alone, and its chunks and their ids are the same on every ma
 In every language, a blank line ends a sentence, and so do the marks that only end sentences, such as those of Hindi,
 Khmer or Chinese. In scripts without spaces between words, lines aren't wrapped at spaces, so each line break ends a
 sentence.
+
+Units of a text as arrays of spans, and words. A unit is a span without white space at its edges. Units never overlap
+and together contain every character that is not white space, so chunks made of units can't lose text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Folder of a Qdrant Edge collection: created atomically and opened by one process at a time."""
+"""Folder of a Qdrant Edge collection: created atomically and opened by one process at a time.
+
+Checks for free disk space before Qdrant Edge needs it. Edge maps sparse files into memory. On a full disk, writing into
+a hole kills the process with SIGBUS and no message; on tmpfs, so does reading one.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 A collection of Qdrant can't be renamed, but an alias can be moved in one step. Therefore a new collection `notes` is
 created as `notes@1` with the alias `notes`. One that was created without an alias is found under its own name.
+
+First load of a collection on a Qdrant server, without its HNSW graph, which is built once at the end. A key of the
+collection's metadata holds the number of links that the graph will have and the time of the load. If the process dies,
+the next load ends what this one began, and so does the first opening after an hour. Until then, searches compare all
+vectors.
 """
 
 from __future__ import annotations
