@@ -115,6 +115,16 @@ class InvalidParameterError(KinsplitError, ValueError):
         return InvalidParameterError(field, self.rule, self.value, self.remedy)
 
 
+def require(ok: object, field: str, rule: str, value: Any, remedy: str) -> None:
+    """Raise an error unless an argument follows its rule; see `InvalidParameterError` for the arguments.
+
+    Raises:
+        InvalidParameterError: `ok` is false.
+    """
+    if not ok:
+        raise InvalidParameterError(field, rule, value, remedy)
+
+
 class LimitTooSmallError(InvalidParameterError):
     """A document holds a character that is longer than a chunk may be.
 
