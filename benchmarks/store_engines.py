@@ -24,7 +24,6 @@ from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.engines.edge.points import to_point
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_payload
-from kinsplit.support.aio import run
 
 #: Number of hits to request, as many as kinsplit's search reads.
 _HITS = 30
@@ -172,7 +171,7 @@ def _tasks(store: ChunkStore, question: SearchQuestion) -> Tasks:
     dense, terms = question.by_meaning(0, _HITS), question.by_terms(0, _HITS)
     fingerprint = store.schema.fingerprint
     kin = wanted_ids(store.rank([dense])[0], Expansion(window=1), fingerprint)
-    whole = lambda: run(search("", question, fingerprint, SearchOptions(), None, None), store)  # noqa: E731
+    whole = lambda: search(store, "", question, fingerprint, SearchOptions(), None, None)  # noqa: E731
     if isinstance(store, EdgeStore):
         hybrid, alone = _edge_queries(store, question)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -44,10 +43,9 @@ from kinsplit.retrieval import (
 )
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
-from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
-from kinsplit.support.aio import in_thread, run, run_async
 from kinsplit.support.telemetry import Attributes, model_span, span
+from kinsplit.support.threads import in_own_thread, in_thread
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -148,7 +146,6 @@ class Index:
         except BaseException:
             self.store.close()
             raise
-        self._readers = Readers(store, collection, self.store)
 
     @property
     def embedding_context(self) -> EmbeddingContext:
@@ -244,7 +241,7 @@ class Index:
             items: See `add`.
             **options: Keyword arguments of `add`.
         """
-        return await in_thread(lambda check: self.add(items, **interruptible(options, check)))
+        return await in_own_thread(lambda check: self.add(items, **interruptible(options, check)))
 
     def _report(self, on_document: Callable[[DocumentReport], None] | None, document: DocumentReport) -> None:
         self._missing = ""
@@ -280,23 +277,20 @@ class Index:
             InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
             CollectionNotFoundError: The collection did not exist when it was opened, and is still empty.
         """
-        return run(self._search(query, self._options(options)), self.store)
+        return self._search(query, self._options(options))
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
 
-        A Qdrant server is called over connections of this event loop, which `aclose` closes; models and embedded
-        engines run in the loop's threads.
+        The search runs in a thread. If the caller is cancelled, it goes on at once, and the search ends there.
         """
-        asked = self._options(options)
-        reader = await self._readers.get()
-        return await run_async(self._search(query, asked), reader)
+        return await in_thread(self.search, query, **options)
 
     def _options(self, keywords: SearchKeywords) -> SearchOptions:
         options = SearchOptions(**keywords)
         return options if "weights" in keywords else options.model_copy(update={"weights": self.weights})
 
-    async def _search(self, query: str, options: SearchOptions) -> list[Passage]:
+    def _search(self, query: str, options: SearchOptions) -> list[Passage]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
         reranker = self._reranker(options.rerank)
@@ -319,8 +313,8 @@ class Index:
 
             # A tokenizer given as an object is missing when the collection is reopened.
             tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-            passages = await search(
-                query, question, self.store.schema.fingerprint, options, reranker, tokenizer, terms, levels
+            passages = search(
+                self.store, query, question, self.store.schema.fingerprint, options, reranker, tokenizer, terms, levels
             )
             record(passages=len(passages))
         return passages
@@ -373,9 +367,8 @@ class Index:
         self.store.close()
 
     async def aclose(self) -> None:
-        """Close the index, and the connections that `asearch` opened in this event loop."""
-        await self._readers.close()
-        await asyncio.to_thread(self.close)
+        """Close the index without blocking the event loop; see `close`."""
+        await in_thread(self.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -31,8 +31,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.language_models import resolve
 from kinsplit.retrieval import SearchKeywords, SearchOptions
-from kinsplit.support.aio import in_threads
 from kinsplit.support.telemetry import spanned
+from kinsplit.support.threads import in_threads
 
 #: Default number of passages without a model, and of tokens with one whose window has room for them.
 TOP_K, BUDGET = 5, 8000

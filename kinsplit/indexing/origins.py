@@ -12,8 +12,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.loaders import Loaded, SourceFile
-from kinsplit.stores.logic import batches
-from kinsplit.stores.protocol import ChunkStore
+from kinsplit.stores.store import ChunkStore, batches
 
 #: Metadata key of the file that a document was read from, on the machine that read it.
 ABSOLUTE_PATH = "absolute_path"

@@ -21,7 +21,8 @@ from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, ne
 from kinsplit.indexing.overlap import Inbox
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
-from kinsplit.stores.protocol import ChunkStore, SyncReport
+from kinsplit.stores.protocol import SyncReport
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span
 
 _P = ParamSpec("_P")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -11,8 +11,8 @@ from pydantic import Field
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.identity import chunk_id
 from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
-from kinsplit.stores.calls import find, get
 from kinsplit.stores.protocol import Entry
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support.settings import Settings
 
 
@@ -57,19 +57,22 @@ class Expansion(Settings):
         return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)]
 
 
-async def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int) -> list[Passage]:
+def expand(
+    store: ChunkStore, candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int
+) -> list[Passage]:
     """Expand candidates by their kin, fetched in one call to the store; see `arrange`."""
     hits = {candidate.chunk.id: candidate.chunk for candidate in candidates}
-    chunks = await fetch_kin(hits.values(), expansion, fingerprint, hits)
+    chunks = fetch_kin(store, hits.values(), expansion, fingerprint, hits)
     return arrange(candidates, chunks, expansion, fingerprint, top_k)
 
 
-async def fetch_kin(
+def fetch_kin(
+    store: ChunkStore,
     hits: Iterable[Chunk | Entry],
     expansion: Expansion,
     fingerprint: str,
     known: Mapping[str, Chunk] = MappingProxyType({}),
-    read: Callable[[Sequence[str]], Awaitable[list[Chunk]]] = get,
+    read: Callable[[Sequence[str]], list[Chunk]] | None = None,
 ) -> dict[str, Chunk]:
     """Fetch hits and all chunks that may become part of their passages, in one call to the store.
 
@@ -77,18 +80,20 @@ async def fetch_kin(
     own.
 
     Args:
+        store: The store.
         hits: The hits.
         expansion: Kin to add to a hit.
         fingerprint: Fingerprint of the strategy, from which ids are computed.
         known: Chunks that need not be fetched, by id.
-        read: Function that fetches chunks by id in one call.
+        read: Function that fetches chunks by id in one call; None for the store's own.
 
     Returns:
         Chunks by the ids under which `arrange` looks for them.
     """
     hits = list(hits)
     ids = dict.fromkeys([*(hit.id for hit in hits), *wanted_ids(hits, expansion, fingerprint)])
-    fetched = await read([id_ for id_ in ids if id_ not in known])
+    unknown = [id_ for id_ in ids if id_ not in known]
+    fetched = (read or store.get)(unknown) if unknown else []
     chunks = {**known, **{chunk.id: chunk for chunk in fetched}}
     lost: dict[tuple[str, int, int], list[str]] = {}
     for hit in () if expansion.parents else hits:
@@ -98,7 +103,7 @@ async def fetch_kin(
     if lost:
         sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*lost, strict=True))
         where = {"source_id": sources, "chunk_index": indices}
-        for chunk in await find(where, levels[0] if len(levels) == 1 else None):
+        for chunk in store.find(where, levels[0] if len(levels) == 1 else None):
             # A chunk that a framework stored and kinsplit didn't make is the only one of its document.
             for id_ in lost.get((chunk.source_id, chunk.level, chunk.index), ()) if chunk.total > 1 else ():
                 chunks[id_] = chunk

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,8 +17,8 @@ from kinsplit.retrieval.passage import Candidate
 from kinsplit.retrieval.scoring import KinRankings, ScoredEntry, score_with_kin, unit
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.spans import holds, overlap
-from kinsplit.stores.calls import get, rank, rank_together
 from kinsplit.stores.protocol import Entry, Query, Where
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span
 
 #: Number of chunks at the top of each ranking whose siblings are scored by themselves.
@@ -74,25 +74,11 @@ def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> 
     return [Candidate(chunks[s.entry.id], s.score, s.scores) for s in found if s.entry.id in chunks]
 
 
-async def find_entries(question: SearchQuestion, weights: KinWeights, limit: int) -> list[ScoredEntry]:
-    """Find the chunks that answer a question, each scored with its siblings, its parent and its document.
-
-    Args:
-        question: The question.
-        weights: Weight of each kind of evidence; see `find_evidence`.
-        limit: Maximum number of candidates.
-
-    Returns:
-        Entries, best first; equal scores in order of source and index.
-    """
-    with span("kinsplit.search.candidates") as record:
-        evidence = await find_evidence(question, weights, limit)
-        record(chunks=len(evidence.entries))
-    with span("kinsplit.search.score", {"chunks": len(evidence.entries)}):
-        return score_with_kin(evidence, weights, limit)
+#: Steps of a search: each yields queries, and is sent their entries, to make calls together with other searches.
+Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
 
 
-async def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> KinRankings:
+def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
     """Find candidates and all scores that count for them, in two calls to the store.
 
     The first call fetches the best chunks by meaning and by terms, the best parents and the best documents. The second
@@ -104,6 +90,9 @@ async def find_evidence(question: SearchQuestion, weights: KinWeights, limit: in
         question: The question.
         weights: Numbers of chunks, parents and documents; rankings without weight are not requested.
         limit: Minimum number of chunks to take from each ranking.
+
+    Returns:
+        The candidates with their scores.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     wanted = {
@@ -116,7 +105,7 @@ async def find_evidence(question: SearchQuestion, weights: KinWeights, limit: in
         else None,
     }
     queries = {name: query for name, query in wanted.items() if query is not None}
-    found = dict(zip(queries, await rank(list(queries.values())), strict=True))
+    found = dict(zip(queries, (yield list(queries.values())), strict=True))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     inside = [
         query
@@ -127,7 +116,7 @@ async def find_evidence(question: SearchQuestion, weights: KinWeights, limit: in
         )
     ]
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
-    answers = await rank([*inside, *missing])
+    answers = yield [*inside, *missing]
     entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *answers[: len(inside)])}
     scores: dict[str, dict[str, float]] = {using: _scores(found[using]) for using in ("dense", "bm25")}
     for query, answer in zip((*inside, *missing), answers, strict=True):
@@ -187,59 +176,97 @@ class Ranking(NamedTuple):
     Attributes:
         name: Name of the ranking.
         description: Description in one line.
-        find: Function that returns at most the given number of chunks for a question, best first. The weights are those
-            of kin scoring.
+        find: Function that asks a store for all that counts for at least the given number of chunks. The weights are
+            those of kin scoring.
+        score: Function that returns at most that number of them, best first.
         embeds: Whether the question's vector is needed.
         weighs: Whether the weights are used.
     """
 
     name: str
     description: str
-    find: Callable[[SearchQuestion, KinWeights, int], Coroutine[Any, Any, list[ScoredEntry]]]
+    find: Callable[[SearchQuestion, KinWeights, int], Steps]
+    score: Callable[[KinRankings, KinWeights, int], list[ScoredEntry]]
     embeds: bool = True
     weighs: bool = False
 
 
-KIN = Ranking("kin", "By meaning and terms, each chunk with its kin", find_entries, weighs=True)
+KIN = Ranking("kin", "By meaning and terms, each chunk with its kin", find_evidence, score_with_kin, weighs=True)
 
 
-async def find_candidates(
-    question: SearchQuestion, weights: KinWeights, limit: int, ranking: Ranking = KIN
+def find_candidates(
+    store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int, ranking: Ranking = KIN
 ) -> list[Candidate]:
     """Find the chunks that answer a question, with their texts, in at most three calls to the store.
 
     Args:
+        store: The store.
         question: The question.
         weights: Weights of kin scoring.
         limit: Maximum number of candidates.
         ranking: The ranking.
     """
-    found = await ranking.find(question, weights, limit)
-    chunks = await get([scored.entry.id for scored in found])
+    found = find_entries(store, question, weights, limit, ranking)
+    chunks = store.get([scored.entry.id for scored in found]) if found else []
     return to_candidates(found, {chunk.id: chunk for chunk in chunks})
 
 
-async def find_on_levels(
-    question: SearchQuestion, weights: KinWeights, limit: int, ranking: Ranking, levels: Sequence[int]
+def find_entries(
+    store: ChunkStore,
+    question: SearchQuestion,
+    weights: KinWeights,
+    limit: int,
+    ranking: Ranking = KIN,
+    levels: Sequence[int] = (),
 ) -> list[ScoredEntry]:
-    """Find the chunks of several levels that answer a question, in as many calls as one level takes.
+    """Find the chunks of one or several levels that answer a question, in as many calls as one level takes.
 
     Each level has a ranking of its own. Scores of different levels are comparable as far as the ranking scales them
     alike, as kin scoring does, whose scores are relative to the candidates of a level.
 
     Args:
+        store: The store.
         question: The question.
         weights: Weights of kin scoring.
         limit: Maximum number of candidates of each level.
         ranking: The ranking.
-        levels: The levels.
+        levels: The levels; empty for the question's own.
 
     Returns:
         Entries, best first; of equal ones the finest first.
     """
-    asked = [replace(question, level=level) for level in levels]
-    found = await rank_together([ranking.find(each, weights, limit) for each in asked])
-    return sorted((scored for own in found for scored in own), key=lambda scored: -scored.score)
+    asked = [replace(question, level=level) for level in levels or (question.level,)]
+    with span("kinsplit.search.candidates") as record:
+        found = rank_together(store, [ranking.find(each, weights, limit) for each in asked])
+        record(chunks=sum(len(each.entries) for each in found))
+    with span("kinsplit.search.score", {"chunks": sum(len(each.entries) for each in found)}):
+        scored = [each for own in found for each in ranking.score(own, weights, limit)]
+    return sorted(scored, key=lambda each: -each.score)
+
+
+def rank_together(store: ChunkStore, searches: Sequence[Steps]) -> list[KinRankings]:
+    """Carry out searches in as many calls to the store as the one that makes most.
+
+    Args:
+        store: The store.
+        searches: The steps of each search.
+
+    Returns:
+        Their results, in order.
+    """
+    results: dict[int, KinRankings] = {}
+    answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
+    while answers:
+        asked: dict[int, Sequence[Query]] = {}
+        for number, answer in answers.items():
+            try:
+                asked[number] = searches[number].send(answer)
+            except StopIteration as stop:
+                results[number] = stop.value
+        queries = [query for own in asked.values() for query in own]
+        found = iter(store.rank(queries) if queries else [])
+        answers = {number: list(islice(found, len(own))) for number, own in asked.items()}
+    return [results[number] for number in range(len(searches))]
 
 
 def without_straddlers(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -267,46 +294,53 @@ def _straddle(one: Chunk, other: Chunk) -> bool:
     return not holds(outer.spans, inner.spans) and overlap(inner.spans, outer.spans) > 0
 
 
-async def _by_meaning(question: SearchQuestion, _: KinWeights, limit: int) -> list[ScoredEntry]:
-    (found,) = await _ranked([question.by_meaning(question.level, limit)])
-    return [ScoredEntry(entry, entry.score, {"dense": entry.score}) for entry in found]
+def _find(*stages: Literal["dense", "bm25"]) -> Callable[[SearchQuestion, KinWeights, int], Steps]:
+    """Return a function that asks for rankings, in one call to the store."""
+
+    def find(question: SearchQuestion, _: KinWeights, limit: int) -> Steps:
+        ask = {"dense": question.by_meaning, "bm25": question.by_terms}
+        answers = yield [ask[stage](question.level, limit) for stage in stages]
+        scores = {stage: _scores(answer) for stage, answer in zip(stages, answers, strict=True)}
+        return KinRankings({entry.id: entry for entry in chain(*answers)}, **{"dense": {}, "bm25": {}, **scores})
+
+    return find
 
 
-async def _by_terms(question: SearchQuestion, _: KinWeights, limit: int) -> list[ScoredEntry]:
-    (found,) = await _ranked([question.by_terms(question.level, limit)])
-    return [ScoredEntry(entry, entry.score, {"bm25": entry.score}) for entry in found]
+def _by_meaning(found: KinRankings, _: KinWeights, limit: int) -> list[ScoredEntry]:
+    return [ScoredEntry(entry, score, {"dense": score}) for entry, score in _ordered(found, found.dense)[:limit]]
 
 
-async def _fused(question: SearchQuestion, _: KinWeights, limit: int) -> list[ScoredEntry]:
+def _by_terms(found: KinRankings, _: KinWeights, limit: int) -> list[ScoredEntry]:
+    return [ScoredEntry(entry, score, {"bm25": score}) for entry, score in _ordered(found, found.bm25)[:limit]]
+
+
+def _fused(found: KinRankings, _: KinWeights, limit: int) -> list[ScoredEntry]:
     """Return the chunks of both rankings by the sum of their reciprocal ranks; equal sums in order of meaning."""
-    dense, terms = await _ranked([question.by_meaning(question.level, limit), question.by_terms(question.level, limit)])
-    entries: dict[str, Entry] = {}
     scores: dict[str, dict[str, float]] = {}
     total: dict[str, float] = {}
-    for name, found in (("dense", dense), ("bm25", terms)):
-        for place, entry in enumerate(found, 1):
-            entries.setdefault(entry.id, entry)
-            scores.setdefault(entry.id, {})[name] = entry.score
+    for stage, ranked in (("dense", found.dense), ("bm25", found.bm25)):
+        for place, (entry, score) in enumerate(_ordered(found, ranked), 1):
+            scores.setdefault(entry.id, {})[stage] = score
             total[entry.id] = total.get(entry.id, 0.0) + 1 / (RRF + place)
     best = sorted(total, key=lambda id_: -total[id_])[:limit]
-    return [ScoredEntry(entries[id_], total[id_], {**scores[id_], "hybrid": total[id_]}) for id_ in best]
+    return [ScoredEntry(found.entries[id_], total[id_], {**scores[id_], "hybrid": total[id_]}) for id_ in best]
 
 
-async def _ranked(queries: Sequence[Query]) -> list[list[Entry]]:
-    """Make queries in one call; equal scores come in order of source and index, which engines order as they like."""
-    with span("kinsplit.search.candidates") as record:
-        found = await rank(queries)
-        record(chunks=sum(map(len, found)))
-    return [sorted(each, key=lambda entry: (-entry.score, entry.source_id, entry.index)) for each in found]
+def _ordered(found: KinRankings, scores: Mapping[str, float]) -> list[tuple[Entry, float]]:
+    """Return a ranking; equal scores come in order of source and index, which engines order as they like."""
+    ranked = [(found.entries[id_], score) for id_, score in scores.items()]
+    return sorted(ranked, key=lambda pair: (-pair[1], pair[0].source_id, pair[0].index))
 
 
-_RANKINGS = {
+_RANKINGS: dict[str, Ranking] = {
     ranking.name: ranking
     for ranking in (
         KIN,
-        Ranking("hybrid", f"By meaning and terms, joined by reciprocal ranks (k = {RRF})", _fused),
-        Ranking("dense", "By meaning: cosine", _by_meaning),
-        Ranking("terms", "By terms: BM25; the question is not embedded", _by_terms, embeds=False),
+        Ranking(
+            "hybrid", f"By meaning and terms, joined by reciprocal ranks (k = {RRF})", _find("dense", "bm25"), _fused
+        ),
+        Ranking("dense", "By meaning: cosine", _find("dense"), _by_meaning),
+        Ranking("terms", "By terms: BM25; the question is not embedded", _find("bm25"), _by_terms, embeds=False),
     )
 }
 

@@ -7,7 +7,7 @@ Passage retrieval has long known that the scores of a passage and its document t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ class KinRankings:
     entries: Mapping[str, Entry]
     dense: Mapping[str, float]
     bm25: Mapping[str, float]
-    parent: Mapping[str, float]
-    parent_dense: Mapping[str, float]
-    document: Mapping[str, float]
+    parent: Mapping[str, float] = field(default_factory=dict)
+    parent_dense: Mapping[str, float] = field(default_factory=dict)
+    document: Mapping[str, float] = field(default_factory=dict)
 
 
 def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:

@@ -18,29 +18,12 @@ from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
 from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import FEWEST, SearchOptions
 from kinsplit.retrieval.passage import Candidate, Passage
-from kinsplit.retrieval.rankings import SearchQuestion, find_on_levels, pick, to_candidates, without_straddlers
+from kinsplit.retrieval.rankings import SearchQuestion, find_entries, pick, to_candidates, without_straddlers
 from kinsplit.retrieval.rerank import ItemReader, Reranker, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
-from kinsplit.stores.calls import get, get_with_vectors
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span
 from kinsplit.tokenizers import Tokenizer
-
-
-class VectorReader:
-    """Reads chunks with their vectors, in one call.
-
-    Attributes:
-        vectors: Dense vector of each chunk that was read, by id.
-    """
-
-    def __init__(self) -> None:
-        self.vectors: dict[str, NDArray[np.float32]] = {}
-
-    async def read(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id."""
-        pairs = await get_with_vectors(ids)
-        self.vectors |= {chunk.id: own.dense for chunk, own in pairs if own.dense is not None}
-        return [chunk for chunk, _ in pairs]
 
 
 def diversify(
@@ -96,7 +79,8 @@ def _relevance(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
 _MOST_PER_TOKEN, _AMPLE = 8, 2
 
 
-async def search(
+def search(
+    store: ChunkStore,
     query: str,
     question: SearchQuestion,
     fingerprint: str,
@@ -109,6 +93,7 @@ async def search(
     """Find the passages that answer a question, in at most three calls to the store, or four if ids are missing.
 
     Args:
+        store: The store.
         query: The question as text, for the reranker.
         question: The question as a store searches by it.
         fingerprint: Fingerprint of the strategy, from which ids are computed.
@@ -123,15 +108,21 @@ async def search(
         scale. With a budget, the reranker reads only the candidates.
     """
     expansion = options.expansion
-    ranking, levels = pick(options.ranking), levels or (question.level,)
-    entries = await find_on_levels(question, options.weights, options.limit, ranking, levels)
+    levels = levels or (question.level,)
+    entries = find_entries(store, question, options.weights, options.limit, pick(options.ranking), levels)
     budget = None if tokenizer is None else options.spending(tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
     with span("kinsplit.search.fetch") as record:
-        reader = VectorReader()
-        read = reader.read if options.diversity else get
-        chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint, read=read)
+        vectors: dict[str, NDArray[np.float32]] = {}
+
+        def read(ids: Sequence[str]) -> list[Chunk]:
+            pairs = store.get_with_vectors(ids)
+            vectors.update((chunk.id, own.dense) for chunk, own in pairs if own.dense is not None)
+            return [chunk for chunk, _ in pairs]
+
+        hits = (scored.entry for scored in entries)
+        chunks = fetch_kin(store, hits, expansion, fingerprint, read=read if options.diversity else None)
         record(chunks=len(chunks))
     found = to_candidates(entries, chunks)
     if len(levels) > 1:
@@ -139,7 +130,7 @@ async def search(
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
     if options.diversity:
-        found = diversify(found, reader.vectors, options.diversity)
+        found = diversify(found, vectors, options.diversity)
     with span("kinsplit.search.expand") as record:
         if budget is not None:
             passages = spend(budget, found, context_of(chunks, expansion, fingerprint))

@@ -1,14 +1,13 @@
-"""Stores of chunks in databases, behind one protocol."""
+"""Stores of chunks in databases, behind one interface."""
 
 from __future__ import annotations
 
-from kinsplit.stores.address import has_async_client, open_async_store, open_catalog, open_store
-from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.address import open_catalog, open_store
 from kinsplit.stores.engines.catalog import Catalog, CollectionInfo
-from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors
+from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors
+from kinsplit.stores.store import ChunkStore
 
 __all__ = [
-    "AsyncChunkStore",
     "Catalog",
     "ChunkStore",
     "CollectionInfo",
@@ -18,8 +17,6 @@ __all__ = [
     "Schema",
     "SyncReport",
     "Vectors",
-    "has_async_client",
-    "open_async_store",
     "open_catalog",
     "open_store",
 ]

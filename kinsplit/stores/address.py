@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from weakref import WeakKeyDictionary
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.async_protocol import AsyncChunkStore
 from kinsplit.stores.engines.catalog import Catalog, StoreOptions
 from kinsplit.stores.engines.postgres.options import PostgresOptions, parse_dsn
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, parse_location
-from kinsplit.stores.protocol import ChunkStore, Schema
-from kinsplit.stores.threaded import ThreadedStore
+from kinsplit.stores.protocol import Schema
+from kinsplit.stores.store import ChunkStore
 
 
 def open_store(address: str, collection: str, schema: Schema | None = None) -> ChunkStore:
@@ -45,27 +42,6 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
     return ENGINES[engine].open(location, collection, schema)
 
 
-async def open_async_store(address: str, collection: str, schema: Schema | None = None) -> AsyncChunkStore:
-    """Open a collection for an event loop, or create it if it does not exist yet.
-
-    A Qdrant server is called through its asynchronous client, every other engine in the event loop's threads.
-
-    Args:
-        address: Address of the store; see `open_store`.
-        collection: Name of the collection at that address.
-        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
-
-    Raises:
-        KinsplitError: See `open_store`.
-    """
-    engine, location = _split(address)
-    if has_async_client(address) or address == "qdrant::memory:":
-        from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
-
-        return await AsyncQdrantStore.open(*parse_location(location), collection, schema)
-    return ThreadedStore(await asyncio.to_thread(ENGINES[engine].open, location, collection, schema))
-
-
 def open_catalog(address: str) -> Catalog:
     """Open the catalog of an address, to list, drop and rename its collections.
 
@@ -82,58 +58,10 @@ def open_catalog(address: str) -> Catalog:
     return ENGINES[engine].catalog(location)
 
 
-def has_async_client(address: str) -> bool:
-    """Return whether an address is that of a server with an asynchronous client."""
-    engine, location = _split(address)
-    return engine == "qdrant" and is_url(location)
-
-
 def has_server(address: str) -> bool:
     """Return whether an address is that of a server, whose collections several processes can open at once."""
-    return _split(address)[0] == "pgvector" or has_async_client(address)
-
-
-class Readers:
-    """Asynchronous views of an open store, one for each event loop, since connections belong to a loop.
-
-    Args:
-        address: Address of the store.
-        collection: Name of the collection.
-        store: The open store, used in the loop's threads if its engine has no asynchronous client.
-    """
-
-    def __init__(self, address: str, collection: str, store: ChunkStore) -> None:
-        self._address, self._collection, self._store = address, collection, store
-        self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
-        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
-
-    async def get(self) -> AsyncChunkStore:
-        """Return the view of the running event loop."""
-        if not has_async_client(self._address):
-            return ThreadedStore(self._store)
-        loop = asyncio.get_running_loop()
-        if loop not in self._readers:
-            if loop not in self._opening:
-                self._opening[loop] = loop.create_task(self._open(loop))
-            # Other tasks may be waiting for it.
-            await asyncio.shield(self._opening[loop])
-        return self._readers[loop]
-
-    async def close(self) -> None:
-        """Close the view of the running event loop, if it has one."""
-        loop = asyncio.get_running_loop()
-        if loop in self._opening:
-            await asyncio.wait([self._opening[loop]])
-        reader = self._readers.pop(loop, None)
-        if reader is not None:
-            await reader.close()
-
-    async def _open(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            self._readers[loop] = await open_async_store(self._address, self._collection, self._store.schema)
-        finally:
-            # The task refers to its loop and would keep it alive.
-            del self._opening[loop]
+    engine, location = _split(address)
+    return engine == "pgvector" or (engine == "qdrant" and is_url(location))
 
 
 def _split(address: str) -> tuple[str, str]:
@@ -160,7 +88,7 @@ def _edge_catalog(location: str) -> Catalog:
 def _qdrant(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.qdrant.store import QdrantStore
 
-    return QdrantStore(*parse_location(location), collection, schema)
+    return QdrantStore.open(*parse_location(location), collection, schema)
 
 
 def _qdrant_catalog(location: str) -> Catalog:

@@ -10,7 +10,7 @@ import pytest
 from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers import Strategy, create
 from kinsplit.retrieval import Candidate, Expansion, Passage, expand
-from kinsplit.stores.protocol import ChunkStore
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support.aio import run
 from tests.retrieval.helpers import CountingStore
 

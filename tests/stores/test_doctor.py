@@ -7,7 +7,7 @@ import pytest
 
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_catalog
-from kinsplit.stores.logic import StoreLogic
+from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.maintenance.doctor import examine
 from tests.cli.conftest import Cli, run_command
 from tests.stores.engines import ENGINES, address_of
@@ -55,7 +55,7 @@ def test_an_operation_that_fails_is_named_and_the_others_are_tried(monkeypatch):
     async def fail(self, ids):
         raise StoreError("no disk")
 
-    monkeypatch.setattr(StoreLogic, "get", fail)
+    monkeypatch.setattr(ChunkStore, "get", fail)
     checks = list(examine("memory:failing"))
     assert {check.name: check.problem for check in checks if check.problem} == {"read kin": "no disk"}
     assert len(checks) == 18
@@ -80,7 +80,7 @@ def test_the_command_prints_a_line_for_each_check_and_fails_with_one(cli, monkey
     async def fail(self, ids):
         raise StoreError("no disk")
 
-    monkeypatch.setattr(StoreLogic, "get", fail)
+    monkeypatch.setattr(ChunkStore, "get", fail)
     done = cli("doctor", "memory:")
     assert done.exit_code == 1
     assert "read kin: no disk" in done.stdout

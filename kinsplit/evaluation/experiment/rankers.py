@@ -22,7 +22,6 @@ from kinsplit.retrieval import (
 )
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore
-from kinsplit.support.aio import run
 
 
 class RankedChunk(NamedTuple):
@@ -62,7 +61,7 @@ def kin(weights: KinWeights | None = None) -> Ranker:
 
 def _ranker(ranking: Ranking, weights: KinWeights) -> Ranker:
     def rank(store: ChunkStore, question: SearchQuestion, limit: int) -> list[RankedChunk]:
-        found = run(find_candidates(question, weights, limit, ranking), store)
+        found = find_candidates(store, question, weights, limit, ranking)
         return [RankedChunk(candidate.chunk, candidate.score) for candidate in found]
 
     return Ranker(ranking.name, ranking.description, rank)

@@ -27,7 +27,7 @@ from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import SearchQuestion
 from kinsplit.stores import ChunkStore, Query, open_store
-from kinsplit.stores.logic import batches
+from kinsplit.stores.store import batches
 from kinsplit.tokenizers import Tokenizer
 
 if TYPE_CHECKING:

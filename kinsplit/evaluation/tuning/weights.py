@@ -16,10 +16,9 @@ from kinsplit.index import Index
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import KinWeights
 from kinsplit.retrieval import SearchQuestion as Asked
-from kinsplit.retrieval.rankings import find_evidence
+from kinsplit.retrieval.rankings import find_evidence, rank_together
 from kinsplit.retrieval.scoring import KinRankings, score_with_kin
 from kinsplit.stores import ChunkStore
-from kinsplit.support.aio import run
 
 #: Values to try for each weight. Numbers of chunks, parents and documents stay, since they need other rankings.
 CHOICES: Mapping[str, tuple[float, ...]] = {
@@ -79,7 +78,8 @@ class WeightBench:
         def rank(store: ChunkStore, asked: Asked, limit: int) -> list[RankedChunk]:
             # A longer ranking of the same question, which the experiment may ask for, has nothing to add.
             if id(asked) not in found:
-                found[id(asked)] = asked, run(find_evidence(asked, KinWeights(), _DEPTH), store)
+                (evidence,) = rank_together(store, [find_evidence(asked, KinWeights(), _DEPTH)])
+                found[id(asked)] = asked, evidence
             chunks = store.get([scored.entry.id for scored in score_with_kin(found[id(asked)][1], KinWeights(), limit)])
             return [RankedChunk(chunk, 0.0) for chunk in chunks]
 

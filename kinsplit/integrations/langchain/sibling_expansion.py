@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -12,11 +12,11 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import PrivateAttr
 
 from kinsplit.integrations.langchain.documents import to_document, to_found
-from kinsplit.integrations.shared.kin.reader import run, run_async
 from kinsplit.integrations.shared.kin.readers import OpenedReader, open_reader
 from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Budget, Expansion
+from kinsplit.support.threads import in_thread
 
 
 class SiblingExpansion(
@@ -141,12 +141,12 @@ class SiblingExpansion(
         return await self._apassages(documents)
 
     def _passages(self, documents: Sequence[Document]) -> list[Document]:
-        return _replaced(documents, run(self._expand(documents)))
+        return _replaced(documents, self._expand(documents))
 
     async def _apassages(self, documents: Sequence[Document]) -> list[Document]:
-        return _replaced(documents, await run_async(self._expand(documents)))
+        return await in_thread(self._passages, documents)
 
-    def _expand(self, documents: Sequence[Document]) -> Coroutine[Any, Any, list[Expanded]]:
+    def _expand(self, documents: Sequence[Document]) -> list[Expanded]:
         return expand_found(
             [to_found(document) for document in documents],
             self._expansion,

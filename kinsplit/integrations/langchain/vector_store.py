@@ -7,30 +7,39 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from kinsplit.chunk import Chunk
 from kinsplit.embedding.foreign import finite_vectors
-from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError
-from kinsplit.indexing.refusals import PROBE, Division, asettle, settle
-from kinsplit.integrations.langchain.documents import item_of
-from kinsplit.integrations.langchain.queries import (
-    Scored,
-    delete,
-    diverse,
-    documents_by_ids,
-    find_documents,
-    similar,
-)
-from kinsplit.integrations.shared.collection import Collection, Work, count, put, refuse_unknown
-from kinsplit.stores import AsyncChunkStore, ChunkStore
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
+from kinsplit.indexing.refusals import PROBE, Division, settle
+from kinsplit.integrations.langchain.documents import document_of, item_of
+from kinsplit.integrations.shared.collection import Collection, clear, find, get, put, refuse_unknown, remove
+from kinsplit.integrations.shared.metadata import slimmed
+from kinsplit.stores import ChunkStore, Hit, Query
 from kinsplit.stores.protocol import Where
+from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 from kinsplit.tokenizers import describe
 
 Vectors = list[list[float]]
+Scored = list[tuple[Document, float]]
 
 
+@with_awaiting(
+    add_texts="aadd_texts",
+    add_documents="aadd_documents",
+    delete="adelete",
+    get_by_ids="aget_by_ids",
+    similarity_search="asimilarity_search",
+    similarity_search_with_score="asimilarity_search_with_score",
+    similarity_search_by_vector="asimilarity_search_by_vector",
+    max_marginal_relevance_search="amax_marginal_relevance_search",
+    max_marginal_relevance_search_by_vector="amax_marginal_relevance_search_by_vector",
+)
 class KinsplitVectorStore(VectorStore):
     """Any kinsplit store as a LangChain vector store.
 
@@ -49,8 +58,6 @@ class KinsplitVectorStore(VectorStore):
         model: Name of the embedding model, recorded in the schema of a new collection.
         language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" leaves words
             unchanged.
-        async_store: The same collection for an event loop, such as a Qdrant server that
-            `kinsplit.stores.open_async_store` opened; without it coroutines call `store` in threads.
         slim: Whether searches return only the metadata for a prompt (see
             `kinsplit.integrations.shared.metadata.slimmed`). Documents fetched by id have all metadata.
 
@@ -67,12 +74,11 @@ class KinsplitVectorStore(VectorStore):
         collection: str = "default",
         model: str = "given",
         language: str | None = "english",
-        async_store: AsyncChunkStore | None = None,
         slim: bool = False,
     ) -> None:
         self._embedding = embedding
         self._slim = slim
-        self._collection = Collection(store, collection, model, language, async_store)
+        self._collection = Collection(store, collection, model, language)
 
     @property
     def embeddings(self) -> Embeddings:
@@ -118,9 +124,7 @@ class KinsplitVectorStore(VectorStore):
         **kwargs: Any,
     ) -> Self:
         """Create a store of texts; see `from_texts`."""
-        made = cls(embedding, **kwargs)
-        await made.aadd_texts(texts, metadatas, ids=ids)
-        return made
+        return await in_thread(cls.from_texts, texts, embedding, metadatas, ids=ids, **kwargs)
 
     def add_texts(
         self,
@@ -133,17 +137,6 @@ class KinsplitVectorStore(VectorStore):
         """Add texts, each with its metadata and its id; see `add_documents`."""
         # The base class would exhaust an iterator before using it.
         return super().add_texts(list(texts), metadatas, ids=ids, **kwargs)
-
-    async def aadd_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: list[dict[str, Any]] | None = None,
-        *,
-        ids: list[str] | None = None,
-        **kwargs: Any,
-    ) -> list[str]:
-        """Add texts; see `add_texts`."""
-        return await super().aadd_texts(list(texts), metadatas, ids=ids, **kwargs)
 
     def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
         """Add documents, replacing those with the same ids.
@@ -166,38 +159,21 @@ class KinsplitVectorStore(VectorStore):
             self.add_embeddings(documents, self._embed(documents, kwargs.get("ids")), ids=ids)
         return ids
 
-    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
-        """Add documents; see `add_documents`."""
-        ids = _ids(documents, **kwargs)
-        if documents:
-            await self.aadd_embeddings(documents, await self._aembed(documents, kwargs.get("ids")), ids=ids)
-        return ids
-
     def _embed(self, documents: Sequence[Document], ids: Sequence[str | None] | None) -> Vectors:
         def embed(part: Sequence[tuple[str, str]]) -> Vectors:
-            return self._checked(self._embedding.embed_documents([text for _, text in part]), len(part))
+            vectors: Vectors = self._either("embed_documents", [text for _, text in part])
+            finite_vectors(vectors, len(part), describe(self._embedding))
+            return vectors
 
         with _own_exceptions():
-            steps = self._division.steps(_named(documents, ids))
-            found = settle(steps, embed, lambda: embed([("", PROBE)]))
+            division = Division[tuple[str, str], list[float]](describe(self._embedding), lambda item: item[0])
+            found = settle(division.steps(_named(documents, ids)), embed, lambda: embed([("", PROBE)]))
         return _all(found)
 
-    async def _aembed(self, documents: Sequence[Document], ids: Sequence[str | None] | None) -> Vectors:
-        async def embed(part: Sequence[tuple[str, str]]) -> Vectors:
-            return self._checked(await self._embedding.aembed_documents([text for _, text in part]), len(part))
-
-        with _own_exceptions():
-            steps = self._division.steps(_named(documents, ids))
-            found = await asettle(steps, embed, lambda: embed([("", PROBE)]))
-        return _all(found)
-
-    @property
-    def _division(self) -> Division[tuple[str, str], list[float]]:
-        return Division(describe(self._embedding), lambda item: item[0])
-
-    def _checked(self, vectors: Vectors, count: int) -> Vectors:
-        finite_vectors(vectors, count, describe(self._embedding))
-        return vectors
+    def _either(self, method: str, argument: object) -> Any:
+        """Call a method of the embeddings, in its form for event loops if this thread works for one."""
+        own = self._embedding
+        return call_either(getattr(own, method), getattr(own, f"a{method}", None), argument)
 
     def add_embeddings(
         self, documents: Sequence[Document], embeddings: Sequence[Sequence[float]], *, ids: Sequence[str] | None = None
@@ -217,17 +193,14 @@ class KinsplitVectorStore(VectorStore):
         """
         own = _ids(documents, ids)
         if documents:
-            self._collection.run(self._add(documents, own, embeddings), None, len(embeddings[0]))
+            rule = f"must be as many as documents ({len(documents)})"
+            remedy = "Pass one for each document."
+            require(len(embeddings) == len(documents), "embeddings", rule, len(embeddings), remedy)
+            items = [item_of(document, id_) for document, id_ in zip(documents, own, strict=True)]
+            self._collection.run(lambda store: put(store, items, embeddings), None, len(embeddings[0]))
         return own
 
-    async def aadd_embeddings(
-        self, documents: Sequence[Document], embeddings: Sequence[Sequence[float]], *, ids: Sequence[str] | None = None
-    ) -> list[str]:
-        """Add documents whose vectors are known; see `add_embeddings`."""
-        own = _ids(documents, ids)
-        if documents:
-            await self._collection.run_async(self._add(documents, own, embeddings), None, len(embeddings[0]))
-        return own
+    aadd_embeddings = awaiting(add_embeddings)
 
     def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, by filter, or by both; all documents if neither is given.
@@ -242,38 +215,35 @@ class KinsplitVectorStore(VectorStore):
             InvalidParameterError: The filter is empty or invalid.
         """
         refuse_unknown(kwargs)
-        self._collection.run(lambda: delete(ids, filter), None)
-        return True
+        if filter is not None and not filter:
+            raise InvalidParameterError("filter", "must not be empty", filter, "To delete all, call delete().")
 
-    async def adelete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
-        """Delete documents; see `delete`."""
-        refuse_unknown(kwargs)
-        await self._collection.run_async(lambda: delete(ids, filter), None)
+        def work(store: ChunkStore) -> None:
+            if filter is not None:
+                store.remove([chunk.id for chunk in find(store, filter, None, ids)])
+            elif ids is not None:
+                remove(store, ids)
+            else:
+                clear(store)
+
+        self._collection.run(work, None)
         return True
 
     def find(self, filter: Where) -> list[Document]:
         """Return all documents that match a filter, in order of source and index; {} matches all."""
-        return self._collection.run(lambda: find_documents(filter), [])
+        return self._collection.run(lambda store: _of_chunks(store.find(filter)), [])
 
-    async def afind(self, filter: Where) -> list[Document]:
-        """Return all documents that match a filter; see `find`."""
-        return await self._collection.run_async(lambda: find_documents(filter), [])
+    afind = awaiting(find)
 
     def count(self, filter: Where | None = None) -> int:
         """Return the number of documents, or of those that match a filter."""
-        return self._collection.run(lambda: count(filter), 0)
+        return self._collection.run(lambda store: store.count(0, filter), 0)
 
-    async def acount(self, filter: Where | None = None) -> int:
-        """Return the number of documents; see `count`."""
-        return await self._collection.run_async(lambda: count(filter), 0)
+    acount = awaiting(count)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id, in the order of the ids, without those that are not stored."""
-        return self._collection.run(lambda: documents_by_ids(ids), [])
-
-    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Return documents by id; see `get_by_ids`."""
-        return await self._collection.run_async(lambda: documents_by_ids(ids), [])
+        return self._collection.run(lambda store: _of_chunks(get(store, ids)), [])
 
     def similarity_search(
         self,
@@ -287,20 +257,6 @@ class KinsplitVectorStore(VectorStore):
         """Return the documents most similar to a question, best first; see `similarity_search_with_score`."""
         return _documents(
             self.similarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
-        )
-
-    async def asimilarity_search(
-        self,
-        query: str,
-        k: int = 4,
-        filter: Where | None = None,
-        *,
-        score_threshold: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Return the documents most similar to a question; see `similarity_search_with_score`."""
-        return _documents(
-            await self.asimilarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
         )
 
     def similarity_search_with_score(
@@ -322,22 +278,7 @@ class KinsplitVectorStore(VectorStore):
             **kwargs: Rejected.
         """
         refuse_unknown(kwargs)
-        vector = self._embedding.embed_query(query)
-        return self._collection.run(self._similar(vector, k, filter, score_threshold), [])
-
-    async def asimilarity_search_with_score(
-        self,
-        query: str,
-        k: int = 4,
-        filter: Where | None = None,
-        *,
-        score_threshold: float | None = None,
-        **kwargs: Any,
-    ) -> Scored:
-        """Return documents with their cosines; see `similarity_search_with_score`."""
-        refuse_unknown(kwargs)
-        vector = await self._embedding.aembed_query(query)
-        return await self._collection.run_async(self._similar(vector, k, filter, score_threshold), [])
+        return self._similar(self._either("embed_query", query), k, filter, score_threshold)
 
     def similarity_search_by_vector(
         self,
@@ -350,20 +291,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return the documents most similar to a vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(self._collection.run(self._similar(embedding, k, filter, score_threshold), []))
-
-    async def asimilarity_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        filter: Where | None = None,
-        *,
-        score_threshold: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Return documents by vector; see `similarity_search_with_score`."""
-        refuse_unknown(kwargs)
-        return _documents(await self._collection.run_async(self._similar(embedding, k, filter, score_threshold), []))
+        return _documents(self._similar(embedding, k, filter, score_threshold))
 
     def max_marginal_relevance_search(
         self,
@@ -384,21 +312,8 @@ class KinsplitVectorStore(VectorStore):
             filter: See `KinsplitVectorStore`.
             **kwargs: Rejected.
         """
-        vector = self._embedding.embed_query(query)
+        vector = self._either("embed_query", query)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter, **kwargs)
-
-    async def amax_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        filter: Where | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Return diverse documents; see `max_marginal_relevance_search`."""
-        vector = await self._embedding.aembed_query(query)
-        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter, **kwargs)
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -411,20 +326,10 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents similar to a vector and diverse; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return self._collection.run(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
-
-    async def amax_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        filter: Where | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Return diverse documents; see `max_marginal_relevance_search`."""
-        refuse_unknown(kwargs)
-        return await self._collection.run_async(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        chunks = self._collection.run(
+            lambda store: _diverse(store, embedding, k, fetch_k, lambda_mult, filter), list[Chunk]()
+        )
+        return [self._document(chunk) for chunk in chunks]
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address."""
@@ -433,20 +338,43 @@ class KinsplitVectorStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: (cosine + 1) / 2
 
-    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: Sequence[Sequence[float]]) -> Work[None]:
-        if len(vectors) != len(documents):
-            rule = f"must be as many as documents ({len(documents)})"
-            raise InvalidParameterError("embeddings", rule, len(vectors), "Pass one for each document.")
-        items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
-        return lambda: put(self._collection, items, vectors)
+    def _similar(self, vector: list[float], k: int, where: Where | None, score_threshold: float | None) -> Scored:
+        if score_threshold is not None:
+            rule = "must be a cosine from -1 to 1"
+            require(-1 <= score_threshold <= 1, "score_threshold", rule, score_threshold, "Leave it out.")
+        hits = self._collection.run(lambda store: _search(store, vector, k, where), list[Hit]())
+        return [
+            (self._document(hit.chunk), hit.score)
+            for hit in hits
+            if score_threshold is None or hit.score >= score_threshold
+        ]
 
-    def _similar(self, vector: list[float], k: int, where: Where | None, score_threshold: float | None) -> Work[Scored]:
-        return lambda: similar(vector, k, where, score_threshold, slim=self._slim)
+    def _document(self, chunk: Chunk) -> Document:
+        document = document_of(chunk)
+        if self._slim:
+            document.metadata = slimmed(document.metadata)
+        return document
 
-    def _diverse(
-        self, vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
-    ) -> Work[list[Document]]:
-        return lambda: diverse(vector, k, fetch_k, lambda_mult, where, slim=self._slim)
+
+def _search(store: ChunkStore, vector: list[float], limit: int, where: Where | None) -> list[Hit]:
+    (hits,) = store.search([Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)])
+    return hits
+
+
+def _diverse(
+    store: ChunkStore, vector: list[float], limit: int, fetch: int, lambda_mult: float, where: Where | None
+) -> list[Chunk]:
+    """Return chunks that are similar to a vector and differ from each other, by LangChain's own rule."""
+    hits = _search(store, vector, fetch, where)
+    vectors = store.vectors([hit.chunk.id for hit in hits])
+    chunks = [hit.chunk for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
+    embeddings: list[Any] = [vectors[chunk.id].dense for chunk in chunks]
+    chosen = maximal_marginal_relevance(np.asarray(vector, dtype=np.float32), embeddings, lambda_mult, limit)
+    return [chunks[index] for index in chosen]
+
+
+def _of_chunks(chunks: Sequence[Chunk]) -> list[Document]:
+    return [document_of(chunk) for chunk in chunks]
 
 
 def _named(documents: Sequence[Document], ids: Sequence[str | None] | None) -> list[tuple[str, str]]:

@@ -18,11 +18,11 @@ from llama_index.core.vector_stores.types import (
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.collection import find
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.retrieval.scoring import unit
 from kinsplit.stores.filters import MOST_DEPTH
 from kinsplit.stores.protocol import Hit, Query, Where
+from kinsplit.stores.store import ChunkStore
 
 # Operators on a value and on a list, each with that of a chunk store.
 _VALUE_OPERATORS = {
@@ -44,10 +44,13 @@ _MODES = {
 }
 
 
-async def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> dict[str, Any]:
+def to_where(
+    store: ChunkStore, filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None
+) -> dict[str, Any]:
     """Return filters as `Where`; text matching reads all chunks of the documents.
 
     Args:
+        store: The store.
         filters: Filters with any operators and conditions; NOT matches nodes that match none of its filters.
         doc_ids: Ids of the documents to search.
 
@@ -57,7 +60,7 @@ async def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | Non
     where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
     if filters is None:
         return where
-    chunks = await find(where, None) if _matches_text(filters) else []
+    chunks = store.find(where, None) if _matches_text(filters) else []
     found = _group(filters, chunks)
     return {"$and": [where, found]} if where and found else where or found
 

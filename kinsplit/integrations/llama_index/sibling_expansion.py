@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,11 +11,11 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
 
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
-from kinsplit.integrations.shared.kin.reader import run, run_async
 from kinsplit.integrations.shared.kin.readers import OpenedReader, open_reader
 from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Budget, Expansion
+from kinsplit.support.threads import in_thread
 
 
 class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
@@ -119,15 +119,15 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        return _replaced(nodes, run(self._expand(nodes)))
+        return _replaced(nodes, self._expand(nodes))
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        return _replaced(nodes, await run_async(self._expand(nodes)))
+        return await in_thread(self._postprocess_nodes, nodes)
 
-    def _expand(self, nodes: Sequence[NodeWithScore]) -> Coroutine[Any, Any, list[Expanded]]:
+    def _expand(self, nodes: Sequence[NodeWithScore]) -> list[Expanded]:
         return expand_found(
             [to_found(node) for node in nodes],
             self._expansion,

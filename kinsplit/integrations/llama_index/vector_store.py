@@ -19,13 +19,15 @@ from llama_index.core.vector_stores.types import (
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import RECORD, Chunk
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
-from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, refuse_unknown, remove
+from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Vectors, calls
+from kinsplit.stores import ChunkStore, Hit, Vectors
+from kinsplit.support.threads import in_thread, with_awaiting
 
 T = TypeVar("T")
 
@@ -35,6 +37,14 @@ _MMR_PREFETCH = 4
 _MANY = 1000
 
 
+@with_awaiting(
+    add="async_add",
+    delete="adelete",
+    delete_nodes="adelete_nodes",
+    get_nodes="aget_nodes",
+    query="aquery",
+    clear="aclear",
+)
 class KinsplitVectorStore(BasePydanticVectorStore):
     """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid, sparse and MMR queries.
 
@@ -54,8 +64,6 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         model: Name of the embedding model, recorded in the schema of a new collection.
         language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" leaves words
             unchanged.
-        async_store: The same collection for an event loop, such as a Qdrant server that
-            `kinsplit.stores.open_async_store` opened; without it coroutines call `store` in threads.
         slim: Whether queries return only the metadata for a prompt (see
             `kinsplit.integrations.shared.metadata.slimmed`). Nodes fetched by id have all metadata.
 
@@ -71,7 +79,6 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     collection: str = "default"
     model: str = "given"
     language: str | None = "english"
-    async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
     slim: bool = False
 
     _collection: Collection = PrivateAttr()
@@ -83,13 +90,12 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         collection: str = "default",
         model: str = "given",
         language: str | None = "english",
-        async_store: AsyncChunkStore | None = None,
         slim: bool = False,
         **data: object,
     ) -> None:
-        own = {"collection": collection, "model": model, "language": language, "async_store": async_store, "slim": slim}
+        own = {"collection": collection, "model": model, "language": language, "slim": slim}
         super().__init__(store=store, **own, **data)
-        self._collection = Collection(store, collection, model, language, async_store)
+        self._collection = Collection(store, collection, model, language)
 
     @classmethod
     def class_name(cls) -> str:
@@ -113,25 +119,13 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """
         refuse_unknown(kwargs)
         if nodes:
-            self._collection.run(lambda: self._add(nodes), None, len(_embedding(nodes[0])))
-        return [node.node_id for node in nodes]
-
-    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
-        """Add nodes; see `add`."""
-        refuse_unknown(kwargs)
-        if nodes:
-            await self._collection.run_async(lambda: self._add(nodes), None, len(_embedding(nodes[0])))
+            self._collection.run(lambda store: _add(store, nodes), None, len(_embedding(nodes[0])))
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document, of all levels."""
         refuse_unknown(kwargs)
-        self._collection.run(lambda: _delete(ref_doc_id), None)
-
-    async def adelete(self, ref_doc_id: str, **kwargs: object) -> None:
-        """Delete all nodes of a document; see `delete`."""
-        refuse_unknown(kwargs)
-        await self._collection.run_async(lambda: _delete(ref_doc_id), None)
+        self._collection.run(lambda store: store.delete(ref_doc_id), 0)
 
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
@@ -142,14 +136,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             InvalidParameterError: Neither ids nor filters are given, or a filter is not supported.
         """
         refuse_unknown(kwargs)
-        self._collection.run(lambda: _delete_nodes(node_ids, filters), None)
-
-    async def adelete_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
-    ) -> None:
-        """Delete nodes; see `delete_nodes`."""
-        refuse_unknown(kwargs)
-        await self._collection.run_async(lambda: _delete_nodes(node_ids, filters), None)
+        self._collection.run(lambda store: _delete_nodes(store, node_ids, filters), None)
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
         """Return nodes with their embeddings by id, in the order of the ids, by filter, or by both; all without either.
@@ -159,13 +146,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._collection.run(lambda: _nodes(node_ids, filters), [])
-
-    async def aget_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
-    ) -> list[BaseNode]:
-        """Return nodes; see `get_nodes`."""
-        return await self._collection.run_async(lambda: _nodes(node_ids, filters), [])
+        return self._collection.run(lambda store: _nodes(store, node_ids, filters), [])
 
     def count(self, filters: MetadataFilters | None = None) -> int:
         """Return the number of nodes, or of those that match filters; parents are not counted.
@@ -173,11 +154,11 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._collection.run(lambda: _count(filters), 0)
+        return self._collection.run(lambda store: store.count(0, to_where(store, filters)), 0)
 
     async def acount(self, filters: MetadataFilters | None = None) -> int:
-        """Return the number of nodes; see `count`."""
-        return await self._collection.run_async(lambda: _count(filters), 0)
+        """Do the same as `count` without blocking the event loop."""
+        return await in_thread(self.count, filters)
 
     def query(
         self,
@@ -200,59 +181,47 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             InvalidParameterError: The mode or a filter is not supported.
         """
         refuse_unknown(kwargs)
-        return self._collection.run(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
-
-    async def aquery(
-        self,
-        query: VectorStoreQuery,
-        mmr_threshold: float | None = None,
-        mmr_prefetch_k: int | None = None,
-        **kwargs: object,
-    ) -> VectorStoreQueryResult:
-        """Find nodes; see `query`."""
-        refuse_unknown(kwargs)
-        return await self._collection.run_async(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
+        return self._collection.run(lambda store: self._query(store, query, mmr_threshold, mmr_prefetch_k), _result([]))
 
     def clear(self) -> None:
         """Delete all nodes."""
         self._collection.run(clear, None)
 
-    async def aclear(self) -> None:
-        """Delete all nodes; see `clear`."""
-        await self._collection.run_async(clear, None)
-
     def close(self) -> None:
         """Close the collection, if the store was given by its address."""
         self._collection.close()
 
-    async def _add(self, nodes: Sequence[BaseNode]) -> None:
-        await put(self._collection, [item_of(node) for node in nodes], [_embedding(node) for node in nodes])
-
-    async def _query(
-        self, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
+    def _query(
+        self, store: ChunkStore, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
     ) -> VectorStoreQueryResult:
-        where = await to_where(query.filters, query.doc_ids)
+        where = to_where(store, query.filters, query.doc_ids)
         if query.mode is VectorStoreQueryMode.MMR:
             threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
             limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
-            (hits,) = await self._search(replace(query, similarity_top_k=limit), where)
-            return _result(await _diverse(query, hits, threshold), self.slim)
-        rankings = await self._search(query, where)
+            (hits,) = _search(store, replace(query, similarity_top_k=limit), where)
+            return _result(_diverse(store, query, hits, threshold), self.slim)
+        rankings = _search(store, query, where)
         if query.mode is not VectorStoreQueryMode.HYBRID:
             return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
         dense, terms = rankings
         return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
-    async def _search(self, query: VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
-        ids = {stored_id(id_) for id_ in query.node_ids or ()}
-        if not ids or len(ids) > _MANY:
-            queries = to_queries(query, where, self._collection.bm25)
-            rankings = await calls.search(queries)
-            if not ids or all(hit.chunk.id in ids for hits in rankings for hit in hits):
-                return rankings
-        within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
-        return await calls.search(to_queries(query, within, self._collection.bm25))
+
+def _add(store: ChunkStore, nodes: Sequence[BaseNode]) -> None:
+    put(store, [item_of(node) for node in nodes], [_embedding(node) for node in nodes])
+
+
+def _search(store: ChunkStore, query: VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
+    bm25 = Bm25Embedder.of(store.schema.sparse)
+    ids = {stored_id(id_) for id_ in query.node_ids or ()}
+    if not ids or len(ids) > _MANY:
+        queries = to_queries(query, where, bm25)
+        rankings = store.search(queries)
+        if not ids or all(hit.chunk.id in ids for hits in rankings for hit in hits):
+            return rankings
+    within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
+    return store.search(to_queries(query, within, bm25))
 
 
 def _embedding(node: BaseNode) -> list[float]:
@@ -262,15 +231,11 @@ def _embedding(node: BaseNode) -> list[float]:
     return node.embedding
 
 
-async def _delete(ref_doc_id: str) -> None:
-    await calls.delete(ref_doc_id)
-
-
-async def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> list[Hit]:
+def _diverse(store: ChunkStore, query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> list[Hit]:
     """Choose hits that are similar to a question and differ from each other, by LlamaIndex's own rule."""
     if threshold is not None and not 0 <= threshold <= 1:
         raise InvalidParameterError("mmr_threshold", "must be from 0 to 1", threshold, "Leave it out for 0.5.")
-    vectors = await calls.vectors([hit.chunk.id for hit in hits])
+    vectors = store.vectors([hit.chunk.id for hit in hits])
     kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
     embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in kept]
     question: Any = np.asarray(query.query_embedding, dtype=np.float32)
@@ -280,22 +245,22 @@ async def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: floa
     return [Hit(kept[index].chunk, float(score)) for index, score in zip(chosen, scores, strict=True)]
 
 
-async def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> list[Chunk]:
-    where = await to_where(filters)
+def _chunks(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilters | None) -> list[Chunk]:
+    where = to_where(store, filters)
     if node_ids is None:
-        return await find(where, None)
-    chunks = await get(node_ids)
+        return store.find(where, None)
+    chunks = get(store, node_ids)
     if not where:
         return chunks
-    within = {chunk.id for chunk in await find(where, None)}
+    within = {chunk.id for chunk in store.find(where, None)}
     return [chunk for chunk in chunks if chunk.id in within]
 
 
-async def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> list[BaseNode]:
-    chunks = await _chunks(node_ids, filters)
+def _nodes(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilters | None) -> list[BaseNode]:
+    chunks = _chunks(store, node_ids, filters)
     # Parents and whole documents that `Index.add` wrote are returned by id only.
     found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
-    vectors = await calls.vectors([chunk.id for chunk in found])
+    vectors = store.vectors([chunk.id for chunk in found])
     return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in found]
 
 
@@ -305,17 +270,12 @@ def _embedded(node: BaseNode, vectors: Vectors | None) -> BaseNode:
     return node
 
 
-async def _count(filters: MetadataFilters | None) -> int:
-    where = await to_where(filters)
-    return await count(where)
-
-
-async def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> None:
+def _delete_nodes(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilters | None) -> None:
     # An empty list of filters matches every node.
-    if node_ids is None and not await to_where(filters):
+    if node_ids is None and not to_where(store, filters):
         raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
-    found = await _chunks(node_ids, filters)
-    await remove([chunk.id for chunk in found])
+    found = _chunks(store, node_ids, filters)
+    remove(store, [chunk.id for chunk in found])
 
 
 def _result(hits: Sequence[Hit], slim: bool = False) -> VectorStoreQueryResult:

@@ -34,7 +34,7 @@ from kinsplit.loaders.discovery import (
 )
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.stores import ChunkStore
-from kinsplit.stores.logic import batches
+from kinsplit.stores.store import batches
 from kinsplit.support.extras import needs
 
 with needs("ray"):

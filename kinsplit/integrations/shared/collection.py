@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,15 +17,10 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Schema, Vectors, calls, open_store
+from kinsplit.stores import ChunkStore, Schema, Vectors, open_store
 from kinsplit.stores.protocol import Where
-from kinsplit.stores.threaded import ThreadedStore
-from kinsplit.support.aio import run, run_async
 
 T = TypeVar("T")
-
-#: Starts a coroutine of store calls (see `kinsplit.stores.calls`).
-Work = Callable[[], Coroutine[Any, Any, T]]
 
 
 class Collection:
@@ -37,51 +31,28 @@ class Collection:
         name: Name of the collection at that address.
         model: Name of the embedding model, recorded in the schema of a new collection.
         language: Language of the terms of a new collection; see `kinsplit.embedding.sparse.Bm25Embedder`.
-        async_store: Store for coroutines; without it they call `store` in threads.
     """
 
-    def __init__(
-        self,
-        store: str | ChunkStore,
-        name: str,
-        model: str,
-        language: str | None,
-        async_store: AsyncChunkStore | None = None,
-    ) -> None:
+    def __init__(self, store: str | ChunkStore, name: str, model: str, language: str | None) -> None:
         self._address = store if isinstance(store, str) else None
         self._store = None if isinstance(store, str) else store
         self._name, self._model, self._language = name, model, language
-        self.async_store = async_store
         self._lock = threading.Lock()
 
     def open(self) -> ChunkStore | None:
         """Return the store, opened on first call; None while the collection doesn't exist."""
         return self._open(None)
 
-    @property
-    def bm25(self) -> Bm25Embedder:
-        """The embedder of the collection's term weights."""
-        if self._store is None:
-            return Bm25Embedder(self._language)
-        return Bm25Embedder.of(self._store.schema.sparse)
-
-    def run(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
-        """Run store calls in this thread.
+    def run(self, work: Callable[[ChunkStore], T], otherwise: T, dimension: int | None = None) -> T:
+        """Return the result of a function of the store.
 
         Args:
-            work: Starts the coroutine of store calls.
+            work: The function.
             otherwise: Result while the collection doesn't exist.
             dimension: Dimension of the vectors with which to create a missing collection.
         """
         store = self._open(dimension)
-        return otherwise if store is None else run(work(), store)
-
-    async def run_async(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
-        """Run store calls without blocking the event loop; see `run`."""
-        store = await asyncio.to_thread(self._open, dimension)
-        if store is None:
-            return otherwise
-        return await run_async(work(), self.async_store or ThreadedStore(store))
+        return otherwise if store is None else work(store)
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
@@ -106,7 +77,7 @@ class Collection:
         return Schema(self._model, dimension, sparse, json.dumps({"name": "given", "parameters": {}}), "given")
 
 
-async def put(collection: Collection, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
+def put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
     """Store items with their vectors; if several have one id, the last one wins."""
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
@@ -117,41 +88,36 @@ async def put(collection: Collection, items: Sequence[Item], vectors: Sequence[S
         chunk = to_chunk(item, dense)
         pairs[chunk.id] = chunk, dense
     chunks = [chunk for chunk, _ in pairs.values()]
-    sparse = collection.bm25.embed([chunk.text for chunk in chunks])
+    sparse = Bm25Embedder.of(store.schema.sparse).embed([chunk.text for chunk in chunks])
     contents = {
         chunk.content: Vectors(dense, terms) for (chunk, dense), terms in zip(pairs.values(), sparse, strict=True)
     }
-    await calls.put(chunks, contents)
+    store.put(chunks, contents)
 
 
-async def get(ids: Sequence[str]) -> list[Chunk]:
+def get(store: ChunkStore, ids: Sequence[str]) -> list[Chunk]:
     """Fetch chunks by the ids of their items."""
-    return await calls.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
+    return store.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
 
 
-async def find(where: Where, level: int | None = 0, ids: Sequence[str] | None = None) -> list[Chunk]:
+def find(store: ChunkStore, where: Where, level: int | None = 0, ids: Sequence[str] | None = None) -> list[Chunk]:
     """Fetch the chunks of a level, or of all levels, that match a filter; with ids, only those among them."""
-    chunks = await calls.find(where, level)
+    chunks = store.find(where, level)
     if ids is None:
         return chunks
     wanted = {stored_id(id_) for id_ in ids}
     return [chunk for chunk in chunks if chunk.id in wanted]
 
 
-async def count(where: Where | None) -> int:
-    """Count the leaves that match a filter."""
-    return await calls.count(0, where)
-
-
-async def remove(ids: Sequence[str]) -> None:
+def remove(store: ChunkStore, ids: Sequence[str]) -> None:
     """Delete chunks by the ids of their items."""
-    await calls.remove([stored_id(id_) for id_ in dict.fromkeys(ids)])
+    store.remove([stored_id(id_) for id_ in dict.fromkeys(ids)])
 
 
-async def clear() -> None:
+def clear(store: ChunkStore) -> None:
     """Delete all chunks."""
-    for source_id in await calls.sources():
-        await calls.delete(source_id)
+    for source_id in store.sources():
+        store.delete(source_id)
 
 
 def refuse_unknown(arguments: Mapping[str, Any]) -> None:

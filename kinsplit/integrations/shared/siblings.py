@@ -57,7 +57,7 @@ def budget_of(
     return options.spending(resolve(BUNDLED if known is None else known.tokenizer))
 
 
-async def expand_found(
+def expand_found(
     found: Sequence[FoundNode],
     expansion: Expansion,
     reader: KinReader,
@@ -89,7 +89,7 @@ async def expand_found(
     Raises:
         StoreError: The store can be asked by id only, and has none of the kin under their ids.
     """
-    found = await _completed(found, reader)
+    found = _completed(found, reader)
     located = {number: _hit(one, expansion.window, parent_key) for number, one in enumerate(found) if one.is_located}
     hits = _unambiguous(located, expansion)
     kin = Kin(hits.values(), expansion, reader, parents or reader)
@@ -97,7 +97,7 @@ async def expand_found(
     for number, chunk in zip(hits, kin.hits, strict=True):
         numbers.setdefault(chunk.id, number)
     candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
-    chunks = await kin.read()
+    chunks = kin.read()
     if budget is None:
         passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
     else:
@@ -106,7 +106,7 @@ async def expand_found(
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
         results = [one.result for one in expanded if one.result is not None]
-        expanded += await related_files(found, reader, {result.metadata.get("file_path") for result in results})
+        expanded += related_files(found, reader, {result.metadata.get("file_path") for result in results})
     if budget is not None:
         expanded = _within(expanded, found, budget)
     if slim:
@@ -165,10 +165,10 @@ def _slim(result: Result) -> Result:
     return result._replace(metadata=slimmed(result.metadata))
 
 
-async def _completed(found: Sequence[FoundNode], reader: KinReader) -> Sequence[FoundNode]:
+def _completed(found: Sequence[FoundNode], reader: KinReader) -> Sequence[FoundNode]:
     """Return hits with their full metadata, which takes another read if some are slim."""
     ids = [one.id for one in found if is_slim(one.metadata)]
-    kept = {chunk.id: from_chunk(chunk).metadata for chunk in await reader.get(ids)} if ids else {}
+    kept = {chunk.id: from_chunk(chunk).metadata for chunk in reader.get(ids)} if ids else {}
     return [one._replace(metadata={**kept.get(stored_id(one.id), {}), **one.metadata}) for one in found]
 
 
@@ -187,9 +187,7 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
         yield Expanded(number, to_related(chunk, result), related=True)
 
 
-async def related_files(
-    found: Sequence[FoundNode], reader: KinReader, known: Set[object] = frozenset()
-) -> list[Expanded]:
+def related_files(found: Sequence[FoundNode], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
     """Return the related files of documents that were embedded whole or have a single chunk.
 
     The course search that kinsplit replaces stored them with `file_path`, `sibling_files` and `group_id`, and without
@@ -206,7 +204,7 @@ async def related_files(
             owners.setdefault(path, number)
     seen = known | {one.metadata.get("file_path") for one in found}
     wanted = [path for path in owners if path not in seen]
-    by_path = {one.metadata["file_path"]: one for one in await reader.whole_documents(wanted)} if wanted else {}
+    by_path = {one.metadata["file_path"]: one for one in reader.whole_documents(wanted)} if wanted else {}
     expanded = []
     for path in wanted:
         if path in by_path:

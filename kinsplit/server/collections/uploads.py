@@ -34,7 +34,7 @@ from kinsplit.loaders.course_file import CourseFiles, readable
 from kinsplit.loaders.discovery import list_folder, sources_of
 from kinsplit.server.collections.registry import Collections, OpenCollection
 from kinsplit.server.middleware.logs import log_failure
-from kinsplit.stores.logic import batches
+from kinsplit.stores.store import batches
 
 _JOURNAL = ".kinsplit-upload"
 # Files of a journal besides the new one, whose name ends in the suffix of a format.

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
-from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
 from kinsplit.stores.filters import (
     Condition,
@@ -33,11 +32,11 @@ from kinsplit.stores.filters import (
     values_of,
 )
 from kinsplit.stores.json_values import parse_time
-from kinsplit.stores.logic import FoundPoint
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema, layer_of, schema_to_create
+from kinsplit.stores.store import ChunkStore, FoundPoint
 
 Rows = NDArray[np.intp]
 
@@ -245,7 +244,7 @@ PLACES: dict[str, dict[str, HeldCollection]] = {}
 PLACES_LOCK = threading.Lock()
 
 
-class MemoryStore(EngineStore):
+class MemoryStore(ChunkStore):
     """A collection in memory, for hundreds of thousands of chunks: the first search after a sync arranges all of them.
 
     Terms are ranked as in Edge, except after deletions: Edge counts a deleted chunk in its IDF until it cleans up its

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from kinsplit.chunk import Chunk
-from kinsplit.stores.protocol import ChunkStore, Vectors
+from kinsplit.stores.protocol import Vectors
 from kinsplit.stores.schema import check_schema
+from kinsplit.stores.store import ChunkStore
 
 #: Chunks per read; a document with more is read at once.
 _BATCH = 1000

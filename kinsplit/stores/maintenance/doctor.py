@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import Callable, Generator, Sequence
@@ -15,9 +14,10 @@ import numpy as np
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, SchemaMismatchError, StoreError
-from kinsplit.stores.address import open_async_store, open_catalog, open_store
+from kinsplit.stores.address import open_catalog, open_store
 from kinsplit.stores.maintenance.samples import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
-from kinsplit.stores.protocol import ChunkStore, Query, SyncReport, Where
+from kinsplit.stores.protocol import Query, SyncReport, Where
+from kinsplit.stores.store import ChunkStore
 
 _REPORT = "Report this with the version of the server"
 #: Addresses of stores that no other object can open.
@@ -241,15 +241,6 @@ def _reopen(address: str, name: str) -> None:
         _expect("the chunks after reopening", store.find({"source_id": "one"}, None), _ONE)
 
 
-def _search_async(address: str, name: str) -> None:
-    async def search() -> None:
-        async with await open_async_store(address, name) as store:
-            (hits,) = await store.search([Query("dense", DENSE.embed_query(TEXTS[3]), 1)])
-            _expect("the best chunk", [hit.chunk for hit in hits], [_ONE[3]])
-
-    asyncio.run(search())
-
-
 def _refuse(address: str, name: str) -> None:
     try:
         open_store(address, name, replace(SCHEMA, model="another")).close()
@@ -281,7 +272,6 @@ def _exists(address: str, name: str) -> bool:
 
 _OUTSIDE: tuple[tuple[str, Callable[[str, str], None]], ...] = (
     ("open the collection again", _reopen),
-    ("search without blocking", _search_async),
     ("refuse another model", _refuse),
     ("rename the collection", _rename),
     ("drop the collection", _drop),

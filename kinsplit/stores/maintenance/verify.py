@@ -12,7 +12,8 @@ from kinsplit.chunk import DOCUMENT, RECORD, Chunk
 from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
-from kinsplit.stores.protocol import ChunkStore, Damage
+from kinsplit.stores.protocol import Damage
+from kinsplit.stores.store import ChunkStore
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
 

@@ -9,7 +9,8 @@ import pytest
 
 from kinsplit.stores.address import open_store
 from kinsplit.stores.maintenance.samples import SCHEMA
-from kinsplit.stores.protocol import ChunkStore, Schema
+from kinsplit.stores.protocol import Schema
+from kinsplit.stores.store import ChunkStore
 
 #: Name of the collection of a test.
 COLLECTION = "contract"

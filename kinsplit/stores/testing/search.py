@@ -11,7 +11,8 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
-from kinsplit.stores.protocol import ChunkStore, Query, Vectors
+from kinsplit.stores.protocol import Query, Vectors
+from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.testing.base import Contract
 
 

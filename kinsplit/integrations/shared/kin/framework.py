@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from kinsplit.chunk import Chunk
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[\w ./@#+=,~()-]*")
 class ByMetadata(Protocol):
     """Reads documents or nodes by metadata, in one call to the store."""
 
-    def __call__(self, values: Values) -> Coroutine[Any, Any, list[FoundNode]]:
+    def __call__(self, values: Values) -> list[FoundNode]:
         """Return those that match, in any order."""
         ...
 
@@ -37,11 +37,11 @@ def by_metadata(store: Any) -> ByMetadata | None:
 
 def _chroma(store: Any) -> ByMetadata:
     """LangChain's store for Chroma."""
-    get = Method.threaded(store.get)
+    get = Method(store.get)
 
-    async def read(values: Values) -> list[FoundNode]:
+    def read(values: Values) -> list[FoundNode]:
         conditions = [{key: {"$in": list(allowed)}} for key, allowed in values.items()]
-        rows = await get(where=conditions[0] if len(conditions) == 1 else {"$and": conditions})
+        rows = get(where=conditions[0] if len(conditions) == 1 else {"$and": conditions})
         texts, metadatas = rows["documents"], rows["metadatas"]
         return [
             FoundNode(id_, text or "", metadata or {})
@@ -66,14 +66,14 @@ def _postgres(store: Any) -> ByMetadata:
         with store.session_maker() as session:
             return list(session.execute(statement(values)))
 
-    async def awaiting(values: Values) -> Iterable[Any]:
+    async def awaitable(values: Values) -> Iterable[Any]:
         async with store.session_maker() as session:
             return list(await session.execute(statement(values)))
 
-    query = Method(blocking, awaiting) if store.async_mode else Method.threaded(blocking)
+    query = Method(blocking, awaitable if store.async_mode else None)
 
-    async def read(values: Values) -> list[FoundNode]:
-        return [FoundNode(str(id_), text or "", metadata or {}) for id_, text, metadata in await query(values)]
+    def read(values: Values) -> list[FoundNode]:
+        return [FoundNode(str(id_), text or "", metadata or {}) for id_, text, metadata in query(values)]
 
     return read
 
@@ -88,8 +88,8 @@ def _in_memory(ids: Callable[[Any], Iterable[str]]) -> Callable[[Any], ByMetadat
     def way(store: Any) -> ByMetadata:
         get = Method.of(store, "get_by_ids", "aget_by_ids")
 
-        async def read(values: Values) -> list[FoundNode]:
-            found = [FoundNode.of(document) for document in await get(list(ids(store)))]
+        def read(values: Values) -> list[FoundNode]:
+            found = [FoundNode.of(document) for document in get(list(ids(store)))]
             return [one for one in found if all(one.metadata.get(key) in allowed for key, allowed in values.items())]
 
         return read
@@ -103,7 +103,7 @@ def _llama_index(store: Any) -> ByMetadata | None:
     if not store.stores_text or get.blocking.__module__ == "llama_index.core.vector_stores.types":
         return None
 
-    async def read(values: Values) -> list[FoundNode]:
+    def read(values: Values) -> list[FoundNode]:
         from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
         safe = {key: [v for v in allowed if _PLAIN.fullmatch(str(v))] for key, allowed in values.items()}
@@ -112,7 +112,7 @@ def _llama_index(store: Any) -> ByMetadata | None:
         filters = MetadataFilters(
             filters=[MetadataFilter(key=key, value=v, operator=FilterOperator.IN) for key, v in safe.items()]
         )
-        return [FoundNode.of(node) for node in await get(node_ids=None, filters=filters)]
+        return [FoundNode.of(node) for node in get(node_ids=None, filters=filters)]
 
     return read
 
@@ -130,7 +130,7 @@ FILTER_WAYS: Mapping[str, Callable[[Any], ByMetadata | None]] = {
 class ById(Protocol):
     """Reads documents or nodes by id, in one call to the store."""
 
-    def __call__(self, ids: Sequence[str]) -> Coroutine[Any, Any, list[FoundNode]]:
+    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return the stored ones, in any order."""
         ...
 
@@ -152,9 +152,9 @@ class VectorStoreDocuments:
         method = getattr(store, "get_by_ids", None)
         return method is not None and method.__module__ != "langchain_core.vectorstores.base"
 
-    async def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
+    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return documents by id; see `ById`."""
-        return [FoundNode.of(document) for document in await self._get(list(ids))]
+        return [FoundNode.of(document) for document in self._get(list(ids))]
 
 
 class StoredDocuments:
@@ -168,9 +168,9 @@ class StoredDocuments:
         """Return whether a store can be read in this way."""
         return hasattr(store, "mget")
 
-    async def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
+    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return documents by key, which replaces their own ids; see `ById`."""
-        values = zip(ids, await self._get(list(ids)), strict=True)
+        values = zip(ids, self._get(list(ids)), strict=True)
         return [self._found(key, value) for key, value in values if value is not None]
 
     @staticmethod
@@ -199,9 +199,9 @@ class Nodes:
         is_base = getattr(method, "__module__", None) == "llama_index.core.vector_stores.types"
         return method is not None and not is_base and getattr(store, "stores_text", True)
 
-    async def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
+    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
         """Return nodes by id; see `ById`."""
-        return [FoundNode.of(node) for node in await self._get(node_ids=list(ids), **self._options)]
+        return [FoundNode.of(node) for node in self._get(node_ids=list(ids), **self._options)]
 
 
 #: The reads by id, of which the first that a store offers is used.
@@ -232,38 +232,38 @@ class FrameworkReader:
             return "never"
         return "first" if self._by_id is None else "last"
 
-    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
         if self._by_id is None or not ids:
             return []
         try:
-            return [found.to_chunk() for found in await self._by_id(ids)]
+            return [found.to_chunk() for found in self._by_id(ids)]
         except NotImplementedError:  # A method that a subclass has and refuses.
             self._by_id = None
             return []
 
-    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
+    def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
-        found = await self.get(ids)
+        found = self.get(ids)
         if places:
             sources, _, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
-            found += await self._matching({"source_id": sources, "chunk_index": indices})
+            found += self._matching({"source_id": sources, "chunk_index": indices})
         return found
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
         """Return the chunks of a level; see `KinReader.level`."""
-        return await self._matching({"source_id": list(source_ids), "level": [level]})
+        return self._matching({"source_id": list(source_ids), "level": [level]})
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
+    def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents that were embedded whole or have a single chunk; see `KinReader.whole_documents`."""
-        found = await self._read({"file_path": list(paths)}) if paths else []
+        found = self._read({"file_path": list(paths)}) if paths else []
         return [one for one in found if not one.metadata.get("is_chunked", has_chunk_metadata(one.metadata))]
 
-    async def _matching(self, values: Values) -> list[Chunk]:
-        return [found.to_chunk() for found in await self._read(values) if found.is_located]
+    def _matching(self, values: Values) -> list[Chunk]:
+        return [found.to_chunk() for found in self._read(values) if found.is_located]
 
-    async def _read(self, values: Values) -> list[FoundNode]:
-        return [] if self._by_metadata is None else await self._by_metadata(values)
+    def _read(self, values: Values) -> list[FoundNode]:
+        return [] if self._by_metadata is None else self._by_metadata(values)
 
 
 class JointReader:
@@ -285,26 +285,26 @@ class JointReader:
         """Fingerprint of the strategy; see `KinReader.fingerprint`."""
         return self._readers[0].fingerprint
 
-    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
-        return await self.find([], ids)
+        return self.find([], ids)
 
-    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
+    def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         found: list[Chunk] = []
         for reader in self._readers:
             if not places and not ids:
                 break
-            found += await (reader.find(places, ids) if places else reader.get(ids))
+            found += reader.find(places, ids) if places else reader.get(ids)
             known, taken = ({chunk.id for chunk in found}, {(c.source_id, c.level, c.index) for c in found})
             ids = [id_ for id_ in ids if stored_id(id_) not in known]
             places = [place for place in places if place not in taken]
         return found
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
         """Return the chunks of a level; see `KinReader.level`."""
-        return [chunk for reader in self._readers for chunk in await reader.level(source_ids, level)]
+        return [chunk for reader in self._readers for chunk in reader.level(source_ids, level)]
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
+    def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents of a single chunk; see `KinReader.whole_documents`."""
-        return [found for reader in self._readers for found in await reader.whole_documents(paths)]
+        return [found for reader in self._readers for found in reader.whole_documents(paths)]

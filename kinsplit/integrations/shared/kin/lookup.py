@@ -59,7 +59,7 @@ class Kin:
         stays = self._expansion.parents and hit.parent_id is not None and from_chunk(hit).id
         return hit if stays else self._named(hit)
 
-    async def read(self) -> dict[str, Chunk]:
+    def read(self) -> dict[str, Chunk]:
         """Return the hits and their stored kin by id, and warn of missing ones.
 
         Raises:
@@ -70,30 +70,30 @@ class Kin:
         beside = [id_ for id_ in wanted if id_ not in chunks and id_ not in self._parent_ids]
         parents = list(self._parent_ids.values())
         together = self._parents is self._reader
-        for chunk in await self._read(beside, parents if together else []):
+        for chunk in self._read(beside, parents if together else []):
             chunks.setdefault(chunk.id, chunk)
         if parents and not together:
-            chunks.update((chunk.id, chunk) for chunk in await self._parents.get(parents))
+            chunks.update((chunk.id, chunk) for chunk in self._parents.get(parents))
         if self._expansion.parents:
-            await self._complete_parents(chunks)
+            self._complete_parents(chunks)
         else:
-            await self._complete_siblings(chunks)
+            self._complete_siblings(chunks)
         return chunks
 
-    async def _read(self, ids: Sequence[str], parents: Sequence[str]) -> list[Chunk]:
+    def _read(self, ids: Sequence[str], parents: Sequence[str]) -> list[Chunk]:
         """Return siblings and others by id, and parents, in the way that the store prefers."""
         if not ids and not parents:
             return []
         if self._computed:
-            return await self._reader.get([*ids, *parents])
+            return self._reader.get([*ids, *parents])
         if self._reader.by_place != "first":
-            return await self._follow(parents)
+            return self._follow(parents)
         places = [self._places[id_] for id_ in ids if id_ in self._places]
-        found = await self._reader.find(places, [*parents, *(id_ for id_ in ids if id_ not in self._places)])
+        found = self._reader.find(places, [*parents, *(id_ for id_ in ids if id_ not in self._places)])
         named = (chunk if chunk.id in self._parent_ids else self._named(chunk) for chunk in found)
         return [chunk for chunk in named if chunk.id in self._places or chunk.id in self._parent_ids]
 
-    async def _follow(self, parents: Sequence[str]) -> list[Chunk]:
+    def _follow(self, parents: Sequence[str]) -> list[Chunk]:
         """Return parents, and siblings that are found step by step by the links of the hits; one read per step."""
         known = {from_chunk(hit).id: hit for hit in self._originals}
         # Hits whose parents replace them need no siblings.
@@ -109,17 +109,17 @@ class Kin:
             links = links if self._expansion.window else []
             ids = dict.fromkeys([*more, *(link for link, _ in links if link not in known)])
             if ids:
-                read = await self._reader.get(list(ids))
+                read = self._reader.get(list(ids))
                 known.update((from_chunk(chunk).id, chunk) for chunk in read)
                 found += read
             more, ends = [], [(known[link], key) for link, key in links if link in known]
         return [chunk if chunk.id in self._parent_ids else self._named(chunk) for chunk in found]
 
-    async def _complete_siblings(self, chunks: dict[str, Chunk]) -> None:
+    def _complete_siblings(self, chunks: dict[str, Chunk]) -> None:
         """Add the siblings that are stored under other ids, and warn of missing ones."""
         missing = self._missing(chunks)
         if missing and (self._computed or self._reader.by_place != "first"):
-            for chunk in await self._reader.find(missing):
+            for chunk in self._reader.find(missing):
                 if place_of(chunk) in missing:
                     named = self._named(chunk)
                     chunks[named.id] = named
@@ -134,12 +134,12 @@ class Kin:
                 "them."
             )
 
-    async def _complete_parents(self, chunks: dict[str, Chunk]) -> None:
+    def _complete_parents(self, chunks: dict[str, Chunk]) -> None:
         """Add the parents that are stored under other ids, and warn of missing ones."""
         hits = [hit for hit in self.hits if hit.parent_id is not None]
         lost = [hit for hit in hits if not _contains(chunks.get(str(hit.parent_id)), hit)]
         for level in sorted({hit.level + 1 for hit in lost}) if self._parents.by_place != "never" else ():
-            found = await self._parents.level(list(dict.fromkeys(hit.source_id for hit in lost)), level)
+            found = self._parents.level(list(dict.fromkeys(hit.source_id for hit in lost)), level)
             for hit in lost:
                 around = [c for c in found if c.level == level == hit.level + 1 and _contains(c, hit)]
                 if around:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -75,16 +73,16 @@ class QdrantReader:
             with self._lock:
                 return getattr(client, name)(*args, **kwargs)
 
-        return Method(blocking, getattr(async_client, name, None) or partial(asyncio.to_thread, blocking))
+        return Method(blocking, getattr(async_client, name, None))
 
-    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
-        records = await self._retrieve(
+        records = self._retrieve(
             self._collection, [stored_id(id_) for id_ in ids], with_payload=True, with_vectors=False
         )
         return self._chunks(records)
 
-    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
+    def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         from qdrant_client import models
 
@@ -93,9 +91,9 @@ class QdrantReader:
         if ids:
             wanted.append(models.HasIdCondition(has_id=[stored_id(id_) for id_ in ids]))
         # There are further pages if chunks were written twice, under different ids.
-        return self._chunks(await self._pages(models.Filter(should=wanted), len(places) + len(ids)) if wanted else [])
+        return self._chunks(self._pages(models.Filter(should=wanted), len(places) + len(ids)) if wanted else [])
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
         """Return the chunks of a level; see `KinReader.level`."""
         from qdrant_client import models
 
@@ -108,9 +106,9 @@ class QdrantReader:
             )
             for prefix in (*self._keys.prefixes, _ABOVE)
         ]
-        return self._chunks(await self._pages(models.Filter(should=wanted)))
+        return self._chunks(self._pages(models.Filter(should=wanted)))
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
+    def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents that were embedded whole or have a single chunk; see `KinReader.whole_documents`."""
         from qdrant_client import models
 
@@ -124,15 +122,15 @@ class QdrantReader:
             models.FieldCondition(key=f"{prefix}is_chunked", match=models.MatchValue(value=True))
             for prefix in self._keys.prefixes
         ]
-        records = await self._pages(models.Filter(should=list(wanted), must_not=list(chunked)))
+        records = self._pages(models.Filter(should=list(wanted), must_not=list(chunked)))
         return [self._found(record) for record in records]
 
-    async def _pages(self, wanted: models.Filter, limit: int = 256) -> list[models.Record]:
+    def _pages(self, wanted: models.Filter, limit: int = 256) -> list[models.Record]:
         """Return all matching records."""
         records: list[models.Record] = []
         offset = None
         while True:
-            page, offset = await self._scroll(
+            page, offset = self._scroll(
                 self._collection,
                 scroll_filter=wanted,
                 limit=limit,

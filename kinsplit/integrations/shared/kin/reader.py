@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import partial
-from operator import attrgetter
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.shared.origins import is_located
 from kinsplit.integrations.shared.records import Item, to_chunk
-from kinsplit.support import aio
-
-T = TypeVar("T")
+from kinsplit.support.threads import call_either
 
 
 class SiblingPlace(NamedTuple):
@@ -61,7 +56,7 @@ class FoundNode(NamedTuple):
 class KinReader(Protocol):
     """Fetches chunks from a store or a collection.
 
-    The methods are coroutines that await nothing but the `Method`s of the store, for `run` and `run_async`.
+    The methods are coroutines that nothing but the `Method`s of the store, for `run` and `run_async`.
     """
 
     @property
@@ -78,59 +73,43 @@ class KinReader(Protocol):
         """Fingerprint of the strategy, from which the ids of chunks are computed; None if it isn't known."""
         ...
 
-    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return the stored chunks with these ids, as frameworks know them, in any order."""
         ...
 
-    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
+    def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place, and others by id; extra chunks are ignored."""
         ...
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
         """Return the chunks of a level of some documents; extra chunks are ignored."""
         ...
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
+    def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return the documents that were embedded whole or have a single chunk, by their `file_path`."""
         ...
 
 
 class Method(NamedTuple):
-    """A method of a store for threads, and the same one for event loops. Await its call in a reader's coroutine.
+    """A method of a store of others, which may have a second form for event loops.
 
     Attributes:
         blocking: The method.
-        awaiting: Its coroutine function.
+        awaitable: Its coroutine function, if it has one; called instead in a thread that works for an event loop (see
+            `kinsplit.support.threads`).
     """
 
     blocking: Callable[..., Any]
-    awaiting: Callable[..., Awaitable[Any]]
+    awaitable: Callable[..., Awaitable[Any]] | None = None
 
-    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the method in the way in which the reader's coroutine runs."""
-        return await aio.Call(lambda form: form(self)(*args, **kwargs))
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the method in the form that suits this thread."""
+        return call_either(self.blocking, self.awaitable, *args, **kwargs)
 
     @classmethod
-    def of(cls, store: Any, blocking: str, awaiting: str) -> Method:
+    def of(cls, store: Any, blocking: str, awaitable: str) -> Method:
         """Return a method of a store by the names of its two forms."""
-        method, other = getattr(store, blocking), getattr(store, awaiting, None)
+        method, other = getattr(store, blocking), getattr(store, awaitable, None)
         # LlamaIndex's base class would block the event loop; LangChain's PGVector has one form, set by `async_mode`.
         blocks = getattr(other, "__module__", None) == "llama_index.core.vector_stores.types"
-        if other is None or blocks or getattr(store, "async_mode", None) is False:
-            return cls.threaded(method)
-        return cls(method, other)
-
-    @classmethod
-    def threaded(cls, blocking: Callable[..., Any]) -> Method:
-        """Return a method without a coroutine function of its own, which runs in a thread instead."""
-        return cls(blocking, partial(asyncio.to_thread, blocking))
-
-
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a reader's coroutine in this thread."""
-    return aio.run(coroutine, attrgetter("blocking"))
-
-
-async def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a reader's coroutine without blocking the event loop."""
-    return await aio.run_async(coroutine, attrgetter("awaiting"))
+        return cls(method, None if blocks or getattr(store, "async_mode", None) is False else other)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from kinsplit.chunk import RECORD, Chunk
@@ -13,12 +11,13 @@ from kinsplit.index import Index
 from kinsplit.integrations.shared.collection import Collection
 from kinsplit.integrations.shared.kin.framework import FrameworkReader, JointReader
 from kinsplit.integrations.shared.kin.qdrant import Keys, QdrantReader
-from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, Method, SiblingPlace
+from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
 from kinsplit.integrations.shared.kin.sidecar import KinStore
 from kinsplit.integrations.shared.origins import is_located
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.parsers import Strategy
-from kinsplit.stores import AsyncChunkStore, ChunkStore, open_store
+from kinsplit.stores import ChunkStore, open_store
+from kinsplit.stores.protocol import Where
 
 
 class StoreReader:
@@ -30,26 +29,12 @@ class StoreReader:
     Args:
         opened: Returns the store; None while the collection doesn't exist, which finds nothing.
         fingerprint: Fingerprint of the strategy that made the chunks; None takes that of the collection.
-        async_store: The store for event loops; without it they call the store in threads.
     """
 
     by_place: Literal["first"] = "first"
 
-    def __init__(
-        self,
-        opened: Callable[[], ChunkStore | None],
-        fingerprint: str | None = None,
-        async_store: AsyncChunkStore | None = None,
-    ) -> None:
+    def __init__(self, opened: Callable[[], ChunkStore | None], fingerprint: str | None = None) -> None:
         self._opened, self._fingerprint = opened, fingerprint
-        self._get, self._find = (self._method(async_store, name) for name in ("get", "find"))
-
-    def _method(self, async_store: AsyncChunkStore | None, name: str) -> Method:
-        def blocking(*args: Any) -> Any:
-            store = self._opened()
-            return [] if store is None else getattr(store, name)(*args)
-
-        return Method(blocking, getattr(async_store, name, None) or partial(asyncio.to_thread, blocking))
 
     @property
     def fingerprint(self) -> str | None:
@@ -57,27 +42,33 @@ class StoreReader:
         store = None if self._fingerprint else self._opened()
         return self._fingerprint if store is None else store.schema.fingerprint
 
-    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
-        return [chunk for chunk in await self._get([stored_id(id_) for id_ in ids]) if _is_located(chunk)]
+        store = self._opened()
+        found = [] if store is None else store.get([stored_id(id_) for id_ in ids])
+        return [chunk for chunk in found if _is_located(chunk)]
 
-    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
+    def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
-        found = await self.get(ids) if ids else []
+        found = self.get(ids) if ids else []
         if places:
             sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
             where = {"source_id": sources, "chunk_index": indices}
-            placed = await self._find(where, levels[0] if len(levels) == 1 else None)
+            placed = self._find(where, levels[0] if len(levels) == 1 else None)
             found += [chunk for chunk in placed if _is_located(chunk)]
         return found
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
-        """Return the chunks of a level; see `KinReader.level`."""
-        return [chunk for chunk in await self._find({"source_id": list(source_ids)}, level) if _is_located(chunk)]
+    def _find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        store = self._opened()
+        return [] if store is None else store.find(where, level)
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+        """Return the chunks of a level; see `KinReader.level`."""
+        return [chunk for chunk in self._find({"source_id": list(source_ids)}, level) if _is_located(chunk)]
+
+    def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents of a single chunk; see `KinReader.whole_documents`."""
-        found = await self._find({"file_path": list(paths), "is_chunked": False})
+        found = self._find({"file_path": list(paths), "is_chunked": False})
         return [FoundNode(item.id, item.text, item.metadata) for item in map(from_chunk, found)]
 
 
@@ -158,7 +149,7 @@ def _of_chunk_store(store: Any, collection: str, fingerprint: str | None) -> Kin
     del collection
     kept = getattr(store, "_collection", None)
     if isinstance(kept, Collection):
-        return StoreReader(kept.open, fingerprint, kept.async_store)
+        return StoreReader(kept.open, fingerprint)
     return StoreReader(lambda: store, fingerprint) if hasattr(store, "sources") else None
 
 

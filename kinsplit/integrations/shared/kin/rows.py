@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -128,7 +127,7 @@ class SqliteRows:
                 self._connection.close()
                 raise
 
-    async def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[Row]) -> None:
         """Add or replace rows; see `kinsplit.integrations.shared.kin.sidecar.Rows`."""
         sources = json.dumps(list({row.place.source_id for row in rows}))
 
@@ -139,34 +138,30 @@ class SqliteRows:
             connection.execute(_REMOVE, [json.dumps(stale(entries, rows))])
             connection.executemany(_WRITE, [(row.id, *row.place, row.written()) for row in rows])
 
-        await self._call(write)
+        self._call(write)
 
-    async def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
+    def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
         """Return rows by id and place."""
         values = {"ids": json.dumps(list(ids)), "places": json.dumps(list(places))}
-        return await self._call(lambda connection: _rows(connection.execute(_READ, values)))
+        return self._call(lambda connection: _rows(connection.execute(_READ, values)))
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
         """Return the rows of a level of some documents."""
         values = (json.dumps(list(source_ids)), level)
-        return await self._call(lambda connection: _rows(connection.execute(_LEVEL, values)))
+        return self._call(lambda connection: _rows(connection.execute(_LEVEL, values)))
 
-    async def delete(self, source_ids: Sequence[str]) -> int:
+    def delete(self, source_ids: Sequence[str]) -> int:
         """Delete the rows of documents and return their number."""
-        return await self._call(lambda connection: connection.execute(_DELETE, [json.dumps(list(source_ids))]).rowcount)
+        return self._call(lambda connection: connection.execute(_DELETE, [json.dumps(list(source_ids))]).rowcount)
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._connection.close()
 
-    async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def call() -> T:
-            with self._lock, self._errors(), self._connection:  # Which commits or rolls back what `work` began.
-                return work(self._connection)
-
-        result: T = await Method.threaded(call)()
-        return result
+    def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._lock, self._errors(), self._connection:  # Which commits or rolls back what `work` began.
+            return work(self._connection)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -188,15 +183,15 @@ _CHUNK, _SOURCE = "kin_chunk_", "kin_source_"
 class KeyValues(Protocol):
     """Objects of JSON by key."""
 
-    async def get(self, keys: Sequence[str]) -> list[Any]:
+    def get(self, keys: Sequence[str]) -> list[Any]:
         """Return the value of each key; None without one."""
         ...
 
-    async def put(self, values: Mapping[str, Any]) -> None:
+    def put(self, values: Mapping[str, Any]) -> None:
         """Add or replace values."""
         ...
 
-    async def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str]) -> None:
         """Delete keys; unknown ones are ignored."""
         ...
 
@@ -209,14 +204,14 @@ class _ByteStore:
         self._set = Method.of(store, "mset", "amset")
         self._delete = Method.of(store, "mdelete", "amdelete")
 
-    async def get(self, keys: Sequence[str]) -> list[Any]:
-        return [None if value is None else json.loads(value) for value in await self._get(list(keys))]
+    def get(self, keys: Sequence[str]) -> list[Any]:
+        return [None if value is None else json.loads(value) for value in self._get(list(keys))]
 
-    async def put(self, values: Mapping[str, Any]) -> None:
-        await self._set([(key, json.dumps(value).encode()) for key, value in values.items()])
+    def put(self, values: Mapping[str, Any]) -> None:
+        self._set([(key, json.dumps(value).encode()) for key, value in values.items()])
 
-    async def delete(self, keys: Sequence[str]) -> None:
-        await self._delete(list(keys))
+    def delete(self, keys: Sequence[str]) -> None:
+        self._delete(list(keys))
 
 
 class _KVStore:
@@ -227,15 +222,15 @@ class _KVStore:
         self._put = Method.of(store, "put_all", "aput_all")
         self._delete = Method.of(store, "delete", "adelete")
 
-    async def get(self, keys: Sequence[str]) -> list[Any]:
-        return [await self._get(key, collection=_COLLECTION) for key in keys]
+    def get(self, keys: Sequence[str]) -> list[Any]:
+        return [self._get(key, collection=_COLLECTION) for key in keys]
 
-    async def put(self, values: Mapping[str, Any]) -> None:
-        await self._put(list(values.items()), collection=_COLLECTION)
+    def put(self, values: Mapping[str, Any]) -> None:
+        self._put(list(values.items()), collection=_COLLECTION)
 
-    async def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str]) -> None:
         for key in keys:
-            await self._delete(key, collection=_COLLECTION)
+            self._delete(key, collection=_COLLECTION)
 
 
 def key_values(store: Any) -> KeyValues | None:
@@ -256,14 +251,13 @@ class KeyValueRows:
 
     def __init__(self, values: KeyValues) -> None:
         self._values = values
-        lock = threading.Lock()
-        self._acquire, self._release = Method(lock.acquire, _polled(lock)), lock.release
+        self._writing = threading.Lock()
 
-    async def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[Row]) -> None:
         """Add or replace rows; see `kinsplit.integrations.shared.kin.sidecar.Rows`."""
         sources = list({row.place.source_id for row in rows})
-        async with self._alone():
-            entries = await self._entries(sources)
+        with self._writing:
+            entries = self._entries(sources)
             gone = set(stale(entries, rows))
             kept = {entry.id: entry for entry in entries if entry.id not in gone}
             kept.update((row.id, RowEntry(row.id, row.place)) for row in rows)
@@ -271,32 +265,32 @@ class KeyValueRows:
             for source_id in sources:
                 places = [(e.id, *e.place[1:]) for e in kept.values() if e.place.source_id == source_id]
                 written[_source_key(source_id)] = {"source_id": source_id, "chunks": places}
-            await self._values.put(written)
-            await self._values.delete([_CHUNK + id_ for id_ in gone])
+            self._values.put(written)
+            self._values.delete([_CHUNK + id_ for id_ in gone])
 
-    async def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
+    def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
         """Return rows by id and place."""
         wanted = set(places)
-        entries = await self._entries(list({place.source_id for place in places}))
-        return await self._read([*ids, *(entry.id for entry in entries if entry.place in wanted)])
+        entries = self._entries(list({place.source_id for place in places}))
+        return self._read([*ids, *(entry.id for entry in entries if entry.place in wanted)])
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
         """Return the rows of a level of some documents."""
-        return await self._read([entry.id for entry in await self._entries(source_ids) if entry.place.level == level])
+        return self._read([entry.id for entry in self._entries(source_ids) if entry.place.level == level])
 
-    async def delete(self, source_ids: Sequence[str]) -> int:
+    def delete(self, source_ids: Sequence[str]) -> int:
         """Delete the rows of documents and return their number."""
-        async with self._alone():
-            entries = await self._entries(source_ids)
+        with self._writing:
+            entries = self._entries(source_ids)
             known = {entry.place.source_id for entry in entries}
-            await self._values.delete([*map(_source_key, known), *(_CHUNK + entry.id for entry in entries)])
+            self._values.delete([*map(_source_key, known), *(_CHUNK + entry.id for entry in entries)])
         return len(entries)
 
     def close(self) -> None:
         """Do nothing: whose store it is closes it."""
 
-    async def _entries(self, source_ids: Sequence[str]) -> list[RowEntry]:
-        listed = await self._values.get([_source_key(source_id) for source_id in source_ids]) if source_ids else []
+    def _entries(self, source_ids: Sequence[str]) -> list[RowEntry]:
+        listed = self._values.get([_source_key(source_id) for source_id in source_ids]) if source_ids else []
         return [
             RowEntry(id_, SiblingPlace(value["source_id"], level, position))
             for value in listed
@@ -304,27 +298,9 @@ class KeyValueRows:
             for id_, level, position in value["chunks"]
         ]
 
-    async def _read(self, ids: Sequence[str]) -> list[Row]:
+    def _read(self, ids: Sequence[str]) -> list[Row]:
         keys = [_CHUNK + id_ for id_ in dict.fromkeys(ids)]
-        return [Row.read(value) for value in await self._values.get(keys) if value is not None] if keys else []
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        await self._acquire()
-        try:
-            yield
-        finally:
-            self._release()
-
-
-def _polled(lock: threading.Lock) -> Any:
-    """Return a coroutine function that acquires a lock; waiting in one of the loop's threads could use up all."""
-
-    async def acquire() -> None:
-        while not lock.acquire(blocking=False):
-            await asyncio.sleep(0.005)
-
-    return acquire
+        return [Row.read(value) for value in self._values.get(keys) if value is not None] if keys else []
 
 
 def _source_key(source_id: str) -> str:

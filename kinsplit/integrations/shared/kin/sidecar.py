@@ -9,28 +9,29 @@ from typing import Any, Literal, Protocol, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.kin.reader import FoundNode, SiblingPlace, run, run_async
+from kinsplit.integrations.shared.kin.reader import FoundNode, SiblingPlace
 from kinsplit.integrations.shared.kin.rows import KeyValueRows, Row, SqliteRows, key_values
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.json_values import to_json
+from kinsplit.support.threads import awaiting
 
 
 class Rows(Protocol):
     """Rows of chunks by id and by place, in a database of any kind."""
 
-    async def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[Row]) -> None:
         """Add or replace rows by id, and delete those that `kinsplit.integrations.shared.kin.rows.stale` names."""
         ...
 
-    async def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
+    def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
         """Return rows by id, and others by place."""
         ...
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
         """Return the rows of a level of some documents."""
         ...
 
-    async def delete(self, source_ids: Sequence[str]) -> int:
+    def delete(self, source_ids: Sequence[str]) -> int:
         """Delete the rows of documents and return their number."""
         ...
 
@@ -87,14 +88,10 @@ class KinStore(AbstractContextManager[Any]):
             InvalidParameterError: One is no chunk of kinsplit, or its position or id is unknown.
         """
         rows = _rows(chunks)
-        run(self._rows.put(rows))
+        self._rows.put(rows)
         return len(rows)
 
-    async def aadd(self, chunks: Iterable[Any]) -> int:
-        """Add chunks; see `add`."""
-        rows = _rows(chunks)
-        await run_async(self._rows.put(rows))
-        return len(rows)
+    aadd = awaiting(add)
 
     def delete(self, source_ids: str | Iterable[str]) -> int:
         """Delete the chunks of documents.
@@ -105,11 +102,9 @@ class KinStore(AbstractContextManager[Any]):
         Returns:
             The number of chunks deleted.
         """
-        return run(self._rows.delete(_listed(source_ids)))
+        return self._rows.delete(_listed(source_ids))
 
-    async def adelete(self, source_ids: str | Iterable[str]) -> int:
-        """Delete the chunks of documents; see `delete`."""
-        return await run_async(self._rows.delete(_listed(source_ids)))
+    adelete = awaiting(delete)
 
     def close(self) -> None:
         """Close the SQLite file. A second call does nothing; another store stays open."""
@@ -135,21 +130,21 @@ class SidecarReader:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
-        return await self.find([], ids)
+        return self.find([], ids)
 
-    async def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
+    def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
-        return [row.found.to_chunk() for row in await self._rows.get([stored_id(id_) for id_ in ids], places)]
+        return [row.found.to_chunk() for row in self._rows.get([stored_id(id_) for id_ in ids], places)]
 
-    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+    def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
         """Return the chunks of a level; see `KinReader.level`."""
-        return [row.found.to_chunk() for row in await self._rows.level(source_ids, level)]
+        return [row.found.to_chunk() for row in self._rows.level(source_ids, level)]
 
-    async def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
+    def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return documents of a single chunk whose id is their path; see `KinReader.whole_documents`."""
-        rows = await self._rows.get([], [SiblingPlace(path, 0, 0) for path in paths])
+        rows = self._rows.get([], [SiblingPlace(path, 0, 0) for path in paths])
         return [row.found for row in rows if not row.found.metadata["is_chunked"]]
 
 

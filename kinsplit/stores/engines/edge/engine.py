@@ -28,11 +28,11 @@ from kinsplit.stores.engines.edge.names import SHARD
 from kinsplit.stores.engines.edge.points import to_point, to_vectors
 from kinsplit.stores.engines.qdrant.payload import unwrapped, wrapped
 from kinsplit.stores.filters import Condition
-from kinsplit.stores.logic import batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.protocol import Schema, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE
+from kinsplit.stores.store import batches
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Record

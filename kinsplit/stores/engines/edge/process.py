@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
-from kinsplit.chunk import Content
 from kinsplit.errors import StoreError, WorkerError
 from kinsplit.stores.address import ENGINES, open_store
-from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.filters import Condition
-from kinsplit.stores.logic import FoundPoint
-from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan
-from kinsplit.stores.protocol import ChunkStore, Damage, Query, Schema, Vectors, Where
+from kinsplit.stores.protocol import Schema
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support.workers import WorkerPool
 
 _P = ParamSpec("_P")
@@ -24,6 +19,8 @@ _T = TypeVar("_T")
 
 #: Bytes, in effect unlimited: an engine holds its collection in memory, and results have any size.
 _NO_LIMIT = 2**50
+#: Methods after which the engine's process must be closed, not just ended.
+_WRITES = frozenset({"sync", "put", "remove", "delete"})
 
 
 def open_detached(address: str, collection: str, schema: Schema | None = None, *, time_limit: float) -> ChunkStore:
@@ -45,7 +42,7 @@ def open_detached(address: str, collection: str, schema: Schema | None = None, *
     engine = ENGINES.get(address.partition(":")[0])
     if engine is None or not engine.holds_lock:
         return open_store(address, collection, schema)
-    return DetachedStore(_Opening(address, collection, schema), time_limit)
+    return cast("ChunkStore", DetachedStore(_Opening(address, collection, schema), time_limit))
 
 
 class _Opening(NamedTuple):
@@ -56,8 +53,8 @@ class _Opening(NamedTuple):
     schema: Schema | None
 
 
-class DetachedStore(EngineStore):
-    """A collection whose engine runs in a separate process, one call at a time.
+class DetachedStore:
+    """A `ChunkStore` whose engine runs in a separate process, one call at a time.
 
     Args:
         opening: Arguments of `open_store`.
@@ -76,63 +73,41 @@ class DetachedStore(EngineStore):
             result_limit=_NO_LIMIT,
             prepare=partial(_opened, opening),
         )
-        self._writing, self._has_written = threading.RLock(), False
+        self._closing, self._has_written = threading.Lock(), False
         try:
-            super().__init__(self._run(_schema, opening))
+            #: Schema of the collection.
+            self.schema: Schema = self._run(_schema, opening)
         except BaseException:
             self._pool.close()
             raise
 
-    def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        return self._call(EngineStore.count, level, where)
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return partial(self._call, name)
 
-    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
-        return self._call(EngineStore.sources, level, where)
-
-    def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
-        """Find the documents that are stored as they are; see `ChunkStore.stored`."""
-        return self._call(EngineStore.stored, origins)
-
-    def damage(self) -> list[Damage]:
-        """Return the differences between stored and acknowledged chunks; see `ChunkStore.damage`."""
-        return self._call(EngineStore.damage)
+    def first_load(self) -> AbstractContextManager[object]:
+        """Return a context manager that does nothing; see `ChunkStore.first_load`."""
+        return nullcontext()
 
     def close(self) -> None:
         """Write everything to disk and end the engine's process. A second call does nothing."""
-        with self._writing:
+        with self._closing:
             try:
                 if self._has_written and not self._pool.is_closed:
-                    self._call(EngineStore.close)
+                    self._call("close")
             finally:
                 self._pool.close()
 
-    def _exclusively(self) -> AbstractContextManager[object]:
-        return self._writing
+    def __enter__(self) -> Self:
+        return self
 
-    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        return self._call(EngineStore._payloads, conditions, keys)
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        return self._call(EngineStore._fetch, ids)
-
-    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        return self._call(EngineStore._vectors, ids)
-
-    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
-        return self._call(EngineStore._points, ids)
-
-    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        self._has_written = True
-        self._call(EngineStore._write, plan, vectors)
-
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
-        return self._call(EngineStore._rank, queries, keys)
-
-    def _call(self, method: Callable[Concatenate[EngineStore, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        result: _T = self._run(_ask, self._opening, method.__name__, args, kwargs)
-        return result
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        self._has_written = self._has_written or method in _WRITES
+        return self._run(_ask, self._opening, method, args, kwargs)
 
     def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         if self._pool.is_closed:

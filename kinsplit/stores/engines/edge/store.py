@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import STATE, Content
-from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.engines.edge.engine import EdgeEngine, read
 from kinsplit.stores.engines.edge.folder import SCHEMA_FILE
 from kinsplit.stores.engines.edge.ledger import LedgerMark, digest, encode_payload, sketch
@@ -17,11 +16,11 @@ from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.filters import Condition, to_conditions, values_of
-from kinsplit.stores.logic import FoundPoint
 from kinsplit.stores.payload import Payload, state_of
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema
+from kinsplit.stores.store import ChunkStore, FoundPoint
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter
@@ -32,7 +31,7 @@ _ALL = 2**31
 _SHARDS = Sharing(EdgeEngine.close, leave=EdgeEngine.settle)
 
 
-class EdgeStore(EngineStore):
+class EdgeStore(ChunkStore):
     """A collection in the folder `place/collection`, which one process at a time can open.
 
     All store objects and threads of the process share one engine per folder, which the last store object closes. A

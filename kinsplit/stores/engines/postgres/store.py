@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
-from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.filters import HasId, to_conditions
-from kinsplit.stores.logic import FoundPoint, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.stores.store import ChunkStore, FoundPoint, batches
 from kinsplit.support.extras import needs
 
 with needs("pgvector"):
@@ -42,7 +41,7 @@ _VECTORS = (
 )
 
 
-class PostgresStore(EngineStore):
+class PostgresStore(ChunkStore):
     """A collection in a Postgres database, with an index for up to 2,000 dimensions, or 4,000 of 16 bits.
 
     A sync is one transaction. An advisory lock makes the writers of a collection, in all processes, take turns; readers

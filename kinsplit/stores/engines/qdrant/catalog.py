@@ -7,14 +7,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kinsplit.errors import ForeignCollectionError, StoreError
-from kinsplit.stores.engine import Held
 from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
-from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 from kinsplit.stores.engines.qdrant.collection import alias, aliases_of, names_of, stored_schema
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
-from kinsplit.stores.engines.qdrant.store import open_blocking
+from kinsplit.stores.engines.qdrant.store import QdrantStore, open_safely
 from kinsplit.stores.schema import LISTED, no_collection, parse_schema
-from kinsplit.support.aio import run
 
 
 class QdrantCatalog(EngineCatalog[str]):
@@ -32,7 +29,7 @@ class QdrantCatalog(EngineCatalog[str]):
     def __init__(self, place: str, options: QdrantOptions) -> None:
         super().__init__(place)
         self._location = place
-        self._client, self._writing = open_blocking(place, options)
+        self._client, self._writing = open_safely(place, options)
 
     def collections(self) -> list[CollectionInfo]:
         """Return the collections that kinsplit made; a server doesn't tell their size."""
@@ -51,7 +48,7 @@ class QdrantCatalog(EngineCatalog[str]):
 
     def close(self) -> None:
         """Release the connection. A second call does nothing."""
-        run(self._client.close())
+        self._client.close()
 
     def _info(self, name: str, own_name: str) -> CollectionInfo | None:
         try:
@@ -60,8 +57,8 @@ class QdrantCatalog(EngineCatalog[str]):
             return None
         except StoreError:
             return CollectionInfo(name, None, None, None, self._size(own_name))
-        store = AsyncQdrantStore(self._client, f"{self._place}/{name}", own_name, schema, Held(self._writing))
-        return CollectionInfo(name, schema, len(run(store.sources(0))), run(store.count(0)), self._size(own_name))
+        store = QdrantStore(self._client, f"{self._place}/{name}", own_name, schema, self._writing)
+        return CollectionInfo(name, schema, len(store.sources(0)), store.count(0), self._size(own_name))
 
     def _size(self, own_name: str) -> int | None:
         if is_url(self._location) or self._location == ":memory:":
@@ -79,30 +76,30 @@ class QdrantCatalog(EngineCatalog[str]):
         return self._reading()
 
     def _names(self) -> Mapping[str, str]:
-        return run(names_of(self._client))
+        return names_of(self._client)
 
     def _stored(self, key: str) -> object:
-        return stored_schema(run(self._client.get_collection(key)))
+        return stored_schema(self._client.get_collection(key))
 
     def _drop(self, found: Named[str]) -> None:
         # With its aliases.
-        run(self._client.delete_collection(found.key))
+        self._client.delete_collection(found.key)
 
     def _rename(self, found: Named[str], new: str) -> None:
         from qdrant_client import models
 
         self._check_aliases(found.name)
         moved = models.RenameAlias(old_alias_name=found.name, new_alias_name=new)
-        run(self._client.update_collection_aliases([models.RenameAliasOperation(rename_alias=moved)]))
+        self._client.update_collection_aliases([models.RenameAliasOperation(rename_alias=moved)])
 
     def _switch(self, one: Named[str], other: Named[str]) -> None:
         self._check_aliases(one.name, other.name)
         # In one request.
-        run(self._client.update_collection_aliases([alias(one.name, other.key), alias(other.name, one.key)]))
+        self._client.update_collection_aliases([alias(one.name, other.key), alias(other.name, one.key)])
 
     def _check_aliases(self, *names: str) -> None:
         """Check that names are aliases, which alone can be moved."""
-        aliases = run(aliases_of(self._client))
+        aliases = aliases_of(self._client)
         for name in names:
             if name not in aliases:
                 raise StoreError(

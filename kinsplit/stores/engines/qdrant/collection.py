@@ -31,7 +31,7 @@ from kinsplit.support.environment import read
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
-    from qdrant_client import AsyncQdrantClient, QdrantClient, models
+    from qdrant_client import QdrantClient, models
 
 #: Keys of the metadata: the links per point, and the time of the load in seconds since 1970.
 POSTPONED, SINCE = "kinsplit_hnsw_m", "kinsplit_load_since"
@@ -45,7 +45,7 @@ def is_abandoned(info: models.CollectionInfo) -> bool:
     return bool(metadata.get(POSTPONED)) and time.time() - (metadata.get(SINCE) or 0) > _ABANDONED
 
 
-async def postpone_graph(client: AsyncQdrantClient, collection: str) -> bool:
+def postpone_graph(client: QdrantClient, collection: str) -> bool:
     """Postpone the HNSW graph of an empty collection, or of one whose first load was interrupted.
 
     Returns:
@@ -53,24 +53,24 @@ async def postpone_graph(client: AsyncQdrantClient, collection: str) -> bool:
     """
     from qdrant_client import models
 
-    info = await client.get_collection(collection)
+    info = client.get_collection(collection)
     links = (info.config.metadata or {}).get(POSTPONED)
     if info.points_count and not links:
         return False
     metadata = {POSTPONED: links or info.config.hnsw_config.m, SINCE: int(time.time())}
-    await client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=0), metadata=metadata)
+    client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=0), metadata=metadata)
     return True
 
 
-async def build_graph(client: AsyncQdrantClient, collection: str, info: models.CollectionInfo | None = None) -> None:
+def build_graph(client: QdrantClient, collection: str, info: models.CollectionInfo | None = None) -> None:
     """Make the server build the HNSW graph that was postponed; it does so in the background."""
     from qdrant_client import models
 
-    info = info or await client.get_collection(collection)
+    info = info or client.get_collection(collection)
     links = (info.config.metadata or {}).get(POSTPONED)
     if links:
         done = {POSTPONED: None, SINCE: None}
-        await client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=links), metadata=done)
+        client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=links), metadata=done)
 
 
 #: Key of the schema in the collection's metadata.
@@ -79,8 +79,8 @@ _METADATA = "kinsplit"
 _OLDEST = (1, 16)
 
 
-async def open_collection(
-    client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
+def open_collection(
+    client: QdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
 ) -> tuple[str, Schema]:
     """Open a collection, creating it if it does not exist. On errors, close the client.
 
@@ -95,23 +95,23 @@ async def open_collection(
     try:
         with qdrant_errors(name):
             if is_url(place):
-                _check_version(place, await client.info())
-            aliases = await aliases_of(client)
+                _check_version(place, client.info())
+            aliases = aliases_of(client)
             own_name = aliases.get(collection, collection)
-            exists = own_name != collection or await client.collection_exists(collection)
+            exists = own_name != collection or client.collection_exists(collection)
             if not exists:
-                new = schema_to_create(place, collection, schema, [] if schema else await names_of(client))
-                own_name = await _create_numbered(client, options, collection, set(aliases.values()), new)
-                await client.update_collection_aliases([alias(collection, own_name)])
-            info = await client.get_collection(own_name)
+                new = schema_to_create(place, collection, schema, [] if schema else names_of(client))
+                own_name = _create_numbered(client, options, collection, set(aliases.values()), new)
+                client.update_collection_aliases([alias(collection, own_name)])
+            info = client.get_collection(own_name)
             found = parse_schema(name, stored_schema(info))
             check_schema(name, found, schema)
             if is_url(place):
                 if exists:
                     options.check_made(name, _made(info, options))
-                await _complete(client, own_name, info, options)
+                _complete(client, own_name, info, options)
     except BaseException:
-        await client.close()
+        client.close()
         raise
     return own_name, found
 
@@ -121,16 +121,16 @@ def stored_schema(info: models.CollectionInfo) -> object:
     return (info.config.metadata or {}).get(_METADATA)
 
 
-async def aliases_of(client: AsyncQdrantClient) -> dict[str, str]:
+def aliases_of(client: QdrantClient) -> dict[str, str]:
     """Return the own names of the collections by alias."""
-    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+    return {each.alias_name: each.collection_name for each in client.get_aliases().aliases}
 
 
-async def names_of(client: AsyncQdrantClient) -> dict[str, str]:
+def names_of(client: QdrantClient) -> dict[str, str]:
     """Return the own names of all collections by the names that they are opened by."""
-    aliases = await aliases_of(client)
+    aliases = aliases_of(client)
     named = set(aliases.values())
-    found = (await client.get_collections()).collections
+    found = client.get_collections().collections
     return {**{each.name: each.name for each in found if each.name not in named}, **aliases}
 
 
@@ -178,20 +178,18 @@ def _tenant(info: models.CollectionInfo) -> str | None:
     return tenants[0].removeprefix(f"{ABOVE}.") if tenants else None
 
 
-async def _complete(
-    client: AsyncQdrantClient, collection: str, info: models.CollectionInfo, options: QdrantOptions
-) -> None:
+def _complete(client: QdrantClient, collection: str, info: models.CollectionInfo, options: QdrantOptions) -> None:
     """Create what an interrupted creation left out, and the HNSW graph that an interrupted first load postponed."""
     wanted = _indexes(options.tenant or _tenant(info))
     tenant = options.tenant if _tenant(info) is None else None
     for key, kind in wanted.items():
         if tenant is not None and key.removeprefix(f"{ABOVE}.") == tenant and key in info.payload_schema:
-            await client.delete_payload_index(collection, key, wait=True)
+            client.delete_payload_index(collection, key, wait=True)
         elif key in info.payload_schema:
             continue
-        await client.create_payload_index(collection, key, kind, wait=True)
+        client.create_payload_index(collection, key, kind, wait=True)
     if is_abandoned(info):
-        await build_graph(client, collection, info)
+        build_graph(client, collection, info)
 
 
 def open_client(place: str, options: QdrantOptions) -> QdrantClient:
@@ -223,19 +221,6 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
     )
 
 
-def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
-    """Connect to a server, or open a new database in memory.
-
-    Raises:
-        MissingExtraError: qdrant-client is not installed.
-        InvalidParameterError: The URL is malformed.
-    """
-    with needs("qdrant"):
-        from qdrant_client import AsyncQdrantClient
-    with valid_url():
-        return AsyncQdrantClient(**_arguments(place, options))
-
-
 def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
     if place == ":memory:":
         return {"location": place}
@@ -253,8 +238,8 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
     }
 
 
-async def _create_numbered(
-    client: AsyncQdrantClient, options: QdrantOptions, collection: str, aliased: Container[str], schema: Schema
+def _create_numbered(
+    client: QdrantClient, options: QdrantOptions, collection: str, aliased: Container[str], schema: Schema
 ) -> str:
     """Create a collection under the next number, or take over one that an interrupted creation left without an alias.
 
@@ -271,14 +256,14 @@ async def _create_numbered(
     numbered = (f"{collection}@{number}" for number in count(1))
     while True:
         own_name = next(name for name in numbered if name not in aliased)
-        await _create(client, options, own_name, schema)
+        _create(client, options, own_name, schema)
         # Something else may have a collection of this name.
         with suppress(ForeignCollectionError):
-            check_own(own_name, stored_schema(await client.get_collection(own_name)))
+            check_own(own_name, stored_schema(client.get_collection(own_name)))
             return own_name
 
 
-async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
+def _create(client: QdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
     from qdrant_client import models
     from qdrant_client.http.exceptions import UnexpectedResponse
 
@@ -289,7 +274,7 @@ async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection:
     hnsw = {name: value for name, value in hnsw.items() if value is not None}
     threshold = options.indexing_threshold
     try:
-        await client.create_collection(
+        client.create_collection(
             collection,
             vectors_config=dict.fromkeys(DENSE, dense),
             sparse_vectors_config={name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in SPARSE},
@@ -304,7 +289,7 @@ async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection:
         )
     except (UnexpectedResponse, ValueError):
         # If another process created the collection first, that one is opened.
-        if not await client.collection_exists(collection):
+        if not client.collection_exists(collection):
             raise
 
 

@@ -16,11 +16,11 @@ from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, wrapped, written_paths
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
-from kinsplit.stores.logic import batches
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE, layer_of
+from kinsplit.stores.store import batches
 
 if TYPE_CHECKING:
     from qdrant_client import models

@@ -3,53 +3,83 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from kinsplit.stores.engine import AtOnce, BlockingStore, Held
+from kinsplit.chunk import Content
+from kinsplit.errors import StoreError
 from kinsplit.stores.engines.open_engines import Lease, Sharing
-from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
-from kinsplit.stores.engines.qdrant.collection import open_client, open_collection
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
-from kinsplit.stores.engines.qdrant.points import search_params
-from kinsplit.stores.protocol import Schema, Where
-from kinsplit.stores.schema import check_collection
-from kinsplit.support.aio import run
+from kinsplit.stores.engines.qdrant.collection import build_graph, open_client, open_collection, postpone_graph
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
+from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, unwrapped
+from kinsplit.stores.engines.qdrant.points import (
+    own_payload,
+    search_params,
+    to_filter,
+    to_operations,
+    to_request,
+    to_requests,
+    to_vectors,
+)
+from kinsplit.stores.filters import to_conditions, values_of
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan, check_source
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.stores.schema import DENSE, SPARSE, check_collection
+from kinsplit.stores.store import ChunkStore, FoundPoint, batches
 
 if TYPE_CHECKING:
-    from qdrant_client import AsyncQdrantClient
+    from qdrant_client import QdrantClient, models
+
+    from kinsplit.stores.filters import Condition
+
+#: Points per read of vectors.
+_BATCH = 500
+#: Points per read of payloads, and sources requested at first.
+_PAGE = 10_000
 
 
-class _Folder(NamedTuple):
-    """A client in local mode on a folder, with the lock of its writers."""
+class _Local:
+    """The client's local mode, which loses points when two threads use it, with the lock of its writers."""
 
-    client: AtOnce
-    writing: threading.RLock
+    def __init__(self, client: QdrantClient) -> None:
+        self._client, self._calling = client, threading.RLock()
+        self.writing = threading.RLock()
 
-    def close(self) -> None:
-        run(cast("AsyncQdrantClient", self.client).close())
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._client, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self._calling:
+                return method(*args, **kwargs)
+
+        return call
+
+    def end(self) -> None:
+        self._client.close()
 
 
 #: Open folders of this process.
-_FOLDERS = Sharing(_Folder.close)
+_FOLDERS = Sharing(_Local.end)
 
 
 class _Leased:
     """A folder's client as one store object uses it; `close` ends that use."""
 
-    def __init__(self, lease: Lease[_Folder]) -> None:
+    def __init__(self, lease: Lease[_Local]) -> None:
         self._lease = lease
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._lease.engine.client, name)
+        return getattr(self._lease.engine, name)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self._lease.release()
 
 
-class QdrantStore(BlockingStore):
+class QdrantStore(ChunkStore):
     """A collection of a Qdrant server, or of the client's local mode, which suits up to some 20,000 chunks.
 
     Syncs of one store object take turns. A server does not lock out other writers: two processes that sync the same
@@ -59,60 +89,183 @@ class QdrantStore(BlockingStore):
     Like Edge, a server counts deleted chunks in the IDF until it cleans up its segments; local mode does not.
 
     Args:
-        place: "http://..." or "https://..." for a server or cluster, on port 6333 unless the URL has another;
-            ":memory:" for a private database in memory; or a folder, which one process at a time can open and whose
-            store objects share one client.
-        options: Options of a server.
-        collection: Name of the collection.
-        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
-
-    Raises:
-        MissingExtraError: qdrant-client is not installed.
-        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
+        client: Connected client, which is closed with the store.
+        name: Name of the server or folder, for errors.
+        collection: Own name of the collection; see `open_collection`.
+        schema: Schema of the collection.
+        writing: Lock of the writers.
+        params: Parameters of dense searches on a server; None for local mode.
     """
 
-    def __init__(self, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> None:
+    def __init__(
+        self,
+        client: QdrantClient,
+        name: str,
+        collection: str,
+        schema: Schema,
+        writing: AbstractContextManager[object],
+        params: models.SearchParams | None = None,
+    ) -> None:
+        super().__init__(schema)
+        self._client, self._name, self._collection = client, name, collection
+        self._writing, self._params = writing, params
+        self._closed = False
+
+    @classmethod
+    def open(cls, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> Self:
+        """Connect and open a collection, creating it if it does not exist.
+
+        Args:
+            place: "http://..." or "https://..." for a server or cluster, on port 6333 unless the URL has another;
+                ":memory:" for a private database in memory; or a folder, which one process at a time can open and whose
+                store objects share one client.
+            options: Options of a server.
+            collection: Name of the collection.
+            schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
+
+        Raises:
+            MissingExtraError: qdrant-client is not installed.
+            StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
+        """
         check_collection(collection)
-        client, writing = open_blocking(place, options)
-        own_name, stored = run(open_collection(client, place, options, collection, schema))
-        params = search_params(place, options)
-        self._store = AsyncQdrantStore(client, f"{place}/{collection}", own_name, stored, Held(writing), params)
-        self._on_server = is_url(place)
-        super().__init__(self._store)
+        client, writing = open_safely(place, options)
+        own_name, stored = open_collection(client, place, options, collection, schema)
+        return cls(client, f"{place}/{collection}", own_name, stored, writing, search_params(place, options))
+
+    def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source with one filter and return the number of its leaves."""
+        from qdrant_client import models
+
+        check_source(source_id)
+        of_source = {"source_id": source_id}
+        leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
+        with self._writing, self._engine() as client:
+            count = client.count(self._collection, count_filter=leaves, exact=True).count
+            if everything:
+                client.delete(self._collection, models.FilterSelector(filter=everything), wait=True)
+        return count
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        return run(self._store.count(level, where))
+        with self._engine() as client:
+            wanted = to_filter(to_conditions(level, where))
+            return client.count(self._collection, count_filter=wanted, exact=True).count
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
-        return run(self._store.sources(level, where))
+        conditions = to_conditions(level, where)
+        if values_of(conditions, "source_id") is not None:
+            # A facet would compare every name with every source.
+            named = self._payloads(conditions, ("source_id",)).values()
+            return dict(sorted(Counter(payload["source_id"] for payload in named).items()))
+        wanted, found = to_filter(conditions), Counter[str]()
+        for place in (".".join([*map(str, root), "source_id"]) for root in roots_of(level_of(conditions))):
+            found.update(self._facet(place, wanted))
+        return dict(sorted(found.items()))
+
+    def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int]:
+        limit = _PAGE
+        while True:
+            with self._engine() as client:
+                found = client.facet(self._collection, place, wanted, limit=limit, exact=True)
+            if len(found.hits) < limit:
+                # A source whose points were all deleted stays in the index with a count of 0.
+                return {str(hit.value): hit.count for hit in found.hits if hit.count}
+            limit *= 10
 
     @contextmanager
     def first_load(self) -> Iterator[None]:
         """Postpone the server's HNSW graph while an empty collection is filled; see `ChunkStore.first_load`."""
-        postponed = self._on_server and run(self._store.postpone_graph())
+        with self._engine() as client:
+            postponed = self._params is not None and postpone_graph(client, self._collection)
         try:
             yield
         finally:
             if postponed:
-                run(self._store.build_graph())
+                with self._engine() as client:
+                    build_graph(client, self._collection)
 
     def close(self) -> None:
         """Release the collection. A second call does nothing."""
-        run(self._store.close())
+        with self._writing:
+            if not self._closed:
+                with self._engine() as client:
+                    client.close()
+                self._closed = True
+
+    @contextmanager
+    def _engine(self) -> Iterator[QdrantClient]:
+        if self._closed:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        with qdrant_errors(self._name):
+            yield self._client
+
+    def _exclusively(self) -> AbstractContextManager[object]:
+        return self._writing
+
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        payloads: dict[str, Payload] = {}
+        wanted = to_filter(conditions)
+        offset = None
+        while True:
+            with self._engine() as client:
+                records, offset = client.scroll(
+                    self._collection,
+                    scroll_filter=wanted,
+                    limit=_PAGE,
+                    offset=offset,
+                    with_payload=own_payload() if keys is None else places_of(keys),
+                )
+            payloads.update((str(record.id), unwrapped(record.payload)) for record in records)
+            if offset is None:
+                return payloads
+
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        return {str(record.id): to_vectors(record) for record in self._records(ids, False)}
+
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        records = self._records(ids, own_payload())
+        return {str(record.id): (unwrapped(record.payload), to_vectors(record)) for record in records}
+
+    def _records(self, ids: Sequence[str], payload: Any) -> list[models.Record]:
+        found: list[models.Record] = []
+        for batch in batches(ids, _BATCH):
+            with self._engine() as client:
+                found += client.retrieve(
+                    self._collection, list(batch), with_payload=payload, with_vectors=[*DENSE, *SPARSE]
+                )
+        return found
+
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        for operations in to_requests(to_operations(plan, vectors)):
+            with self._engine() as client:
+                client.batch_update_points(self._collection, operations, wait=True)
+
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
+        requests = [to_request(query, keys, self._params) for query in queries]
+        with self._engine() as client:
+            responses = client.query_batch_points(self._collection, requests)
+        return [
+            [FoundPoint(str(point.id), unwrapped(point.payload), point.score) for point in response.points]
+            for response in responses
+        ]
+
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        found: dict[str, Payload] = {}
+        for batch in batches(ids, _PAGE):
+            with self._engine() as client:
+                records = client.retrieve(self._collection, list(batch), with_payload=own_payload(), with_vectors=False)
+            found.update((str(record.id), unwrapped(record.payload)) for record in records)
+        return found
 
 
-def open_blocking(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
-    """Return a client of a location, whose coroutines never suspend, and the lock of its writers."""
-    if is_url(place) or place == ":memory:":
-        # The client's local mode loses points when two threads use it.
-        calling: AbstractContextManager[object] = nullcontext() if is_url(place) else threading.RLock()
-        return cast("AsyncQdrantClient", AtOnce(open_client(place, options), calling)), threading.RLock()
-    lease = _FOLDERS.lease(
-        place,
-        # Lock file of the client.
-        Path(place).expanduser() / ".lock",
-        lambda: _Folder(AtOnce(open_client(place, options), threading.RLock()), threading.RLock()),
-    )
-    return cast("AsyncQdrantClient", _Leased(lease)), lease.engine.writing
+def open_safely(place: str, options: QdrantOptions) -> tuple[QdrantClient, AbstractContextManager[object]]:
+    """Return a client of a location that several threads may use, and the lock of its writers."""
+    if is_url(place):
+        return open_client(place, options), threading.RLock()
+    if place == ":memory:":
+        local = _Local(open_client(place, options))
+        return cast("QdrantClient", local), local.writing
+    # The mark is the lock file of the client.
+    lease = _FOLDERS.lease(place, Path(place).expanduser() / ".lock", lambda: _Local(open_client(place, options)))
+    return cast("QdrantClient", _Leased(lease)), lease.engine.writing

@@ -1,114 +1,112 @@
-"""Drivers that run one implementation both in a thread and in an event loop."""
+"""Calls of blocking code in threads, for event loops.
+
+Blocking code is written once. An event loop runs it in a thread, from which it can wait for coroutines of that loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from contextvars import copy_context
-from functools import partial
+from contextvars import ContextVar, copy_context
+from functools import cache, partial, update_wrapper
 from queue import SimpleQueue
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
+P = ParamSpec("P")
 _Calls = SimpleQueue[tuple[Callable[[], object], "asyncio.Future[object]"] | None]
 
+#: Threads, as many as may wait for a server or a model at once. The loop's own are few, and meant for short calls.
+_THREADS = 64
+#: The event loop for which the current thread works.
+_LOOP: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("_LOOP", default=None)
 
-class Call(Generic[S, T]):
-    """A call of the driver's target object: `await` it in a coroutine that `run` drives.
+
+async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a blocking function in a thread, with this task's context variables, and return its result.
+
+    The function may `wait` for coroutines of this event loop. If the caller is cancelled, it goes on at once, and the
+    call ends in its thread.
+    """
+    loop, context = asyncio.get_running_loop(), copy_context()
+    context.run(_LOOP.set, loop)
+    return await loop.run_in_executor(_pool(), partial(context.run, function, *args, **kwargs))
+
+
+def awaiting(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Return a method as a coroutine function, which calls the method of that name `in_thread`."""
+
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        # A subclass may have another one.
+        own: Callable[P, T] = getattr(self, method.__name__)
+        return await in_thread(own, *args, **kwargs)
+
+    update_wrapper(call, method)
+    call.__doc__ = f"Do the same as `{method.__name__}` without blocking the event loop."
+    return call
+
+
+def with_awaiting(**names: str) -> Callable[[type[S]], type[S]]:
+    """Return a class decorator that adds coroutine functions; see `awaiting`.
 
     Args:
-        method: Makes the call, given the object: a blocking one or its asynchronous counterpart.
+        **names: Name of the coroutine function by that of the method.
     """
 
-    def __init__(self, method: Callable[[S], T | Awaitable[T]]) -> None:
-        self.method = method
+    def add(cls: type[S]) -> type[S]:
+        for name, own in names.items():
+            setattr(cls, own, awaiting(getattr(cls, name)))
+        return cls
 
-    def __await__(self) -> Generator[Call[S, T], T, T]:
-        return (yield self)
-
-
-class _Result(NamedTuple, Generic[T]):
-    value: T
+    return add
 
 
-def run(coroutine: Coroutine[Any, Any, T], target: object = None) -> T:
-    """Run a coroutine in this thread, without an event loop.
-
-    An error of a call is raised in the coroutine, where it awaits the call.
+def call_either(
+    blocking: Callable[P, T], awaitable: Callable[P, Awaitable[T]] | None, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call what exists in two forms: the coroutine function, if this thread works for an event loop.
 
     Args:
-        coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
-        target: Object whose methods the `Call`s call; they block.
-
-    Raises:
-        RuntimeError: The coroutine awaits something that needs an event loop.
+        blocking: The function.
+        awaitable: Its coroutine function; None if there is none.
+        *args: Arguments of both.
+        **kwargs: Keyword arguments of both.
     """
-    step = _advance(coroutine, partial(coroutine.send, None))
-    while isinstance(step, Call):
-        try:
-            resume = partial(coroutine.send, step.method(target))
-        except BaseException as error:
-            resume = partial(coroutine.throw, error)
-        step = _advance(coroutine, resume)
-    return step.value
+    loop = _LOOP.get()
+    if loop is None or awaitable is None or _is_in_loop():
+        return blocking(*args, **kwargs)
+
+    async def call() -> T:
+        return await awaitable(*args, **kwargs)
+
+    future = asyncio.run_coroutine_threadsafe(call(), loop)
+    while not wait([future], timeout=1).done:
+        if loop.is_closed():  # It will never be called.
+            raise RuntimeError("The event loop was closed before the call ended.")
+    return future.result()
 
 
-async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
-    """Run the same coroutine for an event loop: its calls are awaited, and its own work runs in threads.
-
-    An error of a call is raised in the coroutine, where it awaits the call, and so is a cancellation. A task that is
-    cancelled while the coroutine works in a thread goes on at once; the coroutine is cancelled at its next call.
-
-    Args:
-        coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
-        target: Object whose methods the `Call`s call; they are coroutines.
-    """
-    # One for all threads, so that the coroutine finds its own context variables again.
-    context = copy_context()
-    cancelled = threading.Event()
-
-    def work(resume: Callable[[], object]) -> Call[Any, Any] | _Result[T]:
-        step = context.run(_advance, coroutine, resume)
-        if cancelled.is_set():
-            cancel()
-        return step
-
-    def cancel() -> None:
-        with suppress(BaseException):  # It has ended, or works in its thread, which then does this.
-            context.run(coroutine.throw, asyncio.CancelledError())
-            context.run(coroutine.close)
-
+def _is_in_loop() -> bool:
+    """Return whether this thread runs an event loop, which must not wait for itself."""
     try:
-        step = await asyncio.to_thread(work, partial(coroutine.send, None))
-        while isinstance(step, Call):
-            try:
-                resume = partial(coroutine.send, await step.method(target))
-            except BaseException as error:
-                resume = partial(coroutine.throw, error)
-            step = await asyncio.to_thread(work, resume)
-        return step.value
-    except asyncio.CancelledError:
-        cancelled.set()
-        cancel()
-        raise
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
-def _advance(coroutine: Coroutine[Any, Any, T], resume: Callable[[], object]) -> Call[Any, Any] | _Result[T]:
-    """Resume a coroutine, and return its next call or its result."""
-    try:
-        step = resume()
-    except StopIteration as stop:  # It can't leave a thread or a coroutine.
-        return _Result(stop.value)
-    if isinstance(step, Call):
-        return step
-    coroutine.close()
-    raise RuntimeError(f"{coroutine!r} waits for an event loop.")
+@cache
+def _pool() -> ThreadPoolExecutor:
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # The child has none of the threads.
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="kinsplit")
 
 
-async def in_thread(function: Callable[[Callable[[], None]], T]) -> T:
+async def in_own_thread(function: Callable[[Callable[[], None]], T]) -> T:
     """Call a function in a thread of its own, for work that may take long.
 
     If the caller is cancelled, the function is stopped at its next check, and the cancellation goes on once it has

@@ -1,0 +1,378 @@
+"""Chunk stores: the operations that all engines share, over the few reads and writes that each provides."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
+
+from kinsplit.chunk import STATE, Chunk, Content
+from kinsplit.errors import MissingContentError
+from kinsplit.stores.filters import Condition, check_query, to_conditions
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, contents_of, from_payload, state_of, to_entry
+from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
+from kinsplit.stores.protocol import (
+    Damage,
+    DocumentComparison,
+    Entry,
+    Hit,
+    Query,
+    Schema,
+    SyncReport,
+    Vectors,
+    Where,
+    check_ids,
+)
+
+T = TypeVar("T")
+
+#: Sources whose points are looked up together.
+_SOURCES = 1000
+
+
+class FoundPoint(NamedTuple):
+    """A stored point that a query found."""
+
+    id: str
+    payload: Payload
+    score: float
+
+
+class ChunkStore(ABC):
+    """A collection of chunks with their vectors. Safe to use from several threads.
+
+    A lone surrogate in a text comes back as U+FFFD, which has the same length, so offsets stay valid.
+
+    An engine provides the abstract methods: `count`, `sources` and `close`, and the reads and writes that the others
+    are made of. Call a store in a thread of an event loop, as `Index.asearch` does.
+
+    Args:
+        schema: Schema of the collection.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    @property
+    def schema(self) -> Schema:
+        """Schema of the collection."""
+        return self._schema
+
+    def known(self, source_id: str) -> dict[str, Content]:
+        """Return level and content hash of every stored chunk of a source by chunk id, in one round trip."""
+        payloads = self._payloads(_is_of(source_id), ("level", "content_hash"))
+        return {id_: content_of(payload) for id_, payload in payloads.items()}
+
+    def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks to embed before `sync`: those whose content the source does not hold yet at their level.
+
+        Of chunks of one level with equal contents, one is returned.
+        """
+        return missing_of(chunks, self.known(source_id).values())
+
+    def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
+        """Find the documents that are stored as they are, in one round trip per 1,000, before they are split.
+
+        Args:
+            origins: Hash of all that each document's chunks are made from, by the document's id.
+
+        Returns:
+            The number of leaves of each document whose stored chunks have the ids and contents of those that were made
+            from the same origin, as `kinsplit.chunk.STATE` tells.
+        """
+        found = self._by_source(origins, ("source_id", "level", "content_hash", STATE))
+        return {
+            source_id: sum(payload["level"] == 0 for payload in found[source_id].values())
+            for source_id, origin in origins.items()
+            if _is_state(origin, found[source_id])
+        }
+
+    def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
+        """Compare documents with the stored ones, in one round trip per 1,000, to learn which to embed and to sync.
+
+        Args:
+            documents: Chunks of each document, of all levels, by the document's id.
+
+        Returns:
+            The comparison of each document.
+
+        Raises:
+            InvalidParameterError: Metadata can't be stored.
+        """
+        stored = self._by_source(documents)
+        return {source_id: compare(chunks, stored[source_id]) for source_id, chunks in documents.items()}
+
+    def _by_source(
+        self, source_ids: Collection[str], keys: Sequence[str] | None = None
+    ) -> dict[str, dict[str, Payload]]:
+        """Return the payloads of all chunks of some sources, or some of their keys, by source and by id."""
+        for source_id in source_ids:
+            check_source(source_id)
+        stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in source_ids}
+        for batch in batches(stored, _SOURCES):
+            found = self._payloads(to_conditions(None, {"source_id": batch}), keys)
+            for id_, payload in found.items():
+                stored[payload["source_id"]][id_] = payload
+        return stored
+
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`.
+
+        New and changed chunks are written before stale ones are deleted, so a crash in between loses nothing, and the
+        next sync repairs it. A chunk whose content merely moved gets its vectors from the store; a chunk whose payload
+        alone changed keeps them; an unchanged chunk needs no write.
+
+        Args:
+            source_id: Id of the document, which all chunks have.
+            chunks: Chunks of the document, of all levels. An empty sequence deletes the source.
+            vectors: Vectors by level and content hash (`Chunk.content`), at least of the chunks from `missing`.
+
+        Returns:
+            The numbers of chunks added, updated, unchanged and deleted.
+
+        Raises:
+            InvalidParameterError: A chunk is of another source, an id is not a UUID or comes twice, a vector is missing
+                or has another dimension, or metadata can't be stored. Nothing is written then.
+        """
+        with self._exclusively():
+            stored = self._payloads(_is_of(source_id))
+            return self._carry_out(plan_sync(source_id, chunks, stored, vectors, self._schema.dimension), vectors)
+
+    def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add chunks of any sources, or replace those that have their ids, and delete nothing.
+
+        For chunks that arrive in batches other than whole documents; for whole documents, `sync` also deletes stale
+        chunks.
+
+        Args:
+            chunks: The chunks.
+            vectors: Vectors by level and content hash (`Chunk.content`); not needed for contents that are stored.
+
+        Returns:
+            The numbers of chunks added, updated and unchanged.
+
+        Raises:
+            InvalidParameterError: See `sync`.
+        """
+        ids = [chunk.id for chunk in chunks]
+        check_ids(ids)
+        with self._exclusively():
+            stored = self._fetch(ids)
+            return self._carry_out(plan_put(chunks, stored, vectors, self._schema.dimension), vectors)
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return their number, without those that are not stored.
+
+        Raises:
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
+        """
+        check_ids(ids)
+        with self._exclusively():
+            plan = plan_removal(self._fetch(ids))
+            self._carry_out(plan, {})
+        return len(plan.deletes)
+
+    def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
+        # Read before writing, since the donor of the vectors may get other content itself.
+        lent = self._vectors(list(plan.donors.values())) if plan.donors else {}
+        moved = {content: lent[id_] for content, id_ in plan.donors.items() if id_ in lent}
+        if len(moved) < len(plan.donors):
+            # Deleted by a writer in another process, which not every engine excludes.
+            raise MissingContentError(next(content for content in plan.donors if content not in moved))
+        if plan.writes:
+            self._write(plan, {**moved, **vectors})
+        return plan.report
+
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """Run all queries, each with its own level and filter, in one call to the engine.
+
+        Args:
+            queries: The queries; their rankings are not fused.
+
+        Returns:
+            The hits of each query, best first.
+
+        Raises:
+            InvalidParameterError: A filter or vector is not valid.
+        """
+        rankings = self._checked_rank(queries, None)
+        return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
+
+    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Run queries as `search` does, without fetching texts: for rankings of which few texts will be read.
+
+        Raises:
+            InvalidParameterError: See `search`.
+        """
+        return [[to_entry(*found) for found in ranking] for ranking in self._checked_rank(queries, ENTRY_KEYS)]
+
+    def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
+        for query in queries:
+            check_query(query, self._schema.dimension)
+        return self._rank(queries, keys) if queries else []
+
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that match a filter, in order of source, level and index.
+
+        Args:
+            where: A filter; see `Where`.
+            level: Level of the chunks to find; None for all levels.
+
+        Raises:
+            InvalidParameterError: The filter is not valid.
+        """
+        payloads = self._payloads(to_conditions(level, where))
+        return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_position)
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id, in the order of the ids, without those that are not stored, in one round trip.
+
+        Raises:
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
+        """
+        check_ids(ids)
+        found = {id_: from_payload(id_, payload) for id_, payload in self._fetch(ids).items()} if ids else {}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id, without those that are not stored, in one round trip per 500 of them.
+
+        Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
+
+        Raises:
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
+        """
+        check_ids(ids)
+        return self._vectors(list(dict.fromkeys(ids))) if ids else {}
+
+    def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """Return chunks with their vectors by id, in the order of the ids, without those that are not stored.
+
+        The vectors have the form that `vectors` returns. They are read in one round trip per 500 chunks.
+
+        Raises:
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
+        """
+        check_ids(ids)
+        points = self._points(list(dict.fromkeys(ids))) if ids else {}
+        found = {id_: (from_payload(id_, payload), vectors) for id_, (payload, vectors) in points.items()}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors, in order of level and index, to copy it into another store.
+
+        The vectors have the form that `vectors` returns.
+        """
+        payloads = self._payloads(_is_of(source_id))
+        vectors = self._vectors(list(payloads))
+        pairs = [(from_payload(id_, payload), vectors[id_]) for id_, payload in payloads.items() if id_ in vectors]
+        return sorted(pairs, key=lambda pair: _position(pair[0]))
+
+    def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source, of all levels, and return the number of its leaves."""
+        with self._exclusively():
+            stored = self._payloads(_is_of(source_id), ("source_id", "level"))
+            self._carry_out(plan_removal(stored), {})
+        return sum(payload["level"] == 0 for payload in stored.values())
+
+    @abstractmethod
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or of all levels, that match a filter.
+
+        Raises:
+            InvalidParameterError: The filter is not valid.
+        """
+
+    @abstractmethod
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of matching chunks of every source that has any, in order of the source ids.
+
+        Args:
+            level: Level of the chunks to count; None for all levels.
+            where: A filter; see `Where`.
+
+        Raises:
+            InvalidParameterError: The filter is not valid.
+        """
+
+    def damage(self) -> list[Damage]:
+        """Return the differences between stored and acknowledged chunks, in order of the source ids.
+
+        Only a store that records its writes outside its engine can find any, as Edge does. Databases guarantee
+        durability themselves, and memory holds nothing for long.
+        """
+        return []
+
+    def first_load(self) -> AbstractContextManager[object]:
+        """Return a context manager for filling an empty collection fast.
+
+        A server's index of approximate neighbours is built once, when the block ends, instead of growing with every
+        write; until then, searches compare all vectors. If the process dies, a later opening builds it. In a collection
+        that holds chunks, or in an embedded engine, the block changes nothing.
+        """
+        return nullcontext()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write everything to disk and release the collection. A second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def _exclusively(self) -> AbstractContextManager[object]:
+        """Return a context manager that excludes other writers."""
+
+    @abstractmethod
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        """Return payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
+
+    @abstractmethod
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        """Return the payloads of points by id, without those that are not stored, in one round trip."""
+
+    @abstractmethod
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of points by id, without those that are not stored, in one round trip per 500."""
+
+    @abstractmethod
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        """Return the payloads and vectors of points by id, as `_fetch` and `_vectors` do, in one round trip per 500."""
+
+    @abstractmethod
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        """Execute a non-empty plan: upserts, payloads, then deletes, with vectors by content."""
+
+    @abstractmethod
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
+        """Run validated queries in one round trip, with whole payloads or some of their keys."""
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield items in batches of at most `size`, taking no more of them than the batch needs."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _is_of(source_id: str) -> list[Condition]:
+    return to_conditions(None, {"source_id": source_id})
+
+
+def _position(chunk: Chunk) -> tuple[str, int, int]:
+    return chunk.source_id, chunk.level, chunk.index
+
+
+def _is_state(origin: str, payloads: Mapping[str, Payload]) -> bool:
+    """Return whether a document's stored chunks are those that were made from an origin."""
+    known = next((payload[STATE] for payload in payloads.values() if payload.get(STATE)), None)
+    hashes = {id_: payload["content_hash"] for id_, payload in payloads.items()}
+    return known is not None and known == state_of(origin, contents_of(hashes))
