@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, partial, update_wrapper
 from queue import SimpleQueue
@@ -84,11 +84,12 @@ def call_either(
     async def call() -> T:
         return await awaitable(*args, **kwargs)
 
-    future = asyncio.run_coroutine_threadsafe(call(), loop)
-    while not wait([future], timeout=1).done:
-        if loop.is_closed():  # It will never be called.
-            raise RuntimeError("The event loop was closed before the call ended.")
-    return future.result()
+    with closing(call()) as coroutine:
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        while not wait([future], timeout=1).done:
+            if loop.is_closed():  # It will never be called.
+                raise RuntimeError("The event loop was closed before the call ended.")
+        return future.result()
 
 
 def _is_in_loop() -> bool:

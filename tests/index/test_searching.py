@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from kinsplit import Document, Index
-from kinsplit.errors import InvalidParameterError, StoreError, TokenizerError
+from kinsplit.errors import InvalidParameterError, TokenizerError
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -75,32 +74,3 @@ def test_a_collection_made_with_a_tokenizer_object_is_searched_without_it_but_fo
         assert index.search("stars")
         with pytest.raises(TokenizerError, match=r"str\.split is a Python object.*Pass the object again"):
             index.search("stars", budget=9)
-
-
-def test_searches_that_begin_together_open_one_client_and_a_failed_one_is_tried_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from kinsplit.stores import address
-    from kinsplit.stores.threaded import ThreadedStore
-
-    opened = []
-
-    async def run() -> None:
-        async def open_async_store(*_: object) -> ThreadedStore:
-            opened.append(None)
-            await asyncio.sleep(0.01)
-            if len(opened) == 1:
-                raise StoreError("The server is away.")
-            return ThreadedStore(index.store)
-
-        monkeypatch.setattr(address, "has_async_client", lambda _: True)
-        monkeypatch.setattr(address, "open_async_store", open_async_store)
-        first = await asyncio.gather(*(index.asearch("stars") for _ in range(3)), return_exceptions=True)
-        assert [str(error) for error in first] == ["The server is away."] * 3
-        assert all(await asyncio.gather(*(index.asearch("stars") for _ in range(3))))
-        await index.aclose()
-
-    index = Index("memory:", embedder="hash")
-    index.add(Document("d", "Stars are suns far away."))
-    asyncio.run(run())
-    assert len(opened) == 2

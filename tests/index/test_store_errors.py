@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from kinsplit import Document, Index
+from kinsplit import Chunk, Document, Index
 from kinsplit.errors import StoreError
-from kinsplit.stores.calls import rank, rank_together
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.protocol import Entry, Query
+from kinsplit.stores.store import ChunkStore
 from kinsplit.support import telemetry
-from kinsplit.support.aio import Call, run, run_async
 
 Search = Callable[..., Any]
 SEARCHES: dict[str, Search] = {
@@ -71,118 +68,44 @@ def test_the_stages_end_with_the_error_of_the_store(
         assert dict(spans[name].attributes or {})["error.type"] == "StoreError"
 
 
-async def test_a_search_that_is_cancelled_ends_its_stages_as_cancelled(
+async def test_a_search_that_is_cancelled_frees_its_caller_and_ends_in_its_thread(
     index: Index, ended: Callable[[], dict[str, ReadableSpan]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, may_answer = threading.Event(), threading.Event()
+    asked, may_answer, answered = threading.Event(), threading.Event(), threading.Event()
+    get = type(index.store).get
 
-    def waiting(*_: object, **__: object) -> Any:
+    def waiting(store: ChunkStore, ids: Sequence[str]) -> list[Chunk]:
         asked.set()
         may_answer.wait(20)
-        return []
+        answered.set()
+        return get(store, ids)
 
-    monkeypatch.setattr(type(index.store), "rank", waiting)
+    monkeypatch.setattr(type(index.store), "get", waiting)
     task = asyncio.create_task(index.asearch("larks"))
     await asyncio.to_thread(asked.wait, 20)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert not answered.is_set(), "the caller waits for the store"
     may_answer.set()
-    for name in ("kinsplit.search.candidates", "kinsplit.search"):
-        assert dict(ended()[name].attributes or {})["error.type"] == "CancelledError"
+    while "kinsplit.search" not in ended():
+        await asyncio.sleep(0.001)
+    assert "error.type" not in dict(ended()["kinsplit.search"].attributes or {})
 
 
-class Store:
-    """A store whose second method works."""
+async def test_a_slow_store_does_not_block_the_loop(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+    rank = type(index.store).rank
 
-    def get(self) -> str:
-        raise ValueError("The store is down.")
+    def slowly(store: ChunkStore, queries: Sequence[Query]) -> list[list[Entry]]:
+        asked.set()
+        assert may_answer.wait(20)
+        return rank(store, queries)
 
-    def spare(self) -> str:
-        return "spare"
-
-
-class AsyncStore:
-    """Its asynchronous counterpart."""
-
-    async def get(self) -> str:
-        return Store().get()
-
-    async def spare(self) -> str:
-        return Store().spare()
-
-
-DRIVERS: dict[str, Callable[[Any], Any]] = {
-    "sync": lambda work: run(work, Store()),
-    "async": lambda work: asyncio.run(run_async(work, AsyncStore())),
-}
-
-
-@pytest.mark.parametrize("drive", DRIVERS.values(), ids=DRIVERS)
-def test_work_can_recover_from_an_error_of_the_store(drive: Callable[[Any], Any]) -> None:
-    seen: list[str] = []
-
-    @contextlib.contextmanager
-    def watch(name: str) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            seen.append(f"{name}: {type(error).__name__}")
-            raise
-        finally:
-            seen.append(f"{name}: left")
-
-    async def recovers() -> str:
-        with watch("outer"):
-            try:
-                with watch("inner"):
-                    return await Call(lambda store: store.get())
-            except ValueError:
-                return f"recovered with {await Call(lambda store: store.spare())}"
-
-    async def fails() -> str:
-        with watch("fails"):
-            return await Call(lambda store: store.get())
-
-    assert drive(recovers()) == "recovered with spare"
-    with pytest.raises(ValueError, match="is down"):
-        drive(fails())
-    assert seen == ["inner: ValueError", "inner: left", "outer: left", "fails: ValueError", "fails: left"]
-
-
-async def test_work_is_cancelled_behind_the_step_that_it_does_in_its_thread() -> None:
-    begun, may_go_on, left = threading.Event(), threading.Event(), threading.Event()
-    seen: list[str] = []
-
-    async def work() -> None:
-        try:
-            begun.set()
-            may_go_on.wait(20)
-            await Call(lambda store: store.spare())
-            seen.append("went on")
-        except BaseException as error:
-            seen.append(type(error).__name__)
-            raise
-        finally:
-            left.set()
-
-    task = asyncio.create_task(run_async(work(), AsyncStore()))
-    await asyncio.to_thread(begun.wait, 20)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not left.is_set(), "the task goes on at once"
-    may_go_on.set()
-    assert await asyncio.to_thread(left.wait, 20)
-    assert seen == ["CancelledError"]
-
-
-def test_rankings_that_share_a_call_all_see_its_error(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def step(number: int) -> str:
-        with contextlib.suppress(StoreError):
-            await rank([Query("dense", np.zeros(64, np.float32), 1)])
-            return "went on"
-        return f"{number} recovered"
-
-    monkeypatch.setattr(type(index.store), "rank", failing)
-    assert run(rank_together([step(0), step(1)]), index.store) == ["0 recovered", "1 recovered"]
+    monkeypatch.setattr(type(index.store), "rank", slowly)
+    searches = [asyncio.create_task(index.asearch("larks")) for _ in range(40)]
+    while not asked.is_set():
+        await asyncio.sleep(0.001)
+    # Only a free loop gets here before the store has answered.
+    may_answer.set()
+    assert all(await asyncio.gather(*searches))

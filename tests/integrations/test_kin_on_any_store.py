@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from kinsplit import Chunk
 from kinsplit.integrations import langchain, llama_index
-from kinsplit.integrations.shared.kin.reader import SiblingPlace, run, run_async
+from kinsplit.integrations.shared.kin.reader import SiblingPlace
 from kinsplit.integrations.shared.kin.readers import open_reader
+from kinsplit.support.threads import in_thread
 from tests.integrations.finding import LECTURE, Hit
 from tests.integrations.kin_stores import ARRANGEMENTS, LANGCHAIN, Arrangement, Setting, documents, leaves
 from tests.integrations.test_langchain_store import HashEmbeddings
@@ -104,13 +106,13 @@ async def test_the_table_says_how_kin_are_read(arrangement: Arrangement, setting
     chunks = [hit for hit in documents() if hit.metadata["level"] == at][1:4]
     places = [SiblingPlace("lecture", at, chunk.metadata["chunk_index"]) for chunk in chunks]
 
-    async def read(coroutine: Any) -> set[str]:
-        found = await run_async(coroutine) if mode == "async" else run(coroutine)
+    async def read(method: Callable[..., list[Chunk]], *arguments: Any) -> set[str]:
+        found = await in_thread(method, *arguments) if mode == "async" else method(*arguments)
         return {chunk.text for chunk in found} & {chunk.page_content for chunk in chunks}
 
     texts = {chunk.page_content for chunk in chunks}
-    by_id = await read(reader.get([str(chunk.id) for chunk in chunks])) == texts
-    by_place = await read(reader.find(places)) == texts and await read(reader.level(["lecture"], at)) == texts
+    by_id = await read(reader.get, [str(chunk.id) for chunk in chunks]) == texts
+    by_place = await read(reader.find, places) == texts and await read(reader.level, ["lecture"], at) == texts
     ways = [name for name, found in (("id", by_id), ("metadata", by_place)) if found]
     assert arrangement.kin in (", ".join(ways), "`KinStore`")
     assert (reader.by_place == "never") == ("metadata" not in ways)

@@ -38,9 +38,7 @@ def chunks_of(text: str, source_id: str = "lecture", name: str = "word", **param
 
 def stored(kin: KinStore, source_id: str) -> list[str]:
     """Return the texts of a document's leaves, in order."""
-    from kinsplit.integrations.shared.kin.reader import run
-
-    return [chunk.text for chunk in sorted(run(kin.reader.level([source_id], 0)), key=lambda chunk: chunk.index)]
+    return [chunk.text for chunk in sorted(kin.reader.level([source_id], 0), key=lambda chunk: chunk.index)]
 
 
 def texts(chunks: list[Document]) -> list[str]:

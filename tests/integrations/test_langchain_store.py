@@ -6,7 +6,7 @@ import asyncio
 import copy
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.integrations.langchain import ChunkKeys, KinsplitVectorStore, text_splitter
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
 from kinsplit.integrations.llama_index import node_parser
-from kinsplit.stores import ChunkStore, Schema, open_async_store, open_store
+from kinsplit.stores import ChunkStore, Schema, open_store
 from tests.integrations.helpers import TEXT
 
 HASH = HashEmbedder()
@@ -70,22 +70,6 @@ class TestQdrant(VectorStoreIntegrationTests):
         store = KinsplitVectorStore(self.get_embeddings(), "qdrant::memory:")
         yield store
         store.close()
-
-
-class TestAwaited(VectorStoreIntegrationTests):
-    """The suite's asynchronous half, on an asynchronous store."""
-
-    @property
-    def has_sync(self) -> bool:
-        return False
-
-    @pytest.fixture
-    async def vectorstore(self) -> AsyncIterator[VectorStore]:
-        store = await open_async_store("qdrant::memory:", "c", SCHEMA)
-        with Index("memory:", embedder=HASH) as other:
-            yield KinsplitVectorStore(self.get_embeddings(), other.store, async_store=store)
-            assert other.store.count() == 0
-        await store.close()
 
 
 @pytest.fixture

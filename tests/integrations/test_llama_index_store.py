@@ -43,7 +43,7 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index import KinsplitVectorStore, node_parser, vector_store
-from kinsplit.stores import ChunkStore, Schema, open_async_store, open_store
+from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.maintenance import verify
 from tests.integrations.helpers import TEXT
 
@@ -313,12 +313,8 @@ def test_before_the_first_node_there_is_nothing_to_find(address: str) -> None:
 
 
 async def test_every_call_has_its_asynchronous_counterpart() -> None:
-    aside = KinsplitVectorStore("memory:")
-    opened = await open_async_store("qdrant::memory:", "c", _schema_of(aside))
-    awaited = KinsplitVectorStore(aside.client, async_store=opened)
-    threaded = KinsplitVectorStore("memory:")
     nodes = embedded(foreign())
-    for store in (awaited, threaded):
+    for store in (KinsplitVectorStore("qdrant::memory:"), KinsplitVectorStore("memory:")):
         assert await store.async_add(nodes) == [node.node_id for node in nodes]
         result = await store.aquery(ask("cells", similarity_top_k=2, mode=VectorStoreQueryMode.HYBRID))
         assert result.ids
@@ -331,15 +327,6 @@ async def test_every_call_has_its_asynchronous_counterpart() -> None:
         }
         await store.aclear()
         assert await store.aget_nodes() == []
-    assert awaited.client is not None
-    assert awaited.client.count() == 1, "the asynchronous store was asked, not the other one"
-    await opened.close()
-
-
-def _schema_of(store: KinsplitVectorStore) -> Any:
-    store.add(embedded([TextNode(id_="a", text="x")]))
-    assert store.client is not None
-    return store.client.schema
 
 
 async def test_a_slow_store_does_not_keep_the_event_loop() -> None:

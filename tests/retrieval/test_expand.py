@@ -11,7 +11,6 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers import Strategy, create
 from kinsplit.retrieval import Candidate, Expansion, Passage, expand
 from kinsplit.stores.store import ChunkStore
-from kinsplit.support.aio import run
 from tests.retrieval.helpers import CountingStore
 
 TEXT = "".join(f"Sentence number {i} stands here.{'  ' if i % 3 else chr(10) * 2}" for i in range(30)).strip()
@@ -29,7 +28,7 @@ def passages(
 ) -> list[Passage]:
     expansion = Expansion(window=window, **options)
     candidates = [Candidate(chunk, score) for chunk, score in hits]
-    return run(expand(candidates, expansion, store.schema.fingerprint, top_k), cast(ChunkStore, store))
+    return expand(cast(ChunkStore, store), candidates, expansion, store.schema.fingerprint, top_k)
 
 
 @pytest.mark.parametrize("window", [0, 1, 2, 5])

@@ -11,7 +11,6 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.retrieval import SearchOptions, search
 from kinsplit.spans import overlap
-from kinsplit.support.aio import run
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import CountingStore, course, question
 
@@ -23,10 +22,16 @@ TEXT = "what is recursion about"
 def test_all_levels_take_the_calls_of_one() -> None:
     store = CountingStore(course(), NESTED)
     options = SearchOptions(level="all", budget=100)
-    steps = search(
-        TEXT, question(TEXT), NESTED.fingerprint, options, None, resolve("bundled"), levels=range(NESTED.depth)
+    found = search(
+        store,  # type: ignore[arg-type]
+        TEXT,
+        question(TEXT),
+        NESTED.fingerprint,
+        options,
+        None,
+        resolve("bundled"),
+        levels=range(NESTED.depth),
     )
-    found = run(steps, store)  # type: ignore[arg-type]
     assert store.calls == ["rank", "rank", "get"]
     assert len({hit.chunk.level for passage in found for hit in passage.hits}) > 1
 

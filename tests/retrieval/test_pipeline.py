@@ -23,8 +23,6 @@ from kinsplit.retrieval import (
     search,
 )
 from kinsplit.retrieval.rankings import find_entries
-from kinsplit.stores.threaded import ThreadedStore
-from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import STRATEGY, CountingStore, course, question
 
@@ -42,7 +40,8 @@ class Longest:
 
 def ask(store: CountingStore, text: str, reranker: Reranker | None = None, **options: Any) -> list[Passage]:
     asked = SearchOptions(**options)
-    steps = search(
+    return search(
+        store,  # type: ignore[arg-type]
         text,
         question(text, level=asked.level, where=asked.where),
         STRATEGY.fingerprint,
@@ -50,7 +49,6 @@ def ask(store: CountingStore, text: str, reranker: Reranker | None = None, **opt
         reranker,
         resolve("bundled"),
     )
-    return run(steps, store)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("documents", [1, 3, 12])
@@ -77,14 +75,14 @@ def test_without_kin_the_documents_are_not_looked_into() -> None:
 def test_every_chunk_that_either_ranking_finds_has_both_scores(weights: KinWeights) -> None:
     store, asked = CountingStore(course(12)), question("what is recursion")
     everything = KinWeights(pool=10_000)
-    whole = {found.entry.id: found for found in run(find_entries(asked, everything, 10_000), store)}  # type: ignore[arg-type]
+    whole = {found.entry.id: found for found in find_entries(store, asked, everything, 10_000)}  # type: ignore[arg-type]
     store.calls.clear()
 
     first = [asked.by_meaning(0, 4), asked.by_terms(0, 4)]
-    found = {found.entry.id: found for found in run(find_entries(asked, weights, 1), store)}  # type: ignore[arg-type]
+    found = {found.entry.id: found for found in find_entries(store, asked, weights, 1)}  # type: ignore[arg-type]
 
     assert store.calls == ["rank", "rank"]
-    evidence = run(find_entries(asked, weights.model_copy(update={"best_documents": 0}), 4), store)  # type: ignore[arg-type]
+    evidence = find_entries(store, asked, weights.model_copy(update={"best_documents": 0}), 4)  # type: ignore[arg-type]
     assert {entry.id for ranking in store.rank(first) for entry in ranking} >= {one.entry.id for one in evidence}
     for one in (*found.values(), *evidence):
         for stage in ("dense", "bm25"):
@@ -209,16 +207,6 @@ def test_a_document_that_is_not_chunked_brings_its_sibling_files() -> None:
     assert (alone.text, alone.related) == (notes.text, ())
 
 
-async def test_an_event_loop_gets_the_same_passages() -> None:
-    store = CountingStore(course())
-    options = SearchOptions(top_k=5)
-
-    def steps() -> Any:
-        return search("sorting", question("sorting"), STRATEGY.fingerprint, options, Longest(), resolve("bundled"))
-
-    assert await run_async(steps(), ThreadedStore(store.store)) == run(steps(), store.store)
-
-
 async def test_an_index_answers_an_event_loop_alike() -> None:
     from kinsplit import Index
 
@@ -236,7 +224,7 @@ def test_candidates_that_vanish_between_two_calls_are_left_out() -> None:
         return get(ids)
 
     store.get = forgetful  # type: ignore[method-assign]
-    found = run(find_candidates(question("recursion"), NO_KIN, 30), store)  # type: ignore[arg-type]
+    found = find_candidates(store, question("recursion"), NO_KIN, 30)  # type: ignore[arg-type]
 
     assert {candidate.chunk.source_id for candidate in found} == {"lecture_1.md"}
 

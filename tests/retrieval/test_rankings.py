@@ -10,14 +10,13 @@ from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import KinWeights, SearchOptions, SearchQuestion
 from kinsplit.retrieval.rankings import find_candidates, names, pick
-from kinsplit.support.aio import run
 from tests.retrieval.helpers import CountingStore, course, question
 
 TEXT = "what is recursion about"
 
 
 def order(store: CountingStore, ranking: str, limit: int = 10) -> list[tuple[str, float]]:
-    found = run(find_candidates(question(TEXT), KinWeights(), limit, pick(ranking)), store)
+    found = find_candidates(store, question(TEXT), KinWeights(), limit, pick(ranking))  # type: ignore[arg-type]
     return [(candidate.chunk.id, candidate.score) for candidate in found]
 
 
@@ -66,6 +65,6 @@ def test_options_that_a_ranking_does_not_have_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="weights: are not used by the ranking 'dense'"):
         SearchOptions(ranking="dense", weights=KinWeights(bm25=1))
     assert SearchOptions(weights=KinWeights(bm25=1)).ranking == "kin"
-    by_terms = find_candidates(SearchQuestion(None, question(TEXT).terms), KinWeights(), 5)
+    by_terms = SearchQuestion(None, question(TEXT).terms)
     with pytest.raises(InvalidParameterError, match="dense: must be given to search by meaning"):
-        run(by_terms, CountingStore([]))
+        find_candidates(CountingStore([]), by_terms, KinWeights(), 5)  # type: ignore[arg-type]

@@ -12,7 +12,6 @@ from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.retrieval import Candidate, Expansion, expand
 from kinsplit.stores.maintenance import verify
-from kinsplit.support.aio import run
 
 TEXT = " ".join(f"Sentence number {number} tells something of its own." for number in range(400))
 
@@ -49,7 +48,7 @@ def test_two_adjacent_hits_make_one_text_without_the_overlap_twice() -> None:
         index.add(Document("d", TEXT))
         a, b = index.store.find({"chunk_index": [4, 5]})
         hits = [Candidate(b, 0.9), Candidate(a, 0.8)]
-        (passage,) = run(expand(hits, Expansion(window=0), strategy.fingerprint, 5), index.store)
+        (passage,) = expand(index.store, hits, Expansion(window=0), strategy.fingerprint, 5)
 
     assert b.overlap > 0
     assert passage.text == TEXT[a.start : b.end]

@@ -7,8 +7,8 @@ import pytest
 
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_catalog
-from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.maintenance.doctor import examine
+from kinsplit.stores.store import ChunkStore
 from tests.cli.conftest import Cli, run_command
 from tests.stores.engines import ENGINES, address_of
 
@@ -27,7 +27,7 @@ def names_at(address):
 def test_every_operation_of_an_engine_works_and_nothing_is_left(engine, request):
     address = f"memory:{request.node.name}" if engine == "memory" else address_of(engine, request, "examined")
     checks = list(examine(address))
-    assert [check.problem for check in checks] == [None] * 18
+    assert [check.problem for check in checks] == [None] * 17
     assert names_at(address) == []
 
 
@@ -38,13 +38,13 @@ def test_every_request_to_a_server_is_one_that_it_accepts():
 
     with qdrant_server() as server:
         address = f"qdrant:{server.url}?tenant=subject&quantization=scalar&shard_number=3&hnsw_ef=64"
-        assert [check.problem for check in examine(address)] == [None] * 18
+        assert [check.problem for check in examine(address)] == [None] * 17
         assert server.client.get_collections().collections == []
 
 
 def test_a_partitioned_postgres_with_short_vectors_works(postgres):
     options = "&halfvec=true&partition_by=subject&partitions=3&maintenance_work_mem=64MB"
-    assert [check.problem for check in examine(f"{postgres}{options}")] == [None] * 18
+    assert [check.problem for check in examine(f"{postgres}{options}")] == [None] * 17
 
 
 def test_a_private_store_has_no_outside():
@@ -52,13 +52,13 @@ def test_a_private_store_has_no_outside():
 
 
 def test_an_operation_that_fails_is_named_and_the_others_are_tried(monkeypatch):
-    async def fail(self, ids):
+    def fail(self, ids):
         raise StoreError("no disk")
 
     monkeypatch.setattr(ChunkStore, "get", fail)
     checks = list(examine("memory:failing"))
     assert {check.name: check.problem for check in checks if check.problem} == {"read kin": "no disk"}
-    assert len(checks) == 18
+    assert len(checks) == 17
 
 
 def test_an_examination_that_is_broken_off_leaves_nothing(tmp_path):
@@ -77,7 +77,7 @@ def test_the_command_prints_a_line_for_each_check_and_fails_with_one(cli, monkey
     assert lines[1].endswith(" ms  write documents: works")
     assert lines[-1] == "13 operations: all work."
 
-    async def fail(self, ids):
+    def fail(self, ids):
         raise StoreError("no disk")
 
     monkeypatch.setattr(ChunkStore, "get", fail)
@@ -130,7 +130,7 @@ def test_grpc_does_what_http_does():
     with qdrant_server() as server, qdrant_grpc(server) as port:
         options = f"?grpc=true&grpc_port={port}&tenant=subject&quantization=binary&hnsw_ef=64&oversampling=2&hnsw_m=8"
         checks = list(examine(f"qdrant:http://127.0.0.1:9{options}"))
-    assert [check.problem for check in checks] == [None] * 18
+    assert [check.problem for check in checks] == [None] * 17
     (dense, *_), *_ = (body["searches"] for body in server.sent("POST", "/C/points/query/batch"))
     assert dense["params"]["hnsw_ef"] == 64
     assert dense["params"]["quantization"] == {"ignore": False, "rescore": True, "oversampling": 2.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from kinsplit.cli import app
 from kinsplit.errors import ForeignCollectionError, StoreError
 from kinsplit.integrations.langchain import KinsplitVectorStore as LangChainStore
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
-from kinsplit.stores import Catalog, open_async_store, open_catalog, open_store
+from kinsplit.stores import Catalog, open_catalog, open_store
 from kinsplit.stores.address import ENGINES
 from kinsplit.stores.maintenance import copy
 from kinsplit.stores.maintenance.samples import SCHEMA, TEXTS, make_chunks, save
@@ -238,7 +237,6 @@ CATALOG: dict[str, tuple[Callable[[str, Path], object], ...]] = {
 OTHERS: tuple[Callable[[str, Path], object], ...] = (
     lambda address, _: open_store(address, FOREIGN),
     lambda address, _: open_store(address, FOREIGN, SCHEMA),
-    lambda address, _: asyncio.run(open_async_store(address, FOREIGN, SCHEMA)),
     lambda address, _: Index(address, collection=FOREIGN, embedder="hash").add([Document("a", "Owls hunt.")]),
     copy_into,
     lambda address, backup: restore(backup, address, FOREIGN),

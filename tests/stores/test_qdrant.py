@@ -8,6 +8,7 @@ from pydantic_core import to_json
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_catalog, open_store
+from kinsplit.stores.engines.qdrant.collection import postpone_graph
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import (
@@ -21,7 +22,6 @@ from kinsplit.stores.testing import (
     make_document,
     save,
 )
-from kinsplit.support.aio import run
 
 pytest.importorskip("qdrant_client")
 from tests.stores.qdrant_server import BODIES, parsed, qdrant_server
@@ -73,8 +73,8 @@ def store():
 
 
 def record(store):
-    store._store._client = Recorder(store._store._client)
-    return store._store._client.calls
+    store._client = Recorder(store._client)
+    return store._client.calls
 
 
 def test_search_get_known_sources_and_delete_are_the_fewest_calls(store):
@@ -109,13 +109,13 @@ def test_a_large_sync_is_written_in_requests_that_a_server_accepts(store, monkey
     monkeypatch.setattr("kinsplit.stores.engines.qdrant.points._BYTES", 10_000)
     monkeypatch.setattr("kinsplit.stores.engines.qdrant.points._DELETES", 2)
     sent = []
-    write = store._store._client.batch_update_points
+    write = store._client.batch_update_points
 
     def record(collection, operations, **options):
         sent.append([to_json(operation, exclude_none=True) for operation in operations])
         return write(collection, operations, **options)
 
-    monkeypatch.setattr(store._store._client, "batch_update_points", record, raising=False)
+    monkeypatch.setattr(store._client, "batch_update_points", record, raising=False)
     chunks = make_chunks("doc", [*TEXTS, "x" * 20_000, *(f"{text} Again." for text in TEXTS)])
     save(store, "doc", chunks)
     assert [chunk for chunk, _ in store.export("doc")] == chunks
@@ -129,7 +129,7 @@ def test_a_large_sync_is_written_in_requests_that_a_server_accepts(store, monkey
 
 
 def test_the_schema_is_kept_with_the_collection(store):
-    info = run(store._store._client.get_collection("cs"))
+    info = store._client.get_collection("cs")
     assert info.config.metadata["kinsplit"]["fingerprint"] == "f1"
     assert set(info.config.params.vectors) == {"dense", "dense_parent"}
     assert set(info.config.params.sparse_vectors) == {"bm25", "bm25_parent", "bm25_document"}
@@ -139,12 +139,12 @@ def test_who_asks_for_the_vector_dense_finds_leaves_only(store):
     leaves = make_chunks("doc", TEXTS)
     family = [*leaves, *make_chunks("doc", [" ".join(TEXTS)], level=1), make_document(leaves, "Objects")]
     save(store, "doc", family)
-    query = store._store._client.query_points("cs", DENSE.embed_query("class").tolist(), using="dense", limit=50)
-    assert {point.id for point in run(query).points} == {leaf.id for leaf in leaves}
+    query = store._client.query_points("cs", DENSE.embed_query("class").tolist(), using="dense", limit=50)
+    assert {point.id for point in query.points} == {leaf.id for leaf in leaves}
 
 
 def test_more_sources_than_a_page(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.engines.qdrant.async_store._PAGE", 2)
+    monkeypatch.setattr("kinsplit.stores.engines.qdrant.store._PAGE", 2)
     for name in "abcde":
         save(store, name, make_chunks(name, TEXTS))
     assert store.sources() == dict.fromkeys("abcde", 5)
@@ -265,7 +265,7 @@ def test_the_graph_is_postponed_during_a_first_load_only(server):
 def test_a_first_load_that_died_is_ended_by_the_next_one_or_by_an_opening_an_hour_later(server, monkeypatch):
     with opened(server) as store:
         for _ in range(2):
-            run(store._store.postpone_graph())
+            postpone_graph(store._client, store._collection)
             save(store, "doc", make_chunks("doc", TEXTS))
         assert [body["hnsw_config"]["m"] for body in server.sent("PATCH", "/C")] == [0, 0]
         monkeypatch.setattr("kinsplit.stores.engines.qdrant.collection.time.time", lambda: 4e9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from kinsplit.integrations.shared.collection import to_reranker
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.retrieval import Reranker
+from kinsplit.support.threads import call_either, with_awaiting
 
 
 class Rerank(BaseDocumentCompressor):
@@ -73,6 +73,7 @@ def _with_score(document: Document, score: float) -> Document:
 _READING = retrieval.ItemReader[Document](_text, lambda document: to_found(document).score, _with_score)
 
 
+@with_awaiting(embed_documents="aembed_documents", embed_query="aembed_query")
 class CachedEmbeddings(Embeddings):
     """Embeddings with a cache of the documents' vectors on disk, for any vector store.
 
@@ -100,19 +101,10 @@ class CachedEmbeddings(Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; only texts without one reach the model, each once."""
         known, missing = self._vectors.look_up(texts)
-        new = self.embeddings.embed_documents(missing) if missing else []
+        own = self.embeddings
+        new = call_either(own.embed_documents, own.aembed_documents, missing) if missing else []
         return self._vectors.complete(texts, known, missing, new)
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""
-        return self.embeddings.embed_query(text)
-
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Do the same as `embed_documents` without blocking the event loop."""
-        known, missing = await asyncio.to_thread(self._vectors.look_up, texts)
-        new = await self.embeddings.aembed_documents(missing) if missing else []
-        return await asyncio.to_thread(self._vectors.complete, texts, known, missing, new)
-
-    async def aembed_query(self, text: str) -> list[float]:
-        """Return the vector of a query."""
-        return await self.embeddings.aembed_query(text)
+        return call_either(self.embeddings.embed_query, self.embeddings.aembed_query, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from kinsplit.integrations.shared.origins import FINDING
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.retrieval import Reranker
+from kinsplit.support.threads import call_either, in_thread, with_awaiting
 
 
 class Rerank(BaseNodePostprocessor):
@@ -105,6 +105,7 @@ _READING = retrieval.ItemReader[NodeWithScore](_text, lambda hit: hit.score, _wi
 _BATCH = 2048
 
 
+@with_awaiting(_get_text_embeddings="_aget_text_embeddings", _get_text_embedding="_aget_text_embedding")
 class CachedEmbedding(BaseEmbedding):
     """An embedding model with a cache of the nodes' vectors on disk, for any vector store.
 
@@ -148,22 +149,19 @@ class CachedEmbedding(BaseEmbedding):
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         known, missing = self._vectors.look_up(texts)
-        new = self.embed_model.get_text_embedding_batch(missing) if missing else []
+        own = self.embed_model
+        new = (
+            call_either(own.get_text_embedding_batch, own.aget_text_embedding_batch, missing)
+            if missing
+            else list[list[float]]()
+        )
         return self._vectors.complete(texts, known, missing, new)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        known, missing = await asyncio.to_thread(self._vectors.look_up, texts)
-        new = await self.embed_model.aget_text_embedding_batch(missing) if missing else []
-        return await asyncio.to_thread(self._vectors.complete, texts, known, missing, new)
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]
 
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return (await self._aget_text_embeddings([text]))[0]
-
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self.embed_model.get_query_embedding(query)
+        return call_either(self.embed_model.get_query_embedding, self.embed_model.aget_query_embedding, query)
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await self.embed_model.aget_query_embedding(query)
+        return await in_thread(self._get_query_embedding, query)

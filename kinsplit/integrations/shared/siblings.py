@@ -145,7 +145,7 @@ def _unambiguous(hits: Mapping[int, Chunk], expansion: Expansion) -> dict[int, C
         warnings.warn(
             f"{len(hits) - len(kept)} hits have the number of another chunk of their document and are not expanded: "
             "parts of one document were split in separate calls. Split them in one call, or expand by parents.",
-            stacklevel=8,
+            stacklevel=6,
         )
     return kept
 

@@ -54,10 +54,7 @@ class FoundNode(NamedTuple):
 
 
 class KinReader(Protocol):
-    """Fetches chunks from a store or a collection.
-
-    The methods are coroutines that nothing but the `Method`s of the store, for `run` and `run_async`.
-    """
+    """Fetches chunks from a store or a collection."""
 
     @property
     def by_place(self) -> Literal["first", "last", "never"]:
