@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
-from kinsplit.retrieval.expand import arrange, fetch_kin
+from kinsplit.retrieval.expand import Expansion, arrange, fetch_kin
 from kinsplit.retrieval.options import FEWEST, SearchOptions
 from kinsplit.retrieval.passage import Candidate, Passage
 from kinsplit.retrieval.rankings import SearchQuestion, find_entries, pick, to_candidates, without_straddlers
@@ -113,17 +113,7 @@ def search(
     budget = None if tokenizer is None else options.spending(tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
-    with span("kinsplit.search.fetch") as record:
-        vectors: dict[str, NDArray[np.float32]] = {}
-
-        def read(ids: Sequence[str]) -> list[Chunk]:
-            pairs = store.get_with_vectors(ids)
-            vectors.update((chunk.id, own.dense) for chunk, own in pairs if own.dense is not None)
-            return [chunk for chunk, _ in pairs]
-
-        hits = (scored.entry for scored in entries)
-        chunks = fetch_kin(store, hits, expansion, fingerprint, read=read if options.diversity else None)
-        record(chunks=len(chunks))
+    chunks, vectors = _fetch(store, entries, expansion, fingerprint, with_vectors=bool(options.diversity))
     found = to_candidates(entries, chunks)
     if len(levels) > 1:
         found = without_straddlers(found)
@@ -143,6 +133,24 @@ def search(
     if reranker is not None and is_reranked:  # A reranker that failed on the candidates isn't called again.
         passages = rerank(reranker, query, passages, _PASSAGES)
     return passages[: options.passages]
+
+
+def _fetch(
+    store: ChunkStore, entries: Sequence[ScoredEntry], expansion: Expansion, fingerprint: str, *, with_vectors: bool
+) -> tuple[dict[str, Chunk], dict[str, NDArray[np.float32]]]:
+    """Return entries' chunks and their kin by id, and their dense vectors if these are wanted."""
+    vectors: dict[str, NDArray[np.float32]] = {}
+
+    def read(ids: Sequence[str]) -> list[Chunk]:
+        pairs = store.get_with_vectors(ids)
+        vectors.update((chunk.id, own.dense) for chunk, own in pairs if own.dense is not None)
+        return [chunk for chunk, _ in pairs]
+
+    with span("kinsplit.search.fetch") as record:
+        hits = [scored.entry for scored in entries]
+        chunks = fetch_kin(store, hits, expansion, fingerprint, read=read if with_vectors else None)
+        record(chunks=len(chunks))
+    return chunks, vectors
 
 
 def _enough(entries: list[ScoredEntry], tokens: int) -> list[ScoredEntry]:
