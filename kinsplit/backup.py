@@ -21,7 +21,7 @@ import numpy as np
 
 from kinsplit.chunk import FIELDS, Chunk
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError, require
 from kinsplit.frames import to_arrow
 from kinsplit.spans import Span
 from kinsplit.stores import Catalog, ChunkStore, Schema, Vectors, open_catalog, open_store
@@ -146,9 +146,8 @@ def restore(
         name = collection or backup.collection
         check_collection(name)
         exists = _is_taken(catalog, name)
-        if exists and not replace:
-            remedy = "Choose another name with --as, or replace it with --replace."
-            raise InvalidParameterError("collection", "must not exist yet", name, remedy)
+        remedy = "Choose another name with --as, or replace it with --replace."
+        require(not exists or replace, "collection", "must not exist yet", name, remedy)
         draft = f"{name}.restoring-{backup.id[:8]}"
         with open_store(address, draft, backup.schema) as target, target.first_load():
             done = _fill(target, Path(path), file, backup, progress)

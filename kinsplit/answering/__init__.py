@@ -27,7 +27,7 @@ from kinsplit.answering.values import (
     TextPiece,
     Verdict,
 )
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import Index
 from kinsplit.language_models import resolve
 from kinsplit.retrieval import SearchKeywords, SearchOptions
@@ -71,10 +71,8 @@ def answer(
         InvalidParameterError: The question is blank, `model` is not a language model, or an option's value is invalid.
         StoreError: The search failed.
     """
-    if max_tokens < 1:
-        raise InvalidParameterError("max_tokens", "must be at least 1", max_tokens, f"The default is {LONGEST}.")
-    if not 0 <= threshold <= 1:
-        raise InvalidParameterError("threshold", "must be from 0 to 1", threshold, f"The default is {THRESHOLD}.")
+    require(max_tokens >= 1, "max_tokens", "must be at least 1", max_tokens, f"The default is {LONGEST}.")
+    require(0 <= threshold <= 1, "threshold", "must be from 0 to 1", threshold, f"The default is {THRESHOLD}.")
     if not isinstance(question, str) or not question.strip():
         raise InvalidParameterError("question", "must not be blank", question, "Ask a question.")
     SearchOptions(**options)

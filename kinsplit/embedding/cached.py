@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import Embedder, Progress, aembed, aembed_query, check_texts, repeatable
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.support.disk_cache import DiskCache
 from kinsplit.support.environment import cache_folder
 
@@ -39,8 +39,7 @@ class VectorCache:
     """
 
     def __init__(self, folder: str | Path | None = None, size: int = SIZE) -> None:
-        if size < _SMALLEST:
-            raise InvalidParameterError("size", f"must be at least {_SMALLEST} bytes", size, "Leave it out for 1 GiB.")
+        require(size >= _SMALLEST, "size", f"must be at least {_SMALLEST} bytes", size, "Leave it out for 1 GiB.")
         self.folder = cache_folder() / "vectors" if folder is None else Path(folder).expanduser()
         self._cache = DiskCache(self.folder, size)
 
@@ -147,9 +146,8 @@ class CachedEmbedder:
     repeatable = True
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
-        if not repeatable(embedder):
-            rule = "must say that the same fingerprint means the same vectors, to have them kept on disk"
-            raise InvalidParameterError("embedder", rule, embedder.name, VERSIONED)
+        rule = "must say that the same fingerprint means the same vectors, to have them kept on disk"
+        require(repeatable(embedder), "embedder", rule, embedder.name, VERSIONED)
         self.embedder, self.cache = embedder, cache
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import CountedTokens, mean_of_windows, split_texts
-from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, require
 from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
 
@@ -189,8 +189,7 @@ class ForeignEmbedder:
         version: str | None = None,
     ) -> None:
         for field, value in (("window", window), ("batch_size", batch_size)):
-            if value is not None and value < 1:
-                raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
+            require(value is None or value >= 1, field, "must be at least 1", value, "Leave it out for the default.")
         self.model, self.version = model, version
         self._methods = methods_of(model)
         self._window, self._spec = window, tokenizer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import mean_of_windows
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 
 _WORD = re.compile(r"\w+")
 # Maximum dimension that all stores accept.
@@ -29,8 +29,7 @@ class HashEmbedder:
 
     def __init__(self, dimension: int = 64, window: int = 256) -> None:
         for field, value in (("dimension", dimension), ("window", window)):
-            if not 1 <= value <= _MOST:
-                raise InvalidParameterError(field, f"must be 1 to {_MOST}", value, "Leave it out for the default.")
+            require(1 <= value <= _MOST, field, f"must be 1 to {_MOST}", value, "Leave it out for the default.")
         self.dimension = dimension
         self.window = window
 

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.tokenizers import replace_surrogates
 
 #: Called with the number of model inputs embedded so far and their total.
@@ -158,6 +158,5 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     Raises:
         InvalidParameterError: `texts` is a single string, whose characters would count as texts.
     """
-    if isinstance(texts, str):
-        raise InvalidParameterError("texts", "must be a sequence of strings", texts, "Put the text into a list.")
+    require(not isinstance(texts, str), "texts", "must be a sequence of strings", texts, "Put the text into a list.")
     return [replace_surrogates(text) for text in texts]

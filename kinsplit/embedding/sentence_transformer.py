@@ -33,7 +33,7 @@ from kinsplit.embedding.backends.openvino import has_openvino
 from kinsplit.embedding.backends.torch import TorchBackend
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
-from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning, MissingExtraError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning, MissingExtraError, require
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -83,9 +83,8 @@ class SentenceTransformerEmbedder:
         if backend not in {"auto", "torch"} and device not in {"auto", "cpu"}:
             remedy = "Leave the device out, or the backend."
             raise InvalidParameterError("device", f"must be 'cpu' for the backend {backend!r}", device, remedy)
-        if batch_tokens is not None and batch_tokens < 1:
-            remedy = "Leave it out for the default."
-            raise InvalidParameterError("batch_tokens", "must be at least 1", batch_tokens, remedy)
+        remedy = "Leave it out for the default."
+        require(batch_tokens is None or batch_tokens >= 1, "batch_tokens", "must be at least 1", batch_tokens, remedy)
         self.model = model
         self.backend = backend
         self.device = check_device(device)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import regex
 
 from kinsplit.embedding.protocol import SparseVector, check_texts, replace_surrogates
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.support.extras import needs
 
 # "OOP", "PDFs", "U.S.", "PS3" and "DoD".
@@ -208,9 +208,8 @@ class Bm25Embedder:
         if language is not None and language not in known:
             remedy = f"Take {ANY!r} for words as they are, or one of: {', '.join(known)}."
             raise InvalidParameterError("language", "must name a known language or be None", language, remedy)
-        if not average_length > 0:
-            remedy = "Leave it out for the default of 256."
-            raise InvalidParameterError("average_length", "must be positive", average_length, remedy)
+        remedy = "Leave it out for the default of 256."
+        require(average_length > 0, "average_length", "must be positive", average_length, remedy)
         self.language = language
         self.average_length = float(average_length)
         segmented = language is None or language in _UNSPACED

@@ -14,13 +14,7 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
 from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import (
-    EmbedderUnavailableError,
-    EmbeddingError,
-    InvalidParameterError,
-    KinsplitError,
-    MissingContentError,
-)
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitError, MissingContentError, require
 from kinsplit.indexing.embedding_context import Embedded, embed_documents, embed_leaves, probe, warn_of_windows
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
@@ -427,9 +421,8 @@ def check_documents(documents: Iterable[Document]) -> None:
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:
     ids: set[str] = set()
     for document in documents:
-        if document.id in ids:
-            remedy = "Give every document another id."
-            raise InvalidParameterError("documents", "must each have an id of their own", document.id, remedy)
+        remedy = "Give every document another id."
+        require(document.id not in ids, "documents", "must each have an id of their own", document.id, remedy)
         ids.add(document.id)
         check_metadata(document.metadata)
         yield document

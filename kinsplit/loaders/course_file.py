@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator
 
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, require
 from kinsplit.loaders.decoding import clean
 from kinsplit.support.settings import Settings
 
@@ -54,8 +54,7 @@ class FileEntry(Settings):
     @field_validator("match")
     @classmethod
     def _names_something(cls, pattern: str) -> str:
-        if not PurePath(pattern).parts:
-            raise InvalidParameterError("match", "must name files", pattern, 'Write "*" for all of them.')
+        require(PurePath(pattern).parts, "match", "must name files", pattern, 'Write "*" for all of them.')
         return pattern
 
 

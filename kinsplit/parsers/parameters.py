@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, WrapValidator
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.parsers.units.languages import check_language
 
 
@@ -100,7 +100,4 @@ def check_below(field: str, value: int, bound: str, limit: int) -> None:
     Raises:
         InvalidParameterError: The size is not smaller.
     """
-    if value >= limit:
-        raise InvalidParameterError(
-            field, f"must be smaller than {bound} ({limit})", value, f"Lower {field} or raise {bound}."
-        )
+    require(value < limit, field, f"must be smaller than {bound} ({limit})", value, f"Lower {field} or raise {bound}.")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, chunk_card
-from kinsplit.errors import InvalidParameterError, inline, visible
+from kinsplit.errors import InvalidParameterError, inline, require, visible
 from kinsplit.markup.html import escaped, output
 from kinsplit.markup.source import kind_of
 from kinsplit.retrieval import Passage
@@ -86,9 +86,8 @@ def show(items: Iterable[Chunk] | Iterable[Passage] | Chunk | Passage, text: str
         if passages:
             return View(lambda: _passages_html(passages), lambda console, width: _passages(passages, console, width))
         return View(lambda: output(*map(chunk_card, chunks)), lambda *_: _chunks(chunks))
-    if passages:
-        rule = "can be shown with chunks only"
-        raise InvalidParameterError("text", rule, "passages", "Leave it out, or give the chunks of a passage.")
+    rule = "can be shown with chunks only"
+    require(not passages, "text", rule, "passages", "Leave it out, or give the chunks of a passage.")
     whole = text.text if isinstance(text, Document) else text
     for _ in pieces(chunks, whole):  # Errors are raised here, and not when the view is shown.
         break

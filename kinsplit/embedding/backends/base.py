@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.model_files import ModelFacts
 from kinsplit.embedding.windows import Window
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 
 Batch = Sequence[Window]
 Ints = NDArray[np.int64]
@@ -99,9 +99,8 @@ def check_device(device: str) -> str:
     Raises:
         InvalidParameterError: It is not the name of a device.
     """
-    if not _DEVICE.fullmatch(device):
-        rule = "must be 'auto', 'cpu', 'cuda', 'cuda:NUMBER', 'mps' or 'xpu'"
-        raise InvalidParameterError("device", rule, device, "Leave it out for the default.")
+    rule = "must be 'auto', 'cpu', 'cuda', 'cuda:NUMBER', 'mps' or 'xpu'"
+    require(_DEVICE.fullmatch(device), "device", rule, device, "Leave it out for the default.")
     return device
 
 

@@ -19,7 +19,7 @@ from kinsplit.embedding.backends import convert as conversion
 from kinsplit.embedding.backends.encoder import SENTENCE, Network
 from kinsplit.embedding.backends.model_files import ModelFacts, damage, sign
 from kinsplit.embedding.backends.openvino import OpenVinoBackend
-from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError
+from kinsplit.errors import CacheWarning, EmbeddingError, require
 from kinsplit.support.environment import cache_folder
 
 Vectors = NDArray[np.float32]
@@ -42,9 +42,8 @@ def make_once(name: str, make: Callable[[Path], None]) -> Path:
         InvalidParameterError: The name can't be that of a folder.
         EmbeddingError: The cache folder can't be written.
     """
-    if not _NAME.fullmatch(name):
-        rule = "must be letters and digits, with '-', '_' and '.' inside"
-        raise InvalidParameterError("name", rule, name, "Choose another name.")
+    rule = "must be letters and digits, with '-', '_' and '.' inside"
+    require(_NAME.fullmatch(name), "name", rule, name, "Choose another name.")
     folder = cache_folder() / "models" / name
     if not folder.is_dir():
         _make(folder, make)

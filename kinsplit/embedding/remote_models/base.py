@@ -21,7 +21,7 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import unit_vectors
 from kinsplit.embedding.protocol import Embedder, Progress, check_texts
 from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
-from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, TextRefusedError
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, TextRefusedError, require
 from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.registry import count_tokens
@@ -47,9 +47,8 @@ def price_of(given: float | None, model: str) -> float | None:
             price = float(text)
         except ValueError:
             price = math.nan
-        if not 0 <= price < math.inf:
-            rule = "must be the price of a million tokens in US dollars"
-            raise InvalidParameterError(VARIABLE if given is None else "price", rule, text, "Write for example 0.02.")
+        rule = "must be the price of a million tokens in US dollars"
+        require(0 <= price < math.inf, VARIABLE if given is None else "price", rule, text, "Write for example 0.02.")
         return price
     each = facts(model).get("input_cost_per_token")
     return each * 1e6 if isinstance(each, int | float) else None
@@ -223,11 +222,9 @@ class RemoteEmbedder(ABC):
     ) -> None:
         numbers = {"dimensions": dimensions, "window": window, "batch_size": batch_size, "batch_tokens": batch_tokens}
         for field, value in numbers.items():
-            if value is not None and value < 1:
-                raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
-        if window is not None and window <= _SPECIAL:
-            rule = f"must be more than {_SPECIAL}, the number of special tokens"
-            raise InvalidParameterError("window", rule, window, "Leave it out for the default.")
+            require(value is None or value >= 1, field, "must be at least 1", value, "Leave it out for the default.")
+        rule = f"must be more than {_SPECIAL}, the number of special tokens"
+        require(window is None or window > _SPECIAL, "window", rule, window, "Leave it out for the default.")
         self.model, self.dimensions, self._window = model, dimensions, window
         self.batch_size, self.batch_tokens = batch_size, batch_tokens
         self._options = {"dimensions": dimensions, "window": window, **options}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, require
 from kinsplit.evaluation.datasets import beir, chroma, plain, rows, sc_qrels
 from kinsplit.evaluation.datasets.format import DatasetFormat, DatasetWarning, Given
 from kinsplit.evaluation.labels import Dataset
@@ -56,8 +56,7 @@ def load(
 
 def _paths(field: str, value: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
     paths = (Path(value),) if isinstance(value, str | Path) else tuple(Path(path) for path in value)
-    if not paths:
-        raise InvalidParameterError(field, "must name a file or a folder", [], "Give at least one.")
+    require(paths, field, "must name a file or a folder", [], "Give at least one.")
     for path in paths:
         if not path.exists():
             raise LoadError(path, "doesn't exist. Check the spelling, and the folder you are in.")

@@ -17,7 +17,7 @@ import regex
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Document, Part
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.spans import Span
 from kinsplit.text.graphemes import CLUSTER
@@ -172,9 +172,8 @@ def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Da
         if place.span is None:
             return place
         span = made[place.source_id].from_source(place.span)
-        if span is None:
-            remedy = "Label more than white space."
-            raise InvalidParameterError("normalise", "must leave something of every label", question.id, remedy)
+        remedy = "Label more than white space."
+        require(span is not None, "normalise", "must leave something of every label", question.id, remedy)
         return Place(place.source_id, span)
 
     documents = tuple(_as_document(document, made[document.id]) for document in dataset.documents)

@@ -14,7 +14,7 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.records import OutcomeCache
 from kinsplit.evaluation.experiment.retrieval import Questions
@@ -100,14 +100,10 @@ class Experiment:
     _indexes: Mapping[str, Index] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.strategies:
-            raise InvalidParameterError("strategies", "must have at least one", self.strategies, "Name one.")
-        if self.top_k < 1:
-            raise InvalidParameterError("top_k", "must be at least 1", self.top_k, "Ask for one chunk or more.")
-        if not self.dataset.documents:
-            raise InvalidParameterError("dataset", "must have documents", self.dataset.name, "Give some.")
-        if not self.dataset.questions:
-            raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
+        require(self.strategies, "strategies", "must have at least one", self.strategies, "Name one.")
+        require(self.top_k >= 1, "top_k", "must be at least 1", self.top_k, "Ask for one chunk or more.")
+        require(self.dataset.documents, "dataset", "must have documents", self.dataset.name, "Give some.")
+        require(self.dataset.questions, "dataset", "must have questions", self.dataset.name, "Give some.")
         indexes = {label: one for label, one in self.strategies.items() if isinstance(one, Index)}
         object.__setattr__(self, "_indexes", indexes)
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
@@ -220,6 +216,5 @@ def _check(index: Index, embedder: Embedder, bm25: Bm25Embedder, embedding_conte
         "embedding_context": (index.embedding_context, embedding_context),
     }
     for name, (made, asked) in pairs.items():
-        if made != asked:
-            remedy = "Give the experiment that one; all collections and strategies in it share it."
-            raise InvalidParameterError(name, f"must be that of the collection, {made}", asked, remedy)
+        remedy = "Give the experiment that one; all collections and strategies in it share it."
+        require(made == asked, name, f"must be that of the collection, {made}", asked, remedy)

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import kinsplit
 from kinsplit.chunk import Chunk
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.evaluation.experiment.setup import Setup
 from kinsplit.evaluation.experiment.strategy_run import StrategyOutcomes
 from kinsplit.evaluation.labels import Dataset, Place, Question
@@ -209,9 +209,8 @@ class Summary:
 
 def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
     value = measure.score(outcome, chunking)
-    if value is not None and not math.isfinite(value):
-        remedy = f"Return None where {measure.name} doesn't apply to a question."
-        raise InvalidParameterError("measures", "must return finite numbers", value, remedy)
+    remedy = f"Return None where {measure.name} doesn't apply to a question."
+    require(value is None or math.isfinite(value), "measures", "must return finite numbers", value, remedy)
     return value
 
 

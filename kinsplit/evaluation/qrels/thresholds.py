@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule
 
@@ -71,11 +71,9 @@ def tune_thresholds(
         InvalidParameterError: No question has labels, there is no chunking, or the share is out of range.
     """
     labelled = [question for question in questions if question.labels]
-    if not labelled or not alignments:
-        needed = "must have labelled questions and at least one chunking"
-        raise InvalidParameterError("questions", needed, len(labelled), "Give both.")
-    if not 0 < least <= 1:
-        raise InvalidParameterError("least", "must be above 0 and at most 1", least, "The default is 0.95.")
+    needed = "must have labelled questions and at least one chunking"
+    require(labelled and alignments, "questions", needed, len(labelled), "Give both.")
+    require(0 < least <= 1, "least", "must be above 0 and at most 1", least, "The default is 0.95.")
     held = [_Held.of(labelled, alignment) for alignment in alignments]
     trials = []
     for of_span, of_chunk in product(sorted(set(span_coverages)), sorted(set(chunk_coverages))):

@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from kinsplit.chunk import Document
-from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.errors import InvalidParameterError, LanguageModelError, require
 from kinsplit.evaluation.datasets.normalised import Normalised, normalise
 from kinsplit.evaluation.labels import Label, Place, Question
 from kinsplit.evaluation.questions.sections import (
@@ -217,8 +217,7 @@ def make_questions(
             too small.
         LanguageModelError: The model is unavailable, or gave no valid answer three times in a row.
     """
-    if concurrency < 1:
-        raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
+    require(concurrency >= 1, "concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
     client = StructuredClient(model, answer_cache())
     plan = _planned(documents, number, seed, client.model.window)
     tally = GenerationTally(number, Corpus(documents), filters, told)
@@ -263,8 +262,7 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
 
 
 def _planned(documents: Sequence[Document], number: int, seed: int, window: int) -> _Plan:
-    if number < 1:
-        raise InvalidParameterError("number", "must be at least 1", number, "Ask for more questions.")
+    require(number >= 1, "number", "must be at least 1", number, "Ask for more questions.")
     room = int((window - _INSTRUCTION - ANSWER) / MARGIN)
     if room < TOKENS // 4:
         least = int(TOKENS // 4 * MARGIN) + _INSTRUCTION + ANSWER
@@ -272,8 +270,7 @@ def _planned(documents: Sequence[Document], number: int, seed: int, window: int)
         raise InvalidParameterError("model", rule, window, "Take another model.")
     size = min(TOKENS, room)
     sections = spread(sections_of(documents, size), seed)
-    if not sections:
-        raise InvalidParameterError("documents", "must hold text", len(documents), "Name other documents.")
+    require(sections, "documents", "must hold text", len(documents), "Name other documents.")
     held = (window - _INSTRUCTION - int(MARGIN * size)) // ANSWER
     together = min(_TOGETHER, -(-number // len(sections)), held)
     return _Plan(sections[: _PATIENCE * -(-number // together)], together)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Document
 from kinsplit.embedding import Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form
 from kinsplit.parsers import create
@@ -166,8 +166,7 @@ class Filters:
     def __post_init__(self) -> None:
         for name in ("similarity", "duplicates"):
             value = getattr(self, name)
-            if not -1 <= value <= 1:
-                raise InvalidParameterError(name, "must be a cosine, from -1 to 1", value, "Give for example 0.5.")
+            require(-1 <= value <= 1, name, "must be a cosine, from -1 to 1", value, "Give for example 0.5.")
 
     def reason(self, question: str, excerpts: list[str]) -> str | None:
         """Return the reason for dropping a question, or None after adding it to those that passed.

@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.evaluation.report import charts, tables
 from kinsplit.evaluation.report.charts import budget_curves, comparison_chart, curves, drawn, emphasised, png, svg
 from kinsplit.evaluation.report.examples import examples
@@ -23,8 +23,7 @@ _TEMPLATES = files(__package__) / "templates"
 
 def write(results: Results, html: Path) -> list[Path]:
     """Write the page and its two plots; see `kinsplit.evaluation.report.write_report`."""
-    if not results.strategies:
-        raise InvalidParameterError("results", "must hold a strategy", str(html), "Run the evaluation again.")
+    require(results.strategies, "results", "must hold a strategy", str(html), "Run the evaluation again.")
     plots: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
     for name, height, draw in (

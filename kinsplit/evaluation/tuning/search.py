@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.evaluation.tuning.space import Choice, Space
 from kinsplit.evaluation.tuning.trial import Caps, EmbeddingCost, Trial
 from kinsplit.parsers import Strategy
@@ -132,8 +132,7 @@ class TuningLimits:
 
     def __post_init__(self) -> None:
         for field, value in (("trials", self.trials), ("minutes", self.minutes)):
-            if value is not None and not value > 0:
-                raise InvalidParameterError(field, "must be positive", value, "Leave it out for the default.")
+            require(value is None or value > 0, field, "must be positive", value, "Leave it out for the default.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.statistics import ChunkingProfile, TokensEmbedded
@@ -48,8 +48,7 @@ class Caps:
 
     def __post_init__(self) -> None:
         for field, value in (("ratio", self.ratio), ("chunks", self.chunks)):
-            if value is not None and not value > 0:
-                raise InvalidParameterError(field, "must be positive", value, "Leave it out for no limit.")
+            require(value is None or value > 0, field, "must be positive", value, "Leave it out for no limit.")
 
     def refuse(self, cost: EmbeddingCost) -> str:
         """Return the reason why a strategy is too expensive; "" if it isn't."""

@@ -15,7 +15,7 @@ from scipy.cluster.hierarchy import DisjointSet
 
 from kinsplit import language_models
 from kinsplit.embedding.sparse import ANY
-from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.errors import InvalidParameterError, KinsplitWarning, require
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.significance import compare, estimate
 from kinsplit.evaluation.splitters import spec_of
@@ -63,9 +63,8 @@ def halves(dataset: Dataset, seed: int = 0) -> Halves:
     """
     labelled = [question for question in dataset.questions if question.labels]
     together = _groups(labelled)
-    if len(together) < 2:
-        rule = "must include at least two labelled ones that share no labelled text, so that one can be held out"
-        raise InvalidParameterError("questions", rule, len(labelled), "Label more of them.")
+    rule = "must include at least two labelled ones that share no labelled text, so that one can be held out"
+    require(len(together) >= 2, "questions", rule, len(labelled), "Label more of them.")
     sides = _divided(together, np.random.default_rng(seed))
     search, held_out = (
         replace(dataset, questions=tuple(question for question in labelled if question.id in side)) for side in sides
@@ -207,8 +206,7 @@ def _with_weights(result: Tuned, benches: Sequence[HalfBench]) -> Tuned:
 
 
 def _check(budget: int, model: str | None) -> None:
-    if budget < 1:
-        raise InvalidParameterError("budget", "must be at least 1", budget, f"Leave it out for {BUDGET}.")
+    require(budget >= 1, "budget", "must be at least 1", budget, f"Leave it out for {BUDGET}.")
     if model is not None:
         language_models.check(model)
 

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, divide
 from kinsplit.parsers.parameters import EmbedderField, Overlap, Size, share
@@ -74,10 +74,9 @@ class ClusterStrategy(Strategy):
         if self.passage_size > self.chunk_size:
             rule = f"must not be greater than chunk_size ({self.chunk_size})"
             raise InvalidParameterError("passage_size", rule, self.passage_size, "Lower it or raise chunk_size.")
-        if 2 * self.passage_overlap >= self.passage_size:
-            rule = f"must be less than half of passage_size ({self.passage_size})"
-            remedy = "Lower it, so that a passage shares text only with its neighbours."
-            raise InvalidParameterError("passage_overlap", rule, self.passage_overlap, remedy)
+        rule = f"must be less than half of passage_size ({self.passage_size})"
+        remedy = "Lower it, so that a passage shares text only with its neighbours."
+        require(2 * self.passage_overlap < self.passage_size, "passage_overlap", rule, self.passage_overlap, remedy)
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:

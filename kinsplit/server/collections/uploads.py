@@ -24,7 +24,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple
 
 from kinsplit.chunk import Chunk
-from kinsplit.errors import InvalidParameterError, KinsplitWarning, LoadError, StoreError
+from kinsplit.errors import InvalidParameterError, KinsplitWarning, LoadError, StoreError, require
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.origins import ABSOLUTE_PATH, with_path
@@ -83,8 +83,7 @@ class UploadFolders:
         root = root.resolve()
         #: First part of all ids.
         self.name = readable(root.name)
-        if not self.name:
-            raise InvalidParameterError("uploads", "must be a folder with a name", str(root), "Choose one in it.")
+        require(self.name, "uploads", "must be a folder with a name", str(root), "Choose one in it.")
         inside = {each.stored_name: each.stored_name for each in collections} | {collections.default.stored_name: ""}
         self._folders = {
             name: UploadFolder((root / folder).resolve(), self.name, log_text=log_text)
@@ -253,10 +252,9 @@ class UploadFolder:
 
     def _check_owner(self, journal: Path, collection: OpenCollection) -> None:
         owner = (journal / _OWNER).read_text(encoding="utf-8")
-        if owner != collection.stored_name:
-            rule = f"holds an unfinished upload of the collection {owner!r}, {journal.name}"
-            remedy = "Start the service with its collections in the former order once, which finishes it."
-            raise InvalidParameterError("uploads", rule, str(self._path), remedy)
+        rule = f"holds an unfinished upload of the collection {owner!r}, {journal.name}"
+        remedy = "Start the service with its collections in the former order once, which finishes it."
+        require(owner == collection.stored_name, "uploads", rule, str(self._path), remedy)
 
     def _complete(self, index: Index, name: str) -> None:
         try:
@@ -371,9 +369,8 @@ def _check_watched(root: Path, name: str, collection: OpenCollection) -> None:
         if path.is_relative_to(root) or root.is_relative_to(path):
             remedy = "Keep uploads outside of the folders in sync."
             raise InvalidParameterError("uploads", f"must not overlap with {path}, which is watched", str(root), remedy)
-        if readable(folder.name) == name:
-            rule = f"must have another name than {folder}, which is watched, since ids begin with it"
-            raise InvalidParameterError("uploads", rule, str(root), "Rename one of the two.")
+        rule = f"must have another name than {folder}, which is watched, since ids begin with it"
+        require(readable(folder.name) != name, "uploads", rule, str(root), "Rename one of the two.")
 
 
 def _locked(folder: Path) -> int | None:

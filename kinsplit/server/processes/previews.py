@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinsplit.chunk import Document
-from kinsplit.errors import InvalidParameterError, MemoryLimitError, ResultSizeError, TimeLimitError
+from kinsplit.errors import InvalidParameterError, MemoryLimitError, ResultSizeError, TimeLimitError, require
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut
 from kinsplit.server import limits
@@ -61,14 +61,12 @@ def preview(strategy: Strategy, text: str) -> bytes:
         InvalidParameterError: The strategy makes too many chunks, or needs too many language model calls.
     """
     calls = strategy.cost([text]).calls
-    if calls > limits.CALLS:
-        rule = f"must need at most {limits.CALLS} calls of the language model"
-        raise InvalidParameterError("text", rule, f"{calls} calls", "Use a part of the text.")
+    rule = f"must need at most {limits.CALLS} calls of the language model"
+    require(calls <= limits.CALLS, "text", rule, f"{calls} calls", "Use a part of the text.")
     expected = strategy.expected_chunks(text)
     # Only an estimate, so it has to be far above the limit.
-    if expected > 2 * limits.CHUNKS:
-        rule = f"must make at most {limits.CHUNKS} chunks"
-        raise InvalidParameterError("parameters", rule, f"about {expected} chunks", _REMEDY)
+    rule = f"must make at most {limits.CHUNKS} chunks"
+    require(expected <= 2 * limits.CHUNKS, "parameters", rule, f"about {expected} chunks", _REMEDY)
     document = Document(_TEXT, text)
     levels = strategy.cut(document)
     _check_size([cut for level in levels for cut in level])
@@ -88,7 +86,6 @@ def _prepare() -> None:
 def _check_size(cuts: list[Cut]) -> None:
     """Reject results that are far larger than the text, as with a stride of 1."""
     characters = sum(end - start for cut in cuts for start, end in cut.spans)
-    if len(cuts) > limits.CHUNKS or characters > limits.CHARACTERS:
-        rule = f"must make at most {limits.CHUNKS} chunks of {limits.CHARACTERS} characters in total"
-        made = f"{len(cuts)} chunks, {characters} characters"
-        raise InvalidParameterError("parameters", rule, made, _REMEDY)
+    rule = f"must make at most {limits.CHUNKS} chunks of {limits.CHARACTERS} characters in total"
+    made = f"{len(cuts)} chunks, {characters} characters"
+    require(len(cuts) <= limits.CHUNKS and characters <= limits.CHARACTERS, "parameters", rule, made, _REMEDY)
