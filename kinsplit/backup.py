@@ -45,14 +45,7 @@ _Rows = list[tuple[Chunk, Vectors]]
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The head of a backup.
-
-    Attributes:
-        collection: Name of the collection.
-        schema: Its schema.
-        id: Id of the backup, which no other has.
-        chunks: Number of its rows, which are chunks of all levels.
-    """
+    """The head of a backup."""
 
     collection: str
     schema: Schema
@@ -205,7 +198,6 @@ def _documents(path: Path, file: parquet.ParquetFile, dimension: int) -> Iterato
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[parquet.ParquetFile, Backup]]:
-    """Open a backup."""
     with needs("frames"):
         from pyarrow import parquet
     with ExitStack() as stack:

@@ -103,10 +103,8 @@ class Field(NamedTuple):
     """A field of a chunk and its names outside Python.
 
     Attributes:
-        attribute: Attribute of `Chunk`.
         stored: Key in store payloads and framework metadata; None if they leave it out.
         shown: Key in JSON rows, service responses and answers; None if they leave it out.
-        is_computed: Whether it is computed from other fields.
         is_optional: Whether payloads and metadata contain it only if it adds information.
     """
 
@@ -185,12 +183,7 @@ _ATTRIBUTES = {key: field.attribute for field in FIELDS for key in (field.stored
 
 
 def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
-    """Return fields of a chunk by their keys, in the order of the keys; spans are lists of two offsets.
-
-    Args:
-        chunk: The chunk.
-        keys: Stored or shown names of `FIELDS`.
-    """
+    """Return fields of a chunk by their keys, in the order of the keys; spans are lists of two offsets."""
     return {
         key: [list(span) for span in chunk.spans] if key == "spans" else getattr(chunk, _ATTRIBUTES[key])
         for key in keys
@@ -222,11 +215,7 @@ def embedded_text(chunk: Chunk) -> str:
 
 
 def heading_path(context: str) -> str:
-    """Return the heading path in a chunk's context: its first line, without the table header that may follow.
-
-    Args:
-        context: Context of the chunk. A table header alone, recognised by its delimiter row, has no path.
-    """
+    """Return the heading path in a chunk's context: its first line, without the table header that may follow."""
     first, _, rest = context.partition("\n")
     second = rest.partition("\n")[0]
     return "" if second and not second.strip(" \t|:-") else first
@@ -266,7 +255,6 @@ class Moment(NamedTuple):
     """Time at which a part of a transcript was spoken.
 
     Attributes:
-        at: Offset of the part, which extends to the next part's offset.
         start: Start in seconds from the beginning of the recording.
         end: End in seconds from the beginning of the recording.
     """

@@ -45,12 +45,7 @@ def text_id(text: str, source: object = "text") -> str:
 
 
 def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
-    """Return 16 hexadecimal digits that change with a strategy's name or parameters.
-
-    Args:
-        strategy: Name of the strategy.
-        parameters: Parameters that affect its chunks, as JSON values.
-    """
+    """Return 16 hexadecimal digits that change with a strategy's name or parameters."""
     data = json.dumps([strategy, parameters], sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 
@@ -73,10 +68,6 @@ def without_location(spec: str) -> str:
 def content_hash(text: str, context: str = "") -> str:
     """Return the hash of a chunk's embedded text.
 
-    Args:
-        text: Text of the chunk.
-        context: Context of the chunk, which is embedded with the text.
-
     Returns:
         128 bits as 32 hexadecimal digits.
     """
@@ -89,22 +80,13 @@ DOCUMENT_CONTEXT = "_surroundings"
 
 
 def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
-    """Return the content hash of a chunk, which also covers `DOCUMENT_CONTEXT` in its metadata.
-
-    Args:
-        text: Text of the chunk.
-        context: Context of the chunk.
-        metadata: Metadata of the chunk.
-    """
+    """Return the content hash of a chunk, which also covers `DOCUMENT_CONTEXT` in its metadata."""
     around = metadata.get(DOCUMENT_CONTEXT)
     return content_hash(text, f"{context}\x1f{around}" if around else context)
 
 
 def document_hash(hashes: Iterable[str]) -> str:
     """Return the content hash of the chunk that represents a whole document.
-
-    Args:
-        hashes: Content hashes of the leaves, in order.
 
     Returns:
         128 bits as 32 hexadecimal digits.

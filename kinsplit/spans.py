@@ -15,12 +15,7 @@ class Span(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A part of a chunk's text that is a slice of the document.
-
-    Attributes:
-        at: Offset in the chunk's text.
-        span: Span in the document.
-    """
+    """A part of a chunk's text that is a slice of the document."""
 
     at: int
     span: Span
@@ -28,10 +23,6 @@ class Stretch(NamedTuple):
 
 def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
     """Return the offsets of slices of a document inside the text that was joined from them.
-
-    Args:
-        spans: Spans of the slices.
-        text: The slices, joined by any separator.
 
     Returns:
         One stretch per span; None if the length of the text doesn't match the spans.
@@ -48,12 +39,7 @@ def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
 
 
 def merge_spans(spans: Iterable[Span], text: str) -> tuple[Span, ...]:
-    """Return spans in document order, merged where they overlap or only white space separates them.
-
-    Args:
-        spans: Spans in any order.
-        text: Text of the document.
-    """
+    """Return spans in document order, merged where they overlap or only white space separates them."""
     merged: list[Span] = []
     for span in sorted(spans):
         if merged and all(text[offset].isspace() for offset in range(merged[-1].end, span.start)):
@@ -101,12 +87,7 @@ def unite(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def without(span: Span, united: Sequence[Span]) -> list[Span]:
-    """Return the parts of a span that no other span covers.
-
-    Args:
-        span: The span.
-        united: Other spans, as returned by `unite`.
-    """
+    """Return the parts of a span that no other span covers."""
     parts, start = [], span.start
     at = bisect.bisect_right(united, start, key=lambda other: other.end)
     while at < len(united) and united[at].start < span.end:

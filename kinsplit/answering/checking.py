@@ -45,13 +45,7 @@ _MARKERS = re.compile(rf"(?:(?<!\s)\s+)?(?:[(\[]\s*{_MASK}[{_MASK}\s,;]*[)\]]|{_
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that makes a statement.
-
-    Attributes:
-        at: Position in the answer's text, including its last marker.
-        text: The sentence without its markers.
-        citations: Its citations.
-    """
+    """A sentence that makes a statement."""
 
     at: Span
     text: str
@@ -63,10 +57,6 @@ def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
 
     A marker belongs to the sentence that it is in or follows, even on a line of its own. Headings, lead-ins, questions,
     code and fragments of fewer than three words are not claims unless they cite a source.
-
-    Args:
-        text: The answer.
-        citations: The citations of its markers, in order.
     """
     fences = [fence.span() for fence in _FENCE.finditer(text)]
     starts, ends = [start for start, _ in fences], [end for _, end in fences]
@@ -128,12 +118,7 @@ def _without_markers(text: str, start: int, end: int, citations: Sequence[Citati
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """One or two sentences of a source.
-
-    Attributes:
-        source: The source.
-        at: Their position in the source's text.
-    """
+    """One or two sentences of a source."""
 
     source: Source
     at: Span
@@ -145,13 +130,7 @@ class SourcePart:
 
 
 class SourceComparison:
-    """Parts of sources and pairs of adjacent parts, prepared for comparison with other texts.
-
-    Args:
-        groups: Parts by groups in which adjacent parts may belong together.
-        embedder: Compares meaning.
-        bm25: Compares words, by stem and without stop words.
-    """
+    """Parts of sources and pairs of adjacent parts, prepared for comparison with other texts."""
 
     def __init__(self, groups: Iterable[Sequence[SourcePart]], embedder: Embedder, bm25: Bm25Embedder) -> None:
         self._bm25 = bm25

@@ -28,12 +28,6 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
     They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their
     source. Two adjacent sentences of a paragraph may be taken together. Whatever is no statement by itself, such as a
     heading, is left out (see `kinsplit.answering.checking`), unless there is nothing else.
-
-    Args:
-        question: The question.
-        sources: Sources, best first.
-        embedder: Compares meaning.
-        bm25: Compares words.
     """
     groups = [[SourcePart(source, span) for span in group] for source in sources for group in statements(source)]
     if not groups:

@@ -42,10 +42,6 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
 
     The fences around the passages and the question carry a hash of everything between them, so that no passage can
     contain its own fence, and the same question over the same passages always has the same prompt.
-
-    Args:
-        question: The question.
-        sources: The sources that the model may use.
     """
     parts = [question, *(part for source in sources for part in (source.file, source.section, source.text))]
     digest = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -33,12 +33,7 @@ from kinsplit.support.telemetry import model_span, span
 
 
 class Draft:
-    """The answer so far.
-
-    Args:
-        question: The question.
-        sources: The sources that can be cited.
-    """
+    """The answer so far."""
 
     def __init__(self, question: str, sources: Sequence[Source]) -> None:
         self.question, self.sources = question, tuple(sources)

@@ -22,24 +22,12 @@ PLANNED = 0.85
 
 
 def room(question: str, window: int, answer_tokens: int) -> int:
-    """Return the number of tokens that a model's window has for passages, none or fewer if it is too small.
-
-    Args:
-        question: The question.
-        window: Size of the window in tokens.
-        answer_tokens: Tokens of the window to keep for the answer.
-    """
+    """Return the number of tokens that a model's window has for passages, none or fewer if it is too small."""
     return int(PLANNED * window) - answer_tokens - count_tokens(build_prompt(question, ()))
 
 
 def fit(question: str, passages: Sequence[Passage], window: int, answer_tokens: int) -> list[Source]:
     """Return passages as sources that fit into a model's window, shortened to their hits where they don't.
-
-    Args:
-        question: The question.
-        passages: Passages, best first.
-        window: See `room`.
-        answer_tokens: See `room`.
 
     Returns:
         Sources numbered from 1; none if the window is too small for any.
@@ -116,12 +104,7 @@ _LONGEST_RANGE = 20
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A citation marker.
-
-    Attributes:
-        text: The marker as written.
-        numbers: The numbers of the sources that it names, each once.
-    """
+    """A citation marker."""
 
     text: str
     numbers: tuple[int, ...]

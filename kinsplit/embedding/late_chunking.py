@@ -28,15 +28,7 @@ _OVERLAP = 4
 
 
 class Reach(NamedTuple):
-    """A window of a text.
-
-    Attributes:
-        start: Offset of its start in the text.
-        end: Offset of its end.
-        since: Offset of the first token whose vector it provides.
-        until: Offset of the first token after those.
-        tokens: Offsets of its tokens in the text.
-    """
+    """A window of a text."""
 
     start: int
     end: int
@@ -47,11 +39,6 @@ class Reach(NamedTuple):
 
 def lay_windows(text: str, tokenizer: Tokenizer, window: int) -> list[Reach]:
     """Cover a text with windows.
-
-    Args:
-        text: The text.
-        tokenizer: The model's, without truncation and padding.
-        window: Maximum number of tokens of one model input, including special tokens.
 
     Returns:
         Windows in order. Exactly one of them provides the vector of each token.

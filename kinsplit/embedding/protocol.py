@@ -91,9 +91,6 @@ class TokenEmbedder(Protocol):
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Embed the tokens of texts.
 
-        Args:
-            texts: Any number of texts, of any length.
-
         Returns:
             One vector of length 1 per token of each text, without special tokens: float32, shape (tokens, dimension).
         """

@@ -44,12 +44,7 @@ _MOST_PHRASES = 4096
 
 
 class Acronyms(NamedTuple):
-    """The acronyms of a text, in lower case and as often as they occur.
-
-    Attributes:
-        written: Acronyms that it writes.
-        initials: Acronyms that its phrases may have.
-    """
+    """The acronyms of a text, in lower case and as often as they occur."""
 
     written: list[str]
     initials: list[str]

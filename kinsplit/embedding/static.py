@@ -44,9 +44,6 @@ T = TypeVar("T")
 def read_distilled(read: Callable[[Path], T]) -> T:
     """Read the folder of the static model; if it is missing, distil it first, which takes 16 seconds on two cores.
 
-    Args:
-        read: Function that reads the folder, and raises if it is damaged.
-
     Raises:
         MissingExtraError: The model has to be distilled, and model2vec is not installed.
         EmbeddingError: The bundled model is damaged, or the cache folder can't be used.
@@ -61,10 +58,6 @@ def _distil_bundled(folder: Path) -> None:
 
 def distil(source: Path, folder: Path) -> None:
     """Distil a static model from a transformer: the vector of a token is that of the token as a text of its own.
-
-    Args:
-        source: Folder of the model.
-        folder: Folder for the static model.
 
     Raises:
         MissingExtraError: model2vec is not installed.
@@ -154,7 +147,6 @@ class _Table:
 
     Attributes:
         rows: Weighted vector of each token id, float32[tokens, dimension].
-        tokenizer: Tokenizer of the ids.
         unknown: Id of the unknown token; None if there is none.
         digest: 16 hexadecimal digits of a hash of everything above.
     """

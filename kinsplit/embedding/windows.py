@@ -22,8 +22,6 @@ class Tokens(NamedTuple):
 
     Attributes:
         starts: Offset of each token in the text, never decreasing.
-        is_boundary: Whether the token begins where the one before it ends; several tokens may share one character.
-        begins_word: Whether the token is the first of a word.
     """
 
     starts: NDArray[np.int64]
@@ -42,11 +40,7 @@ class TokenReader(Protocol):
 
 
 class ModelTokens:
-    """Tokens of a model of the library tokenizers.
-
-    Args:
-        tokenizer: The model's tokenizer, without truncation and padding.
-    """
+    """Tokens of a model of the library tokenizers."""
 
     def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -64,11 +58,7 @@ class ModelTokens:
 
 
 class CountedTokens:
-    """Tokens of a kinsplit tokenizer, where a model's own tokenizer is not available.
-
-    Args:
-        tokenizer: The tokenizer.
-    """
+    """Tokens of a kinsplit tokenizer, where a model's own tokenizer is not available."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -86,11 +76,6 @@ class CountedTokens:
 
 def split_texts(texts: Sequence[str], tokens: TokenReader, budget: int) -> list[list[str]]:
     """Split every text into slices of at most `budget` tokens, of similar length and between words where possible.
-
-    Args:
-        texts: The texts.
-        tokens: Reader of the tokens.
-        budget: Maximum number of tokens in a slice, special ones left out.
 
     Returns:
         Slices of each text, which join to the text; one slice where the text fits.
@@ -142,12 +127,7 @@ def _half(text: str, budget: int) -> int:
 
 
 class Window(NamedTuple):
-    """One input of a model.
-
-    Attributes:
-        text: A whole text or a slice of one, without the prompt.
-        encoding: Its tokens, including those of the prompt and the special ones.
-    """
+    """One input of a model."""
 
     text: str
     encoding: Encoding
@@ -157,12 +137,6 @@ def read_windows(
     texts: Sequence[str], tokenizer: tokenizers.Tokenizer, window: int, prompt: str = ""
 ) -> list[list[Window]]:
     """Tokenise texts, each once unless it is too long: then its slices are tokenised again.
-
-    Args:
-        texts: The texts.
-        tokenizer: The model's tokenizer, without truncation and padding.
-        window: Maximum number of tokens that the model reads, including special tokens and the prompt.
-        prompt: Text that the model reads before each window.
 
     Returns:
         Windows of each text, none longer than `window`; their texts join to the text.

@@ -13,10 +13,6 @@ class DocumentNames:
 
     A collection holds the rows of its owner's files under their `docid`, and those of uploaded files as `FILE#docid`;
     labels made for one hold for the other. The file may be in any folder, as long as its name is the same.
-
-    Args:
-        ids: Ids of the documents.
-        files: Ids of the files of those that are rows, by id of the document.
     """
 
     def __init__(self, ids: Iterable[str], files: Mapping[str, str]) -> None:

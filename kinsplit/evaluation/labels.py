@@ -266,14 +266,7 @@ class ResultValues(_Frozen):
     """Results of an evaluation, without their file and view (see `kinsplit.evaluation.results.Results`).
 
     Attributes:
-        setting: Settings that all strategies share.
         strategies: Results of each strategy, in the given order.
-        questions: The questions.
-        results: Retrieval of each strategy for each question.
-        comparisons: Comparison of each other strategy with the baseline.
-        warnings: Reasons for caution.
-        notes: Explanations of the measures.
-        statistic_notes: Explanations of the statistics.
     """
 
     setting: SharedSettings

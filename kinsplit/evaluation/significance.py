@@ -83,9 +83,6 @@ def randomisation_test(differences: Sequence[float]) -> float:
     """Return the two-sided p-value of paired differences, under the hypothesis that their signs are random.
 
     All sign flips are tried if at most 13 differences are non-zero, otherwise 10,000 random ones.
-
-    Args:
-        differences: One strategy's value minus the other's, for each question.
     """
     values = np.asarray(differences, dtype=np.float64)
     values = values[np.abs(values) > TIE]  # Flipping a zero changes nothing.
@@ -113,12 +110,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tally:
-    """Count the questions with a better, an equal and a worse value.
-
-    Args:
-        differences: Values of one strategy minus those of the other.
-        higher_is_better: Whether higher values are better.
-    """
+    """Count the questions with a better, an equal and a worse value."""
     values = np.asarray(differences, dtype=np.float64) * (1 if higher_is_better else -1)
     wins, losses = int((values > TIE).sum()), int((values < -TIE).sum())
     return Tally(wins, len(values) - wins - losses, losses)

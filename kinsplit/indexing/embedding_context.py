@@ -38,13 +38,7 @@ class WindowWarning(KinsplitWarning):
 
 
 def warn_of_windows(embedder: Embedder, embedding_context: EmbeddingContext, leaves: Sequence[Chunk]) -> None:
-    """Warn, before anything is embedded, if leaves are longer than the model's window.
-
-    Args:
-        embedder: The model.
-        embedding_context: Context that they are embedded with. Late chunking reads the whole document anyway.
-        leaves: The first leaves of a run.
-    """
+    """Warn, before anything is embedded, if leaves are longer than the model's window."""
     if not leaves or embedding_context == "late":
         return
     try:
@@ -56,13 +50,7 @@ def warn_of_windows(embedder: Embedder, embedding_context: EmbeddingContext, lea
 
 
 def warn_of_long(embedder: Embedder, long: int, total: int) -> None:
-    """Warn of chunks that are longer than the model's window.
-
-    Args:
-        embedder: The model.
-        long: Number of these chunks.
-        total: Number of all chunks that were seen, the first of a run.
-    """
+    """Warn of chunks that are longer than the model's window."""
     warnings.warn(
         WindowWarning(
             f"{long:,} of the first {total:,} chunks to embed ({long / total:.0%}) are longer than the "

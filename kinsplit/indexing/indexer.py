@@ -45,9 +45,6 @@ class Job:
     """A document to be stored.
 
     Attributes:
-        document: The document.
-        chunks: Chunks of the document, of all levels.
-        missing: Chunks whose contents the store does not hold.
         stored: Number of leaves of a document that is stored as it is, which may have been found without its chunks;
             None if it has to be written.
     """
@@ -64,16 +61,7 @@ class Job:
 
 @dataclass(slots=True)
 class _Batch:
-    """Documents whose new leaves are embedded together.
-
-    Attributes:
-        is_first: Whether nothing was embedded before it.
-        jobs: The documents.
-        failed: Reports of documents that can't be split.
-        missing: Number of chunks whose contents the store does not hold.
-        chunks: Number of all chunks.
-        embedded: What each document's missing leaves gave, or why the model refuses it, once that is known.
-    """
+    """Documents whose new leaves are embedded together."""
 
     is_first: bool
     jobs: list[Job] = field(default_factory=list)
@@ -99,12 +87,8 @@ class Indexer:
     """Writes documents into a store.
 
     Attributes:
-        store: Store of the chunks.
-        strategy: Strategy that splits the documents.
-        embedder: Embedder of the leaves. A parent's vector is the mean of its leaves' vectors.
         bm25: Sparse embedder of the text without its context, so that a heading repeated in every chunk doesn't blur
             the ranking.
-        embedding_context: Context that leaves are embedded with.
     """
 
     store: ChunkStore
@@ -117,11 +101,6 @@ class Indexer:
         self, documents: Iterable[Document], progress: Progress | None = None, inbox: Inbox | None = None
     ) -> Generator[DocumentReport, None, None]:
         """Store documents, several at a time: while the model embeds some, threads split the next and write the last.
-
-        Args:
-            documents: The documents, which are taken in a thread.
-            progress: Function called with the number of embedded texts of a batch and their total.
-            inbox: Calls that the documents' iterator leaves for the caller's thread.
 
         Yields:
             A report of each document once it is stored, in order; documents that can't be split come earlier. One that
@@ -214,12 +193,7 @@ class Indexer:
             yield self.write(job, embedded)
 
     def write(self, job: Job, embedded: Sequence[Embedded] | KinsplitError) -> DocumentReport:
-        """Store a document, unless it is stored as it is, or refused.
-
-        Args:
-            job: The document.
-            embedded: What its missing leaves gave, in order, or why the model refuses it.
-        """
+        """Store a document, unless it is stored as it is, or refused."""
         if isinstance(embedded, KinsplitError):
             return failure_of(job.document, embedded)
         if job.stored is not None:
@@ -276,12 +250,7 @@ class Indexer:
         return self.store.sync(job.document.id, job.chunks, self._vectors(job, dense))
 
     def _vectors(self, job: Job, dense: Mapping[str, NDArray[np.float32]]) -> dict[Content, Vectors]:
-        """Return the vectors of a document's new contents of all levels.
-
-        Args:
-            job: The document.
-            dense: Vectors of the embedded leaves by content hash.
-        """
+        """Return the vectors of a document's new contents of all levels."""
         sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else c.text for c in job.missing])
         parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
         means = self._means(job, parents, dense) if parents else {}
@@ -338,11 +307,6 @@ def chunk_documents(
 ) -> Iterator[tuple[Document, list[Chunk] | KinsplitError]]:
     """Split documents into chunks of all levels, as they are stored; many are split together.
 
-    Args:
-        documents: The documents.
-        strategy: The strategy.
-        embedding_context: Context that leaves will be embedded with.
-
     Yields:
         Each document with its chunks, or the error that prevents splitting: a character is longer than a chunk may be,
         or the strategy's embedding model refuses the document.
@@ -376,11 +340,7 @@ def failure_of(document: Document, error: KinsplitError) -> DocumentReport:
 
 
 class _CallbackError(BaseException):
-    """An error of a caller's function, which no embedder that calls it may take for one of its own.
-
-    Args:
-        error: The error.
-    """
+    """An error of a caller's function, which no embedder that calls it may take for one of its own."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)

@@ -25,7 +25,6 @@ class FileOrigin(NamedTuple):
     """File that an indexed document comes from.
 
     Attributes:
-        source_id: Id of the document.
         file_id: Id of the file; the document's own id if it came from no file.
         path: Path of the file, if it still exists.
     """
@@ -46,11 +45,6 @@ def new_files(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) 
 
     One that no longer exists was moved or deleted.
 
-    Args:
-        store: Store of the documents so far.
-        fingerprint: Fingerprint of the strategy.
-        files: Files to index, which are taken in batches.
-
     Raises:
         LoadError: The id belongs to another indexed file.
     """
@@ -65,13 +59,7 @@ def new_files(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) 
 
 
 def would_replace(place: object, other: object, source_id: str) -> LoadError:
-    """Return the error of a file that would replace another one.
-
-    Args:
-        place: Path or address of the file.
-        other: Path or address of the indexed one.
-        source_id: Id of both.
-    """
+    """Return the error of a file that would replace another one."""
     return LoadError(
         place,
         f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
@@ -115,14 +103,7 @@ def _name(source_id: str) -> str:
 
 
 def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Container[Path]) -> Loaded:
-    """Return a file, with an error instead of its documents if one of its rows would replace another file's.
-
-    Args:
-        store: Store of the documents so far.
-        fingerprint: Fingerprint of the strategy.
-        loaded: The file.
-        files: Resolved paths of all files of the run. A row that one of them no longer has may have moved to this one.
-    """
+    """Return a file, with an error instead of its documents if one of its rows would replace another file's."""
     rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
     for row, _, other in origins(store, fingerprint, rows):
         if other is not None and other not in files and not _same(other, loaded.path):
@@ -141,15 +122,7 @@ def find_gone(
     files: Mapping[str, SourceFile],
     kept: Container[str],
 ) -> list[str]:
-    """Return the ids of indexed documents that were in files or folders and are no longer there.
-
-    Args:
-        store: Store of the documents so far.
-        fingerprint: Fingerprint of the strategy.
-        folders: Ids of the searched folders.
-        files: The files in them and other ones by id.
-        kept: Ids of existing documents, and of files and documents that failed.
-    """
+    """Return the ids of indexed documents that were in files or folders and are no longer there."""
     searched = tuple(f"{folder}/" for folder in folders)
     unread = tuple(f"{source.source_id}/" for source in files.values() if source.error is not None)
     left = (source_id for source_id in store.sources(level=0) if source_id not in kept)

@@ -49,11 +49,7 @@ class Inbox:
             raise StoppedError
 
     def make(self, *, wait: bool = False) -> None:
-        """Make the calls that were left.
-
-        Args:
-            wait: Whether to wait for a first one.
-        """
+        """Make the calls that were left."""
         if wait:
             self._calls.get()()
         with suppress(Empty):
@@ -73,12 +69,6 @@ class Overlap(Generic[Item, Work, Result]):
     An error of a stage ends the run once the items before it are finished. So does whatever ends the caller's thread
     while it works or takes a result, except for Ctrl-C: that waits neither for an item in preparation nor for any but
     the result in progress.
-
-    Args:
-        items: The items; their iterator runs in a thread.
-        work: Work on an item, in the caller's thread.
-        finish: Function that yields the results of an item; its iterator runs in another thread.
-        inbox: Calls that the other stages leave for the caller's thread.
     """
 
     def __init__(

@@ -36,8 +36,6 @@ class Division(Generic[Item, Result]):
 
     Attributes:
         model: Name of the model, for errors; None for work without a model, in which limits alone are refusals.
-        name_of: Function that returns an item's name, for errors.
-        texts_of: Function that returns the texts of an item, as the model gets them.
     """
 
     model: str | None
@@ -129,13 +127,7 @@ class Division(Generic[Item, Result]):
 def settle(
     steps: Steps[Item, Result], work: Callable[[Sequence[Item]], Sequence[Result]], probe: Callable[[], object]
 ) -> list[Result | KinsplitError]:
-    """Carry out the steps of a division.
-
-    Args:
-        steps: The steps.
-        work: Function that returns the result of each of some items.
-        probe: Function that embeds `PROBE`.
-    """
+    """Carry out the steps of a division."""
     items, found = _advance(steps, None)
     while items is not None:
         try:

@@ -14,11 +14,6 @@ class DocumentReport:
     """Report of one document.
 
     Attributes:
-        source_id: Id of the document.
-        chunks: Number of its leaves.
-        changes: Changes in the store, in leaves.
-        embedded: Number of embedded texts.
-        windowed: Number of embedded texts longer than the model's window, embedded as the mean of several windows.
         error: Why it couldn't be split, or why the embedding model refuses it, so that the store keeps its former
             chunks; None for a stored document.
     """

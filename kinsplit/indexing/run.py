@@ -111,15 +111,7 @@ class _Reading:
     """Documents of files, which are read lazily, in a thread of the indexer.
 
     Attributes:
-        store: Store of the documents so far.
-        fingerprint: Fingerprint of the strategy.
-        found: All files.
-        changed: The files to read.
         limits: Limits of each file; see `kinsplit.loaders.Limits`.
-        on_file: Function called with each file that was read or couldn't be read.
-        inbox: Calls for the thread that called `add`.
-        failed: Files that couldn't be read.
-        warnings: Warnings, each beginning with the file's name.
     """
 
     store: ChunkStore

@@ -24,9 +24,6 @@ _REASONS = ("finish_reason", "done_reason", "stop_reason")
 def adapt(model: object) -> LanguageModel:
     """Adapt an object as a language model.
 
-    Args:
-        model: A LlamaIndex `LLM`, a LangChain chat model or LLM, or a function from prompt to answer.
-
     Raises:
         InvalidParameterError: The object is none of these.
     """

@@ -42,7 +42,6 @@ class Numbers(NamedTuple):
 
     Attributes:
         values: The numbers in the order of the answer.
-        whole: Whether the answer was complete.
     """
 
     values: list[int]
@@ -60,10 +59,6 @@ def read_numbers(answer: str, key: str) -> Numbers:
 
     An object's list under the key takes precedence over a bare list, and of several the longest. Numbers may be strings
     or end in ".0"; of lists in a list, and of objects, the first number of each counts.
-
-    Args:
-        answer: Answer of the model: JSON, with or without a fence or prose around it.
-        key: Key of the list in the requested object.
 
     Returns:
         The numbers; none if the answer contains no list of numbers.

@@ -78,9 +78,6 @@ class StreamingModel(LanguageModel, Protocol):
 def wrap_errors(name: str) -> Iterator[None]:
     """Convert exceptions of a framework's model, or of a user's own, into `LanguageModelError`.
 
-    Args:
-        name: Name of the model, for the message.
-
     Raises:
         ModelUnavailableError: The connection failed.
         LanguageModelError: Any other failure.

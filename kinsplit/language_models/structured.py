@@ -28,9 +28,6 @@ class AnswerCache:
     """Answers by model and prompt; several threads and processes may share a folder.
 
     If the folder can't be read or written, the cache warns once and stores nothing from then on.
-
-    Args:
-        folder: Path of the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -130,12 +127,6 @@ class StructuredClient:
         self, prompts: Sequence[str], form: type[_Form], max_tokens: int, concurrency: int
     ) -> Generator[_Form | LanguageModelError, None, None]:
         """Request several objects concurrently. Closing the generator stops further requests.
-
-        Args:
-            prompts: See `ask`.
-            form: Class of the objects.
-            max_tokens: Maximum length of each answer.
-            concurrency: Maximum number of concurrent requests.
 
         Yields:
             The object for each prompt, in their order, or the error instead of it.

@@ -69,11 +69,7 @@ class CourseFile(Settings):
 
 @dataclass(frozen=True, slots=True)
 class CourseFiles:
-    """The course files of nested folders, the innermost last.
-
-    Attributes:
-        layers: Each folder with such a file, and the file.
-    """
+    """The course files of nested folders, the innermost last."""
 
     layers: tuple[tuple[PurePath, CourseFile], ...] = ()
 
@@ -94,10 +90,6 @@ class CourseFiles:
 
     def with_file(self, folder: PurePath, data: bytes) -> CourseFiles:
         """Return the course files that apply inside a folder with a file of its own.
-
-        Args:
-            folder: The folder.
-            data: Content of its file, of which `MOST_BYTES` and one more are enough.
 
         Raises:
             LoadError: It is not valid.
@@ -140,11 +132,6 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
     """Group the files of one folder by their names, and yield the facts of each.
 
     `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
-
-    Args:
-        folder_id: Id of the folder, the prefix of the files' ids.
-        names: Names of the files, sorted.
-        stated: Groups from a course file, by file name.
     """
     groups = _groups(names, stated)
     # Most files have no kin, and a folder may have very many files.
@@ -159,11 +146,6 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
 
 def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict[str, str]:
     """Read course and subject from the folders between the given one and the file.
-
-    Args:
-        root: Name of the given folder.
-        folders: Names of the folders below it, from the top.
-        subject: The requested subject, which is then the first folder.
 
     Returns:
         `course` and `subject`, as far as known.

@@ -43,10 +43,6 @@ class Decoded(NamedTuple):
 def decode(data: bytes, declared: str | None = None) -> Decoded:
     """Decode a file's bytes.
 
-    Args:
-        data: The whole file.
-        declared: The encoding that the file declares.
-
     Returns:
         The text without its byte order mark, and a warning for every decision except plain UTF-8. Never fails.
     """

@@ -24,8 +24,6 @@ class Listing(NamedTuple):
     """The content of a folder.
 
     Attributes:
-        files: Names of the files that can be loaded, without a `course.toml`.
-        folders: Folders to search.
         skipped: Everything else.
     """
 
@@ -36,10 +34,6 @@ class Listing(NamedTuple):
 
 def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
     """List a folder.
-
-    Args:
-        folder: The folder.
-        readers: Names of the readers that go before the others.
 
     Raises:
         LoadError: The folder can't be listed.
@@ -187,13 +181,7 @@ class Discovery:
 
 
 class FileShard(NamedTuple):
-    """A part of the files below some paths, such as those of one folder.
-
-    Attributes:
-        files: Files to load, and inaccessible folders and links; some may be in other parts too.
-        skipped: Skipped paths.
-        folder: Id of a folder whose search begins.
-    """
+    """A part of the files below some paths, such as those of one folder."""
 
     files: Iterable[SourceFile] = ()
     skipped: Sequence[Path] = ()
@@ -368,16 +356,7 @@ def sources_of(
     readers: Sequence[str],
     subject: str | None = None,
 ) -> Iterator[SourceFile]:
-    """Yield the files of one folder with their facts.
-
-    Args:
-        base: The given folder, with whose name the ids begin.
-        folder: The folder itself.
-        names: Names of its files, sorted.
-        courses: Course files that apply there.
-        readers: Names of the readers that go before the others.
-        subject: The requested subject, if any.
-    """
+    """Yield the files of one folder with their facts."""
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
     stated = {name: known for name in names if (known := courses.of(folder / name))}
     groups = {name: known["group_id"] for name, known in stated.items() if "group_id" in known}

@@ -86,12 +86,7 @@ def card(title: str, facts: Iterable[str], *body: str) -> str:
 
 
 def source(text: str, marks: Sequence[tuple[int, int]] = ()) -> str:
-    """Return a text as it is, with marked ranges.
-
-    Args:
-        text: The text.
-        marks: Ranges in ascending order that don't overlap.
-    """
+    """Return a text as it is, with marked ranges."""
     parts, at = [], 0
     for start, end in marks:
         parts += [escaped(text[at:start]), f"<mark>{escaped(text[start:end])}</mark>"]
@@ -115,14 +110,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def rendered(text: str, kind: Kind, context: str, name: str) -> str:
-    """Return a text as it looks.
-
-    Args:
-        text: The text, which may begin and end anywhere in its document.
-        kind: Its markup.
-        context: Heading path or repeated table header of its chunk.
-        name: Name of its document, from which the language of code is known.
-    """
+    """Return a text as it looks."""
     if kind == "markdown":
         return f'<div class="wide" dir="auto">{_renderer().render(printable(opening(text, context) + text))}</div>'
     return _code(text, name.rpartition("/")[2]) if kind == "code" else source(text)
@@ -154,12 +142,7 @@ def _fence(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 
 
 def _code(text: str, language: str) -> str:
-    """Return code as HTML, with its words classed by kind.
-
-    Args:
-        text: The code.
-        language: Name of the language, or of a file in it.
-    """
+    """Return code as HTML, with its words classed by kind."""
     find = find_lexer_class_for_filename if "." in language else find_lexer_class_by_name
     try:
         lexer = find(language)

@@ -31,12 +31,7 @@ def kind_of(source_id: str, metadata: Mapping[str, Any]) -> Kind:
 
 
 def opening(text: str, context: str) -> str:
-    """Return the source without which a part of a Markdown document would be read as something else.
-
-    Args:
-        text: A text that may begin inside a code block, or below the header of a table.
-        context: Heading path or repeated table header of its chunk.
-    """
+    """Return the source without which a part of a Markdown document would be read as something else."""
     if _begins_in_fence(text):
         return "```\n"
     rows = text.split("\n", 2)

@@ -21,16 +21,7 @@ _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan", "markdow
 
 
 def rendered(console: Console, width: int, text: str, kind: Kind, context: str, name: str) -> list[Text]:
-    """Return a text as the lines of a terminal, without control characters.
-
-    Args:
-        console: The terminal.
-        width: Maximum width in cells.
-        text: The text, which may begin and end anywhere in its document.
-        kind: Its markup.
-        context: Heading path or repeated table header of its chunk.
-        name: Name of its document, from which the language of code is known.
-    """
+    """Return a text as the lines of a terminal, without control characters."""
     if kind == "markdown":
         made: Any = _Markdown(opening(text, context) + text)
     elif kind == "code":

@@ -47,9 +47,6 @@ def connect_openai(name: str, base_url: str | None, api_key: str | None, **optio
 def required_address(model: str) -> str:
     """Return the URL in OPENAI_BASE_URL, for a model that must not be asked for at OpenAI itself.
 
-    Args:
-        model: Name of the model.
-
     Raises:
         InvalidParameterError: It isn't set.
     """

@@ -57,13 +57,7 @@ def redact_url(url: str) -> str:
 
 
 class Secrets:
-    """Secrets to be removed from messages, since a server may repeat them.
-
-    Args:
-        key: API key; one of a few characters is a placeholder.
-        token: User name and password as a header sends them.
-        password: The password.
-    """
+    """Secrets to be removed from messages, since a server may repeat them."""
 
     def __init__(self, key: str, token: str = "", password: str = "") -> None:
         plain = [*([key] if len(key) >= _LEAST_KEY else []), *([password] if len(password) >= _LEAST_PASSWORD else [])]

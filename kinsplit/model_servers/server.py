@@ -42,10 +42,8 @@ class FailedCall(NamedTuple):
     """A failed call.
 
     Attributes:
-        error: The error to raise.
         status: Status of the response; 0 without one.
         text: Body of the response of a rejected request, else "".
-        is_unavailable: Whether the next call would fail as well.
     """
 
     error: KinsplitError
@@ -72,9 +70,6 @@ class ModelServer:
         longest: Maximum bytes of a whole answer.
         failed: Class of the errors of failed calls.
         unavailable: Class of the errors of a server that can't be reached, has no such model, or denies access.
-
-    Attributes:
-        url: URL of the server, without credentials.
 
     Raises:
         MissingExtraError: OpenAI's client is not installed.
@@ -141,12 +136,6 @@ class ModelServer:
         """Call the server and yield the pieces of the answer as they come; see `call`.
 
         Closing the generator closes the connection, which stops the server.
-
-        Args:
-            send: Function that sends a body with a client and returns the open response, which has `close`.
-            read: Function that turns the open response into pieces.
-            body: Body of the request.
-            optional: See `call`.
         """
         begun = self._accepted(body, optional, functools.partial(self._begin, send, read))
         if isinstance(begun, FailedCall):

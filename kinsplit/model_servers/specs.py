@@ -17,12 +17,6 @@ _MISPLACED = re.compile(r"[?&=]\s*([\w-]*)")
 def split_options(field: str, spec: str, rest: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Return the name of a model and its options.
 
-    Args:
-        field: Name of the parameter, for errors.
-        spec: The whole spec, for errors.
-        rest: What follows the scheme: "MODEL" or "MODEL:OPTION=VALUE,OPTION=VALUE".
-        known: Names of the options.
-
     Raises:
         InvalidParameterError: An option is unknown, given twice or empty. It would otherwise be taken for a part of the
             name, and a text be sent to another server than meant.

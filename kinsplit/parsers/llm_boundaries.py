@@ -63,14 +63,7 @@ order, 0 among them, for example {{"starts": [0, 4, 9]}}.
 
 
 class Segment(NamedTuple):
-    """Sentences shown in one prompt.
-
-    Attributes:
-        first: First sentence shown.
-        stop: One past the last sentence shown.
-        begin: First sentence that the segment decides on.
-        end: One past the last sentence that the segment decides on.
-    """
+    """Sentences shown in one prompt."""
 
     first: int
     stop: int
@@ -83,7 +76,6 @@ class BoundaryQuestion(NamedTuple):
 
     Attributes:
         prompt: Function that returns the prompt, so that not all prompts are in memory at once.
-        sentences: Number of sentences shown.
     """
 
     prompt: Callable[[], str]
@@ -99,18 +91,13 @@ class SegmentPlan(NamedTuple):
 
     Attributes:
         lines: Sentences, one per line, with an empty line before each paragraph.
-        segments: Segments that together decide on every sentence once.
     """
 
     lines: list[str]
     segments: list[Segment]
 
     def questions(self, sizes: str) -> Iterator[BoundaryQuestion]:
-        """Return the question about each segment.
-
-        Args:
-            sizes: Sentence on the wanted size of chunks.
-        """
+        """Return the question about each segment."""
         for first, stop, _, _ in self.segments:
             yield BoundaryQuestion(functools.partial(_prompt, self.lines, first, stop, sizes), stop - first)
 
@@ -138,10 +125,6 @@ def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Segm
 
 def budget_of(window: int, segment_size: int) -> int:
     """Return the number of tokens for sentences in a model's context window besides instructions and answer.
-
-    Args:
-        window: Context window, in the model's own tokens.
-        segment_size: Maximum to return.
 
     Raises:
         InvalidParameterError: The window is too small for any question.
@@ -194,14 +177,7 @@ _LONGEST_WRAPPED = 200
 
 
 class Outline(NamedTuple):
-    """Sentences of a text, and ascending numbers of those at which paragraphs and headings begin.
-
-    Attributes:
-        sentences: The sentences; none crosses the start of a paragraph.
-        paragraphs: Starts of paragraphs and other blocks, except directly after a heading.
-        headings: Starts of headings.
-        titles: Starts of lines that only look like headings.
-    """
+    """Sentences of a text, and ascending numbers of those at which paragraphs and headings begin."""
 
     sentences: Units
     paragraphs: list[int]
@@ -215,12 +191,7 @@ class _Paragraph(NamedTuple):
 
 
 def outline(text: str, language: str) -> Outline:
-    """Return the sentences, headings and paragraphs of a text.
-
-    Args:
-        text: The text.
-        language: Language of the sentences, or "auto".
-    """
+    """Return the sentences, headings and paragraphs of a text."""
     found = list(_paragraphs(text))
     starts = [paragraph.start for paragraph in found]
     units = cut_at(text, sentences(text, language), starts[1:])
@@ -287,13 +258,7 @@ _SCHEMA = numbers_schema(KEY)
 
 
 class FallbackWarning(KinsplitWarning):
-    """Boundaries were drawn by paragraphs and headings because the language model gave no usable answer.
-
-    Args:
-        reason: Reason, as a sentence.
-        segments: Number of affected segments.
-        total: Total number of segments.
-    """
+    """Boundaries were drawn by paragraphs and headings because the language model gave no usable answer."""
 
     def __init__(self, reason: str, segments: int, total: int) -> None:
         super().__init__(reason, segments, total)
@@ -320,8 +285,6 @@ class BoundaryAnswer(NamedTuple):
     """An answer to a question.
 
     Attributes:
-        starts: Ascending numbers of the sentences that begin a chunk, counted within the segment.
-        known: Number of leading sentences that the answer covers.
         problem: Reason why it doesn't cover all sentences, else None.
     """
 
@@ -360,10 +323,6 @@ def ask(
 
 def report(answers: Sequence[BoundaryAnswer], *, as_error: bool) -> None:
     """Report all segments without a complete answer in one warning or error.
-
-    Args:
-        answers: The answers.
-        as_error: Whether to raise an error instead of a warning.
 
     Raises:
         LanguageModelError: A segment has no complete answer, and `as_error` is set.

@@ -77,13 +77,6 @@ Language = Annotated[
 def share(data: dict[str, Any], field: str, of: str, default: int, divisor: int) -> int:
     """Return a size whose default is a fraction of another size.
 
-    Args:
-        data: Parameters as given by the caller.
-        field: Parameter to return.
-        of: Parameter on which its default depends.
-        default: Default of that other parameter.
-        divisor: Divisor of the other parameter.
-
     Returns:
         The given value, unchecked, or the fraction.
     """

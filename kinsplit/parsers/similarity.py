@@ -36,11 +36,8 @@ class Threshold(NamedTuple):
     """Range and default of one kind of threshold.
 
     Attributes:
-        default: Default threshold.
         least: Minimum.
         most: Maximum.
-        unit: Unit of the threshold.
-        window: Default number of sentences compared on each side of a gap.
     """
 
     default: float

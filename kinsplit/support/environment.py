@@ -28,14 +28,7 @@ class Origin(IntEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """A value and where it comes from.
-
-    Attributes:
-        name: Name of the variable or option.
-        value: The value.
-        origin: Who set it.
-        file: The file, for origins that are files.
-    """
+    """A value and where it comes from."""
 
     name: str
     value: str
@@ -50,13 +43,7 @@ class Setting:
 
 
 class Variable(NamedTuple):
-    """A variable that kinsplit reads.
-
-    Attributes:
-        name: Its name.
-        purpose: What it sets.
-        may_be_found: Whether a `.env` that is merely found may set it: a key, or an option that points nowhere.
-    """
+    """A variable that kinsplit reads."""
 
     name: str
     purpose: str
@@ -95,7 +82,6 @@ class _Files:
 
     Attributes:
         found: The file in the current folder, which is read when a variable is looked up; None for none.
-        named: Names that the user's file set, with the path of the file.
     """
 
     found: Path | None
@@ -116,9 +102,6 @@ def env_files(named: Path | None = None) -> Iterator[None]:
     The variables of a file that the user names are set in the environment, as far as they are not set there. Those of a
     `.env` in the current folder are looked up by `look_up`, and nowhere else: they never enter the environment of this
     process or of its children. Values are taken literally. Empty ones count as unset.
-
-    Args:
-        named: A file that the user names, and thereby trusts.
 
     Raises:
         LoadError: The named file can't be read.

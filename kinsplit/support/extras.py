@@ -21,9 +21,6 @@ _DISTRIBUTIONS = {
 def needs(extra: str) -> Iterator[None]:
     """Name the extra to install if a module imported in this context is missing.
 
-    Args:
-        extra: Name of the extra.
-
     Raises:
         MissingExtraError: A module is missing.
     """

@@ -44,12 +44,7 @@ class ResponseTooLongError(Exception):
 
 
 class ExchangeTimeoutError(httpx.ReadTimeout):
-    """An exchange exceeds its time.
-
-    Args:
-        seconds: The time limit.
-        request: The request.
-    """
+    """An exchange exceeds its time."""
 
     def __init__(self, seconds: float, request: httpx.Request) -> None:
         super().__init__(f"there is no end after {seconds:g} s", request=request)
@@ -61,9 +56,6 @@ class Watchdog:
 
     httpx limits only the wait for the next bytes, so a server that sends a byte now and then can hold a request
     forever. A watchdog serves one client, which sends its requests one after another.
-
-    Attributes:
-        seconds: The time limit that was set last.
     """
 
     def __init__(self) -> None:

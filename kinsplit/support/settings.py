@@ -17,11 +17,7 @@ class Fault(NamedTuple):
     """One value that pydantic rejects.
 
     Attributes:
-        path: Names and indexes that lead to the value, the outermost first.
         kind: pydantic's name of the broken rule, such as "extra_forbidden".
-        message: pydantic's own words.
-        value: The rejected value.
-        cause: The error that a validator of kinsplit raised, with a field, rule and remedy of its own.
     """
 
     path: tuple[str, ...]

@@ -44,11 +44,6 @@ def is_active() -> bool:
 def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE) -> Iterator[SpanRecorder]:
     """Record the block as a span, the parent of all spans that begin inside it.
 
-    Args:
-        name: Name of the span.
-        attributes: Attributes known at the beginning.
-        texts: Attributes that quote documents or people, recorded only on request.
-
     Yields:
         A function that adds attributes.
     """
@@ -64,12 +59,7 @@ def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE
 
 @contextmanager
 def model_span(operation: Literal["embeddings", "chat"], model: str) -> Iterator[SpanRecorder]:
-    """Record the block as a call of a model; see `span`.
-
-    Args:
-        operation: What the model does.
-        model: Name of the model, such as "ollama:llama3".
-    """
+    """Record the block as a call of a model; see `span`."""
     provider, colon, _ = model.partition(":")
     attributes = {
         "gen_ai.operation.name": operation,
@@ -85,10 +75,6 @@ def request_span(method: str, headers: Mapping[str, str]) -> Iterator[SpanRecord
     """Record the block as an HTTP request that a server answers, continuing the trace of the client's headers.
 
     There is no span where another instrumentation has made one for the request.
-
-    Args:
-        method: HTTP method, which is also the beginning of the span's name.
-        headers: Headers of the request, of which `traceparent` and `tracestate` are read.
     """
     if not is_active():
         yield _ignore
@@ -111,13 +97,7 @@ def request_span(method: str, headers: Mapping[str, str]) -> Iterator[SpanRecord
 
 
 def spanned(name: str, items: Generator[T, None, R], *, texts: Attributes = _NONE) -> Generator[T, None, R]:
-    """Run a generator inside a span, which is not the current one for the consumer between two items.
-
-    Args:
-        name: Name of the span.
-        items: The generator.
-        texts: See `span`.
-    """
+    """Run a generator inside a span, which is not the current one for the consumer between two items."""
     if not is_active():
         return (yield from items)
 

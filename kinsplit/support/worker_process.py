@@ -34,13 +34,7 @@ _GROWTH = 2 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """Limits of a call.
-
-    Attributes:
-        time: Seconds.
-        memory: Bytes beyond what the worker already holds.
-        result: Bytes of the pickled result.
-    """
+    """Limits of a call."""
 
     time: float
     memory: int

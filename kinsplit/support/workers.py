@@ -85,11 +85,6 @@ class WorkerPool:
     def call(self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Call a function in a worker and wait for its result. An interrupt ends the call.
 
-        Args:
-            function: A function that can be imported by its name.
-            *args: Arguments, which are pickled.
-            **kwargs: Keyword arguments, which are pickled.
-
         Raises:
             TimeLimitError: The call takes too long.
             MemoryLimitError: The call needs too much memory.
@@ -208,12 +203,7 @@ class _Call(Future[_T]):
 class _Worker:
     """The pool's end of a worker process, used by one thread at a time; any thread may stop its call.
 
-    Args:
-        watchdog: Watchdog that ends calls at their deadlines.
-        prepare: Pickled function to be called before the first call.
-
     Attributes:
-        is_usable: Whether it can take another call.
         deadline: Deadline of its call in seconds of `time.monotonic`; infinity without a call.
     """
 
@@ -329,10 +319,6 @@ class _Watchdog:
     """A thread that ends the calls of a pool at their deadlines; it starts with the first call.
 
     A timer per call would start a thread in every search.
-
-    Attributes:
-        workers: The workers with a running process.
-        is_ended: Whether the pool is closed.
     """
 
     def __init__(self) -> None:

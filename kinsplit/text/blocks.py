@@ -50,7 +50,6 @@ class Block(NamedTuple):
     Attributes:
         start: First code point.
         end: One past the last code point.
-        kind: Kind of block.
         depth: Depth of a heading, 1 to 6; 0 for other blocks.
         title: Text of a heading, or header and delimiter row of a table; empty for other blocks.
     """
@@ -67,7 +66,6 @@ class Section(NamedTuple):
 
     Attributes:
         blocks: The heading, if any, and the blocks below it.
-        path: Titles from the outermost heading to this one, joined by " > ".
     """
 
     blocks: list[Block]
@@ -317,9 +315,6 @@ def parts(text: str) -> list[tuple[int, int]] | None:
     """Cut a block into its parts: a list into items, a table or fence into lines.
 
     An item with a nested list is itself a block that can be cut into items.
-
-    Args:
-        text: Text of the block.
 
     Returns:
         Spans of the parts, or None for a block without parts.

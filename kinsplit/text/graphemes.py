@@ -56,11 +56,6 @@ _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 def grapheme_floor(text: str, at: int, low: int) -> int:
     """Return the last grapheme boundary at or before an offset.
 
-    Args:
-        text: The text.
-        at: Offset in the text.
-        low: Offset of a known boundary at or before `at`, where the search ends.
-
     Returns:
         An offset between `low` and `at`; `low` if one cluster spans the whole range. Clusters of more than 1,000 code
         points aren't kept whole.

@@ -104,9 +104,6 @@ class JsonTokenizer:
 class _LibraryTokenizer:
     """A tokenizer of `tokenizers`.
 
-    Args:
-        raw: Content of a tokenizer.json, without truncation, padding and special tokens.
-
     Raises:
         MissingExtraError: The library is not installed.
         Exception: It can't read the content.

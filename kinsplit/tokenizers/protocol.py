@@ -124,12 +124,7 @@ def pieces(start: int, end: int) -> IntArray:
 
 
 def warn_of_scripts(tokenizer: str, found: Iterable[str]) -> None:
-    """Warn once per script of unknown words, unless there are only a few words.
-
-    Args:
-        tokenizer: Name of the tokenizer.
-        found: Unknown words.
-    """
+    """Warn once per script of unknown words, unless there are only a few words."""
     letters = Counter("".join(found))
     scripts: Counter[str] = Counter()
     for letter, number in letters.items():

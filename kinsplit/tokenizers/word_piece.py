@@ -44,12 +44,7 @@ class _Tokens(NamedTuple):
 
 
 class WordPiece:
-    """Tokenizer of BERT's uncased kind.
-
-    Args:
-        vocabulary: Id of each token.
-        unknown: Id of a word that has no tokens.
-    """
+    """Tokenizer of BERT's uncased kind."""
 
     def __init__(self, vocabulary: Mapping[str, int], unknown: int) -> None:
         #: Id of a word that has no tokens.
@@ -58,11 +53,7 @@ class WordPiece:
 
     @classmethod
     def of(cls, raw: dict[str, Any]) -> WordPiece | None:
-        """Return the tokenizer of a tokenizer.json, or None if it is of another kind.
-
-        Args:
-            raw: Its content, without truncation, padding and special tokens.
-        """
+        """Return the tokenizer of a tokenizer.json, or None if it is of another kind."""
         model = raw["model"]
         same = (
             _has(raw.get("normalizer"), type="BertNormalizer", clean_text=True, handle_chinese_chars=True)

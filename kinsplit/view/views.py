@@ -132,14 +132,7 @@ _STYLE = """
 
 
 class ViewPiece(NamedTuple):
-    """A piece of a document between two boundaries.
-
-    Attributes:
-        text: Text of the piece.
-        parents: Parents that start here, the highest level first.
-        first: Leaves that start here.
-        leaves: Leaves that contain it: none between chunks, several where they overlap.
-    """
+    """A piece of a document between two boundaries."""
 
     text: str
     parents: tuple[Chunk, ...]
@@ -149,10 +142,6 @@ class ViewPiece(NamedTuple):
 
 def pieces(chunks: Sequence[Chunk], text: str) -> Iterator[ViewPiece]:
     """Yield the pieces of a document in order.
-
-    Args:
-        chunks: The chunks of all levels.
-        text: Text of the document.
 
     Raises:
         InvalidParameterError: The chunks are of several documents, or of another text.

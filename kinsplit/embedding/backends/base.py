@@ -24,8 +24,6 @@ class Backend(Protocol):
     """A loaded model.
 
     Attributes:
-        label: Backend, precision and device in words.
-        facts: Declarations of the model.
         batch_tokens: Maximum number of tokens of an efficient batch, including padding.
     """
 
@@ -34,13 +32,7 @@ class Backend(Protocol):
     batch_tokens: int
 
     def vectors(self, batches: Sequence[Batch], prompt: str, is_query: bool) -> Iterator[NDArray[np.float32]]:
-        """Yield the vectors of each batch, in order, each of length 1: float32, shape (len(batch), dimension).
-
-        Args:
-            batches: Windows, whose encodings already contain the prompt.
-            prompt: The prompt before each window.
-            is_query: Whether the windows are queries, which some models encode differently.
-        """
+        """Yield the vectors of each batch, in order, each of length 1: float32, shape (len(batch), dimension)."""
         ...
 
     def token_vectors(self, batches: Sequence[Batch]) -> Iterator[list[NDArray[np.float32]]]:
@@ -69,11 +61,6 @@ def sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]
 
 def padded(batch: Batch, pad: int, length: int = 0) -> tuple[Ints, Ints, Ints]:
     """Return the ids, the mask (1 for tokens, 0 for padding) and the types of a batch's tokens.
-
-    Args:
-        batch: The windows.
-        pad: Id of the padding token.
-        length: Length to pad to, where no window is longer.
 
     Returns:
         Three arrays of shape (len(batch), longest window or `length`).

@@ -181,10 +181,6 @@ def quantiser() -> str:
 def quantise(source: Path, folder: Path) -> None:
     """Quantise a converted model post-training, with the ranges of its activations on calibration.txt.
 
-    Args:
-        source: The converted model's folder.
-        folder: Folder for the result.
-
     Raises:
         MissingExtraError: NNCF is not installed.
         EmbeddingError: NNCF can't quantise this model.

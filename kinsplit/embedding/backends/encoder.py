@@ -72,9 +72,6 @@ class Encoder:
 
     Attributes:
         weights: Tensors in float32, by their names in BERT.
-        layers: Number of layers.
-        heads: Number of heads of the attention.
-        epsilon: Number that keeps layer norms from dividing by zero.
         activation: Activation function; see `Operations.activate`.
         counted_from: Id of the padding token if positions count from it, else None.
     """
@@ -155,12 +152,7 @@ SENTENCE, TOKENS, LOGITS = "sentence_embedding", "token_embeddings", "logits"
 
 
 class Network(Protocol):
-    """A whole model.
-
-    Attributes:
-        main: Name of the output with one vector per input.
-        reads_types: Whether it reads the type of each token, which tells the two texts of a pair apart.
-    """
+    """A whole model."""
 
     main: str
 
@@ -176,12 +168,7 @@ class Network(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceNetwork:
-    """An encoder whose tokens are pooled to one vector of length 1.
-
-    Attributes:
-        encoder: The encoder.
-        pooling: One of `POOLINGS`.
-    """
+    """An encoder whose tokens are pooled to one vector of length 1."""
 
     encoder: Encoder
     pooling: str
@@ -204,11 +191,8 @@ class PairNetwork:
     """An encoder that reads two texts at once, and a classifier on the first token.
 
     Attributes:
-        encoder: The encoder.
-        dense: Name of the classifier's first linear layer.
         activation: Function between the two layers; see `Operations.activate`.
         last: Name of its second layer.
-        reads_types: See `Network`.
     """
 
     encoder: Encoder

@@ -82,11 +82,6 @@ def read_cached(name: str, make: Callable[[Path], None], read: Callable[[Path], 
 
     If the cache folder can't be written, the model is made in a temporary folder, which is deleted after reading.
 
-    Args:
-        name: See `make_once`.
-        make: Function that fills an empty folder.
-        read: Function that reads the folder, and raises if it is damaged.
-
     Raises:
         EmbeddingError: The model can't be made, or can't be read although it was just made.
     """

@@ -130,11 +130,7 @@ class ModelFacts:
     """Declarations of a sentence-transformers model.
 
     Attributes:
-        dimension: Length of a vector.
         window: Maximum number of tokens of one input, including special tokens.
-        pad: Id of the padding token.
-        prompts: Prompts by kind of text.
-        tokenizer: The tokenizer, without truncation and padding.
     """
 
     dimension: int
@@ -186,10 +182,6 @@ def declared_facts(folder: Path) -> ModelFacts:
 def transformer_facts(folder: Path, *, lowercase: bool = False) -> ModelFacts:
     """Read the declarations of a transformer and its tokenizer.
 
-    Args:
-        folder: The model's folder.
-        lowercase: Whether texts become lower case before everything else.
-
     Raises:
         EmbeddingError: The tokenizer can't be read.
     """
@@ -236,10 +228,6 @@ def _pad(folder: Path, tokenizer: Tokenizer, settings: Mapping[str, Any]) -> int
 def facts_of(model: SentenceTransformer, name: str) -> ModelFacts:
     """Return the declarations of a loaded model.
 
-    Args:
-        model: The model.
-        name: Name of the model, for errors.
-
     Raises:
         EmbeddingError: The model has no fast tokenizer.
     """
@@ -283,10 +271,6 @@ def damage(folder: Path, *, full: bool = False) -> str | None:
     Sizes and times are compared, and the content of a file only if its time differs: that takes no time, and finds the
     damage of a full disk, a broken copy or an editor. It doesn't protect from tampering: anyone who can write the
     folder can sign it.
-
-    Args:
-        folder: A signed folder.
-        full: Whether to read every file and compare its sha256.
     """
     try:
         stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
@@ -313,10 +297,6 @@ def damage(folder: Path, *, full: bool = False) -> str | None:
 
 def check_files(expected: Mapping[Path, str], remedy: str) -> None:
     """Verify the checksums of files.
-
-    Args:
-        expected: Expected sha256 of each file.
-        remedy: Remedy for the error.
 
     Raises:
         EmbeddingError: A file is missing or differs.
@@ -346,10 +326,6 @@ def _file_digest(files: object) -> str:
 
 def find_folder(model: str, file: str = "modules.json") -> Path | None:
     """Return a model's folder: the given one, or that in the Hugging Face Hub's cache.
-
-    Args:
-        model: Name on the Hub, or the path of a folder, which begins with ".", "/" or "~".
-        file: File that every model of the kind has.
 
     Returns:
         The folder; None for a name whose files are not on this machine yet, or only some of them.

@@ -100,12 +100,7 @@ def _erf(tensor: Array) -> Array:
 
 
 class NumpyBackend:
-    """An encoder in float32, which is thread-safe; NumPy distributes products over the cores.
-
-    Args:
-        network: The model.
-        facts: See `Backend`.
-    """
+    """An encoder in float32, which is thread-safe; NumPy distributes products over the cores."""
 
     label = "numpy float32"
     batch_tokens = 2048

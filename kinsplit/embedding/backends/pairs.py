@@ -49,9 +49,6 @@ _ACTIVATIONS = ("Identity", "Sigmoid")
 class PairScorer:
     """A cross-encoder of the BERT family with one score per pair, on OpenVINO or NumPy; it is thread-safe.
 
-    Args:
-        folder: The model's folder, which `why_no_scorer` has nothing against.
-
     Raises:
         EmbeddingError: The model can't be read or converted.
     """

@@ -29,10 +29,6 @@ class TorchBackend:
 
     Its tokenizer is not thread-safe; PyTorch distributes each batch over the cores.
 
-    Args:
-        model: Name on the Hugging Face Hub, or a folder.
-        device: PyTorch's name of the device.
-
     Raises:
         MissingExtraError: sentence-transformers is not installed.
         EmbeddingError: The model can't be loaded.
@@ -77,10 +73,6 @@ class TorchBackend:
 
 def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
     """Load a model without output.
-
-    Args:
-        name: Name on the Hugging Face Hub, or a folder.
-        device: PyTorch's name of the device.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.

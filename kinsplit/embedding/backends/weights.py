@@ -51,11 +51,7 @@ _BUFFERS = re.compile(r"embeddings\.(position_ids|token_type_ids)$")
 
 
 def why_unknown(config: Mapping[str, Any]) -> str | None:
-    """Return the reason why an architecture can't be computed here, or None.
-
-    Args:
-        config: Content of the model's config.json.
-    """
+    """Return the reason why an architecture can't be computed here, or None."""
     family, activation = config.get("model_type"), _activation(config)
     if family not in FAMILIES:
         return f"its architecture {family!r} is none of {', '.join(FAMILIES)}"

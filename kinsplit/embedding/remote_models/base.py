@@ -55,11 +55,7 @@ def price_of(given: float | None, model: str) -> float | None:
 
 
 def facts(model: str) -> dict[str, Any]:
-    """Return what litellm's table says of a model; nothing where litellm is not installed.
-
-    Args:
-        model: Name of the model, with or without its provider: the table has some with it and some without.
-    """
+    """Return what litellm's table says of a model; nothing where litellm is not installed."""
     provider, _, rest = model.partition("/")
     found = _table().get(model)
     if found is None and rest:
@@ -87,8 +83,6 @@ class Used(NamedTuple):
     """Use of a model on a server.
 
     Attributes:
-        requests: Number of answered requests.
-        tokens: Number of tokens that the server counted.
         cost: Their cost in US dollars; None if the price is not known.
     """
 
@@ -149,7 +143,6 @@ class EmbeddingAnswer(NamedTuple):
     """Vectors of some texts.
 
     Attributes:
-        vectors: One sequence of numbers per text.
         tokens: Number of tokens that the server counted; None if it doesn't say.
     """
 
@@ -161,7 +154,6 @@ class Rejection(NamedTuple):
     """A failed request.
 
     Attributes:
-        error: The error to raise.
         status: Status of the response; 0 without one.
     """
 
@@ -203,9 +195,6 @@ class RemoteEmbedder(ABC):
         price: Price of a million tokens; None takes KINSPLIT_EMBEDDING_PRICE, else the table of litellm if installed.
         batch_size: Maximum number of texts in a request.
         batch_tokens: Maximum number of tokens in a request.
-
-    Attributes:
-        usage: Requests, tokens and cost so far.
     """
 
     scheme = ""

@@ -14,9 +14,7 @@ class FileRow(NamedTuple):
     """An object of a file.
 
     Attributes:
-        path: Path of the file.
         place: Location in the file: "line 3", "row 3".
-        value: The object.
     """
 
     path: Path
@@ -133,9 +131,6 @@ class Problems:
 
     def check(self, *, empty: bool) -> None:
         """Raise the first problem.
-
-        Args:
-            empty: Whether there are no questions, which is a problem too.
 
         Raises:
             LoadError: There is a problem.

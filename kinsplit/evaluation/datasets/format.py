@@ -20,7 +20,6 @@ class Given(NamedTuple):
     """The paths of a labelled set.
 
     Attributes:
-        documents: Files and folders with the documents, or folders with the whole set.
         questions: Files with the questions and labels; empty if they are in those folders.
     """
 

@@ -29,7 +29,6 @@ class Rewritten(NamedTuple):
     """The result of a step.
 
     Attributes:
-        text: The new text.
         starts: Start of each new character's range in the old text, in ascending order.
         ends: End of that range, in ascending order.
     """
@@ -47,8 +46,6 @@ class Normalised:
     """A normalised text with a map to its source.
 
     Attributes:
-        source: Original text.
-        text: Normalised text.
         starts: Start of each character's range in the source, shape (characters,).
         ends: End of that range, shape (characters,).
     """
@@ -122,12 +119,7 @@ _NAMED = {"sc-qrels": SC_QRELS}
 
 
 def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
-    """Normalise a text.
-
-    Args:
-        text: The text.
-        steps: Steps in order.
-    """
+    """Normalise a text."""
     made = _as_long(text)
     for step in steps:
         new = step(made.text)
@@ -147,21 +139,12 @@ def steps_of(name: str) -> tuple[Step, ...]:
 
 
 def normalised_document(document: Document, steps: Sequence[Step] = SC_QRELS) -> Document:
-    """Return a document with its text normalised, and its pages, times and parts moved accordingly.
-
-    Args:
-        document: The document.
-        steps: See `normalise`.
-    """
+    """Return a document with its text normalised, and its pages, times and parts moved accordingly."""
     return _as_document(document, normalise(document.text, steps))
 
 
 def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Dataset:
     """Return a dataset with its documents normalised, and its labels moved accordingly.
-
-    Args:
-        dataset: The dataset.
-        steps: See `normalise`.
 
     Raises:
         InvalidParameterError: Nothing is left of a label.

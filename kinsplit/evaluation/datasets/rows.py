@@ -54,12 +54,7 @@ def stated_question(row: FileRow, number: int, problems: Problems) -> StatedQues
 
 
 def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any]:
-    """Return the row of a question whose labels are spans of grade 1.
-
-    Args:
-        question: Question to write.
-        sources: Documents by id.
-    """
+    """Return the row of a question whose labels are spans of grade 1."""
     placed = [[(place.source_id, place.span) for place in label.places if place.span] for label in question.labels]
     docid = placed[0][0][0] if placed else None
 

@@ -20,8 +20,6 @@ class StatedPlace(NamedTuple):
     """A place of a label as a file states it.
 
     Attributes:
-        field: Field of the file.
-        source_id: Id of the document.
         span: Bounds of the span; None for the whole document.
         text: Text that the span should hold, if it is stated.
         row: Row of the place, if it differs from that of the question.
@@ -48,12 +46,7 @@ class StatedQuestion:
     """A question as a file states it; see `Question`.
 
     Attributes:
-        row: Row of the question.
-        id: Id of the question.
-        text: The question.
-        labels: Its labels.
         answer: Reference answer; "" for none.
-        field: Name of the field with the question.
     """
 
     row: FileRow
@@ -66,11 +59,6 @@ class StatedQuestion:
 
 def verified(stated: Iterable[StatedQuestion], dataset: Dataset, problems: Problems) -> tuple[Question, ...]:
     """Verify questions and their labels.
-
-    Args:
-        stated: Questions as the files state them.
-        dataset: All documents.
-        problems: Collector of the problems, which are raised at the end.
 
     Raises:
         LoadError: There are problems, or no questions.
@@ -169,13 +157,7 @@ ALONE, TOGETHER, INSTEAD = LOGIC = ("COMPLETE_SPAN", "AND", "OR")
 
 
 class AnnotatedSpan(NamedTuple):
-    """An annotated span.
-
-    Attributes:
-        places: The span and its copies.
-        logic: One of `LOGIC`.
-        group: Name of the group that the logic refers to.
-    """
+    """An annotated span."""
 
     places: Sequence[StatedPlace]
     logic: str = ALONE

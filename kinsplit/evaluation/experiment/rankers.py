@@ -35,8 +35,6 @@ class Ranker(NamedTuple):
     """A way to rank chunks.
 
     Attributes:
-        name: Name with all settings, which is part of the key of cached outcomes.
-        description: Description in one line.
         rank: Function that returns at most the given number of leaves for a question, best first.
         passages: Function that returns the passages for a question within a number of tokens, which budget measures
             judge instead of the leaves; None for a ranker of leaves alone.

@@ -21,10 +21,6 @@ class QuestionRanking(NamedTuple):
     """The ranking for one question.
 
     Attributes:
-        positions: Position of each retrieved chunk among the leaves, best first.
-        scores: Scores of the ranker.
-        cosines: Cosine between the question and each chunk.
-        seconds: Wall time of the search, including the embedding of the question.
         read: See `Outcome.read`; keys are strings, as in JSON.
     """
 
@@ -40,11 +36,8 @@ class StrategyRecord:
     """The chunks and rankings of one strategy computed so far.
 
     Attributes:
-        chunks: Chunks of all levels, as the strategy returned them.
         split_seconds: Wall time of splitting; None if vectors came from a cache.
         embed_seconds: Wall time of embedding; None before it is finished, or if vectors came from a cache.
-        warnings: Warnings that the run raised.
-        answers: Rankings by `question_key`.
     """
 
     chunks: list[Chunk]
@@ -68,12 +61,7 @@ class StrategyRecord:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], documents: Mapping[str, Document]) -> Self:
-        """Return the record from a cached value.
-
-        Args:
-            kept: Value that `to_json` returned.
-            documents: Documents by id.
-        """
+        """Return the record from a cached value."""
         chunks = [_chunk(dict(zip(_KEPT, row, strict=True)), documents) for row in kept["chunks"]]
         answers = {key: QuestionRanking(*answer) for key, answer in kept["answers"].items()}
         return cls(**{**kept, "chunks": chunks, "answers": answers})

@@ -54,11 +54,7 @@ class Depth(NamedTuple):
 
 
 class Clock:
-    """An embedder that measures its time.
-
-    Args:
-        embedder: Embedder to measure.
-    """
+    """An embedder that measures its time."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -116,12 +112,7 @@ class _ExistingChunks:
 
 
 class Questions:
-    """The embedded questions, shared by all strategies.
-
-    Args:
-        embedder: Embedder of questions and chunks.
-        bm25: Term weights of questions and chunks.
-    """
+    """The embedded questions, shared by all strategies."""
 
     def __init__(self, embedder: Embedder, bm25: Bm25Embedder) -> None:
         self._embedder, self._bm25 = embedder, bm25
@@ -140,18 +131,7 @@ class Questions:
 
 @dataclass
 class StrategyCollection:
-    """The chunks of one strategy in their own store.
-
-    Attributes:
-        store: The store.
-        leaves: Chunks that are searched.
-        tokens: Number of tokens of each leaf.
-        vectors: Vectors by id of the leaf.
-        index: The index over the store.
-        tokenizer: Counts the tokens of passages.
-        closes: Whether the store is closed in the end.
-        documents: Ids of the documents by those in the store, where they differ.
-    """
+    """The chunks of one strategy in their own store."""
 
     store: ChunkStore
     leaves: Sequence[Chunk]
@@ -281,10 +261,6 @@ _BATCH = 500
 def read_chunks(index: Index, dataset: Dataset) -> list[Chunk]:
     """Return the chunks of a collection that holds the documents of a dataset, in their order and with their ids.
 
-    Args:
-        index: The collection.
-        dataset: The dataset.
-
     Raises:
         InvalidParameterError: The collection lacks a document, has others, or has a document with another text.
     """
@@ -337,14 +313,7 @@ def _files(index: Index, source_ids: Iterable[str]) -> dict[str, str]:
 def stored_collection(
     index: Index, dataset: Dataset, leaves: Sequence[Chunk], tokenizer: Tokenizer
 ) -> StrategyCollection:
-    """Return the leaves of a collection with their stored vectors; the caller closes the index.
-
-    Args:
-        index: The collection.
-        dataset: The dataset with its documents.
-        leaves: Its leaves, with the ids of the dataset's documents.
-        tokenizer: Counts the tokens.
-    """
+    """Return the leaves of a collection with their stored vectors; the caller closes the index."""
     ids = [leaf.id for leaf in leaves]
     found = {
         id_: own.dense

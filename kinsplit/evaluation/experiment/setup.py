@@ -29,19 +29,7 @@ class Setup:
     """An experiment whose strategies, models and measures are objects.
 
     Attributes:
-        dataset: The documents and questions.
-        strategies: Strategies by label; the first is the baseline.
-        indexes: Collections by label that were made with the strategies of these labels.
-        embedder: Embedding model, without a cache.
-        ranker: Ranker of the chunks.
-        ranker_is_named: Whether the ranker was given by name, which then identifies its code.
-        measures: Measures, including the headline.
-        headline: Name of the measure by which strategies are compared.
-        top_k: Number of chunks in the results of each question.
-        embedding_context: Kind of context that is embedded with a chunk's text.
         language: Language of the stop words and the stemmer of BM25.
-        bm25: Embedder that weights the terms.
-        tokenizer: Tokenizer that counts the tokens of budgets.
     """
 
     dataset: Dataset
@@ -78,14 +66,8 @@ class StrategyPlan:
     """The work to do for one strategy.
 
     Attributes:
-        label: Label of the strategy.
         chunks: Number of chunks to search; this and the next three are None if a model decides the boundaries.
-        tokens: Number of tokens to embed, including contexts.
-        texts: Number of different texts to embed.
-        kept: Number of these texts with a cached vector.
-        questions: Number of questions.
         answered: Number of questions with a cached ranking; if all have one, nothing is embedded.
-        cost: Cost of the language model that decides the boundaries.
     """
 
     label: str

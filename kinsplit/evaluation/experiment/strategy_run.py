@@ -35,14 +35,7 @@ from kinsplit.support.warnings import record_warnings
 
 
 class Step(NamedTuple):
-    """Progress of one strategy's run.
-
-    Attributes:
-        label: Label of the strategy.
-        stage: "split", "embed" or "ask".
-        done: Number of finished documents, or questions in the stage "ask".
-        total: Number of all documents, or questions.
-    """
+    """Progress of one strategy's run."""
 
     label: str
     stage: str
@@ -52,13 +45,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class StrategyOutcomes:
-    """Chunks and rankings of one strategy.
-
-    Attributes:
-        profile: Chunks and their costs.
-        outcomes: One outcome for each question.
-        warnings: Warnings that the run raised.
-    """
+    """Chunks and rankings of one strategy."""
 
     profile: ChunkingProfile
     outcomes: tuple[Outcome, ...]
@@ -82,12 +69,7 @@ class StrategyRun:
     """The run of one strategy.
 
     Attributes:
-        setup: Setup of the experiment.
-        label: Label of the strategy.
-        outcomes: Cache of earlier runs.
         vectors: Cache of vectors; None for no cache.
-        questions: Embedded questions, shared by all strategies.
-        progress: Callback for each step.
     """
 
     setup: Setup

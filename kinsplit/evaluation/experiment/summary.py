@@ -41,14 +41,7 @@ FEWEST = 30
 def cautions(
     dataset: Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
 ) -> Iterator[str]:
-    """Yield the reasons why a comparison may be misleading, in sentences.
-
-    Args:
-        dataset: The documents and questions.
-        measures: The measures.
-        headline: Name of the measure by which strategies are compared.
-        chunkings: Chunkings by label.
-    """
+    """Yield the reasons why a comparison may be misleading, in sentences."""
     judged = sum(bool(question.labels) for question in dataset.questions)
     if not dataset.labelled:
         yield (
@@ -110,11 +103,7 @@ def _versions() -> dict[str, str]:
 
 
 class Summary:
-    """Collector of an experiment's results, one strategy after the other.
-
-    Args:
-        experiment: Setup of the experiment.
-    """
+    """Collector of an experiment's results, one strategy after the other."""
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup

@@ -40,13 +40,7 @@ Answer with a JSON object and with nothing else: {{"answer": "..."}}
 
 
 class UnjudgedWarning(KinsplitWarning):
-    """Some answers could not be judged and are left out of the mean.
-
-    Args:
-        measure: Name of the measure.
-        reason: Reason, as a sentence.
-        questions: Number of questions.
-    """
+    """Some answers could not be judged and are left out of the mean."""
 
     def __init__(self, measure: str, reason: str, questions: int = 1) -> None:
         super().__init__(measure, reason, questions)
@@ -82,8 +76,6 @@ class AnswerMeasure(ABC):
 
     Attributes:
         name: Name, with k if it was given.
-        k: Number of chunks shown as passages.
-        client: Client of the model; measures that share a client also share the answers.
     """
 
     name: str
@@ -115,12 +107,6 @@ class AnswerMeasure(ABC):
     @abstractmethod
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """Score an answer.
-
-        Args:
-            question: The question.
-            answer: The answer, which is not blank.
-            passages: Passages that the answer was written from.
-            chunking: Chunks that were searched.
 
         Raises:
             LanguageModelError: The model gives no valid judgement.

@@ -44,11 +44,6 @@ def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Re
     """Return the text of the first tokens of a ranking.
 
     Text that several chunks repeat costs its tokens each time; a chunk is cut where the budget ends.
-
-    Args:
-        ranking: Chunks, best first.
-        budget: Number of tokens.
-        chunking: Chunking that the chunks are from.
     """
     read: list[tuple[str, Span]] = []
     left = budget
@@ -118,12 +113,7 @@ def _until(chunk: Slices, end: int) -> Iterable[Span]:
 
 
 class LabelCoverage(NamedTuple):
-    """Labelled text that was read.
-
-    Attributes:
-        read: Amount that was read, in characters; in labels where whole documents are labelled.
-        labelled: Amount of all labelled text.
-    """
+    """Labelled text that was read."""
 
     read: float
     labelled: float
@@ -152,10 +142,6 @@ def found_text(question: Question, read: Read) -> LabelCoverage:
 
     Overlapping labels count once. A label with several places counts with its best coverage, weighted by the mean
     length of its places; such labels are not merged with others, so that reading on never lowers the share.
-
-    Args:
-        question: Question whose labels have spans in all places.
-        read: Text that was read.
     """
     only: dict[str, list[Span]] = {}
     total = covered = 0.0
@@ -180,10 +166,6 @@ def found_share(question: Question, read: Read) -> float | None:
     A whole document as a label is either found or not. If a question has labels of both kinds, the weight of its
     texts is their number.
 
-    Args:
-        question: The question.
-        read: Text that was read.
-
     Returns:
         A share from 0 to 1; None for a question without labels.
     """
@@ -204,12 +186,7 @@ def has_text(label: Label) -> bool:
 
 
 class Retrieved(NamedTuple):
-    """Text of chunks, in characters of their documents.
-
-    Attributes:
-        relevant: Number of labelled characters, each counted once.
-        all: Number of all characters; text that several chunks repeat counts each time.
-    """
+    """Text of chunks, in characters of their documents."""
 
     relevant: int
     all: int

@@ -22,9 +22,7 @@ class Chunking:
     """A dataset as one strategy splits it.
 
     Attributes:
-        dataset: The documents and questions.
         chunks: Leaves, in document order within each document.
-        tokenizer: Tokenizer that all strategies share.
     """
 
     dataset: Dataset
@@ -66,11 +64,7 @@ class Outcome:
     """The ranking for one question.
 
     Attributes:
-        question: The question.
-        ranking: Different chunks, best first.
         scores: Scores of the ranker, one for each chunk, in descending order.
-        cosines: Cosine between the question and each chunk, by the embedder that all strategies share.
-        seconds: Wall time of the search, including the embedding of the question.
         read: Spans by source id that passages within a number of tokens consist of, by that number, if the ranker
             returns passages; budget measures then judge these instead of the ranking.
     """
@@ -88,8 +82,6 @@ class Measure(Protocol):
 
     Attributes:
         name: Name, such as "nDCG@10".
-        description: Meaning in one line.
-        higher_is_better: Whether higher values are better.
     """
 
     @property
@@ -103,10 +95,6 @@ class Measure(Protocol):
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """Score the ranking for one question.
-
-        Args:
-            outcome: The ranking.
-            chunking: The chunks that were searched.
 
         Returns:
             The value; None for a question that the measure doesn't apply to, such as one without labels.

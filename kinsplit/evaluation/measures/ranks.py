@@ -33,10 +33,7 @@ class RankMeasure:
 
     Attributes:
         name: Name, such as "nDCG@10".
-        description: Meaning in one line.
         k: Number of chunks; None for all.
-        rule: Rule that makes a chunk relevant.
-        theirs: Measure of ir-measures.
     """
 
     name: str
@@ -50,12 +47,6 @@ class RankMeasure:
     @classmethod
     def make(cls, name: str, description: str, k: int | None, rule: SpanRule) -> Self:
         """Make a measure.
-
-        Args:
-            name: Name, such as "nDCG@10" or "MRR".
-            description: Meaning in one line.
-            k: Number in the name.
-            rule: Rule that makes a chunk relevant.
 
         Raises:
             MissingExtraError: ir-measures is not installed.
@@ -87,7 +78,6 @@ class AndGroupSuccess:
     Labels of a group (`AND` in SC-Qrels) answer only together; they need not be in one chunk.
 
     Attributes:
-        k: Number of chunks.
         span_coverage: Minimum share of a label's span for it to count as covered.
     """
 

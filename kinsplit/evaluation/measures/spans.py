@@ -20,9 +20,6 @@ class Iou:
     """Intersection over union of the labelled text and the text of the first k chunks, in characters.
 
     Labelled text counts once, and text that several chunks repeat counts each time.
-
-    Attributes:
-        k: Number of chunks.
     """
 
     k: int
@@ -72,9 +69,6 @@ class TextPrecision:
     """The share of the first k chunks' text that is labelled, in characters.
 
     Labelled text counts once, and text that several chunks repeat counts each time.
-
-    Attributes:
-        k: Number of chunks.
     """
 
     k: int
@@ -100,9 +94,6 @@ class TextRecall:
     """The share of the labelled text that the first k chunks hold, in characters.
 
     Larger chunks hold more text at the same k; recall at a token budget corrects for that.
-
-    Attributes:
-        k: Number of chunks.
     """
 
     k: int
@@ -129,9 +120,6 @@ class BudgetRecall:
 
     It compares chunks of any size fairly: fewer large chunks fit in the budget, and repeated text counts each time. A
     chunk is cut where the budget ends. If the ranker returns passages within the budget, these are judged.
-
-    Attributes:
-        budget: Number of tokens, counted by the evaluation's tokenizer.
     """
 
     budget: int

@@ -16,7 +16,6 @@ class Jaccard:
 
     Attributes:
         name: "jaccard", or "jaccard@3" if k was given.
-        k: Number of chunks.
     """
 
     name: str
@@ -42,7 +41,6 @@ class QueryTerms:
 
     Attributes:
         name: "query_terms", or "query_terms@3" if k was given.
-        k: Number of chunks.
     """
 
     name: str
@@ -67,7 +65,6 @@ class Cosine:
 
     Attributes:
         name: "cosine", or "cosine@3" if k was given.
-        k: Number of chunks.
     """
 
     name: str

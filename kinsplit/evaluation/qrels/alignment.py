@@ -59,13 +59,7 @@ SC_QRELS = SpanRule()
 
 
 class Holding(NamedTuple):
-    """A chunk that holds some of a span.
-
-    Attributes:
-        chunk: The chunk.
-        of_span: Share of the span that the chunk holds.
-        of_chunk: Share of the chunk that the span fills.
-    """
+    """A chunk that holds some of a span."""
 
     chunk: Chunk
     of_span: float
@@ -77,9 +71,6 @@ class Placed:
 
     Args:
         chunks: Chunks in any order, which may overlap and have several spans.
-
-    Attributes:
-        chunks: The chunks.
     """
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
@@ -145,10 +136,6 @@ class Alignment:
 
         A chunk is relevant if the rule holds for any place of any label; its degree is the highest of them, each
         multiplied by the label's grade.
-
-        Args:
-            question: Question with labels.
-            rule: Rule that makes a chunk relevant.
         """
         degrees: dict[str, int] = {}
         for label, held in self.held(question):
@@ -174,12 +161,7 @@ def unjudged(questions: Iterable[Question], qrels: Qrels) -> list[Question]:
 
 
 def starved(questions: Iterable[Question], qrels: Mapping[str, Qrels]) -> str:
-    """Describe how many questions have no relevant chunk; "" if all have one.
-
-    Args:
-        questions: Questions, with or without labels.
-        qrels: Qrels of these questions by label of the chunking.
-    """
+    """Describe how many questions have no relevant chunk; "" if all have one."""
     labelled = [question for question in questions if question.labels]
     missing = {label: len(unjudged(labelled, own)) for label, own in qrels.items()}
     counts = ", ".join(f"{count:,} with {label}" for label, count in missing.items() if count)

@@ -25,12 +25,7 @@ from kinsplit.spans import Span, shared, stretches
 
 
 def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
-    """Write a manifest: the rows of SC-Qrels, plus `spans` for chunks with several and `context` for chunks with one.
-
-    Args:
-        path: Path of the file.
-        chunks: Leaves, in the order to write them.
-    """
+    """Write a manifest: rows of SC-Qrels, plus `spans` for chunks with several and `context` for chunks with one."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for chunk in chunks:
             row: dict[str, Any] = {
@@ -133,8 +128,6 @@ class Embeddings:
     """Vectors of chunks.
 
     Attributes:
-        ids: Ids of the chunks.
-        source_ids: Ids of their documents.
         vectors: float32[chunks, dimension].
     """
 
@@ -144,12 +137,7 @@ class Embeddings:
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
-    """Write embeddings.
-
-    Args:
-        path: Path of the file, which should end with ".npz".
-        embeddings: Embeddings to write.
-    """
+    """Write embeddings."""
     values = (np.array(embeddings.ids, np.str_), np.array(embeddings.source_ids, np.str_), embeddings.vectors)
     with path.open("wb") as file:  # np.savez would add ".npz" to another name.
         np.savez(file, allow_pickle=False, **dict(zip(_KEYS, values, strict=True)))
@@ -157,9 +145,6 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
 
 def read_embeddings(path: Path) -> Embeddings:
     """Read embeddings; pickled arrays are refused, so that nothing in the file is executed.
-
-    Args:
-        path: Path of the file.
 
     Raises:
         LoadError: The file is not an `.npz` file, an array is missing, pickled or of another type, or lengths differ.
@@ -178,14 +163,7 @@ def read_embeddings(path: Path) -> Embeddings:
 
 @dataclass(frozen=True)
 class Exported:
-    """The export of one chunking.
-
-    Attributes:
-        label: Label of the chunking.
-        chunks: Number of its chunks.
-        qrels: Relevant chunks of each question that has any.
-        files: Paths of the files.
-    """
+    """The export of one chunking."""
 
     label: str
     chunks: int

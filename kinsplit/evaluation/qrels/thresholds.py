@@ -20,13 +20,7 @@ CHUNK_COVERAGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75)
 
 
 class ThresholdTrial(NamedTuple):
-    """The effect of a pair of thresholds.
-
-    Attributes:
-        rule: Rule with the thresholds.
-        judged: Share of the labelled questions that have a relevant chunk, for each chunking.
-        relevant: Mean number of relevant chunks of a labelled question, for each chunking.
-    """
+    """The effect of a pair of thresholds."""
 
     rule: SpanRule
     judged: tuple[float, ...]
@@ -38,7 +32,6 @@ class Tuning:
     """The effects of all pairs of thresholds.
 
     Attributes:
-        trials: Trials by span coverage and chunk coverage, from loose to strict.
         best: Strictest rule by which enough questions have a relevant chunk in every chunking: the highest span
             coverage, then the highest chunk coverage, since holding the answer matters more than holding nothing else.
             None if there is no such rule.
@@ -88,14 +81,7 @@ def tune_thresholds(
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """All pairs of a label and a chunk that holds some of it, as arrays of shape (pairs,).
-
-    Attributes:
-        questions: Index of the question.
-        pairs: Index of the combination of question and chunk.
-        of_span: Share of the label that the chunk holds.
-        of_chunk: Share of the chunk that the label fills.
-    """
+    """All pairs of a label and a chunk that holds some of it, as arrays of shape (pairs,)."""
 
     questions: npt.NDArray[np.int64]
     pairs: npt.NDArray[np.int64]

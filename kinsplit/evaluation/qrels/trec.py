@@ -32,7 +32,6 @@ class Run:
     """The rankings of a system.
 
     Attributes:
-        tag: Name of the ranker.
         rankings: Chunks by question id, best first, with scores in descending order.
     """
 
@@ -42,11 +41,6 @@ class Run:
 
 def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
     """Write qrels: `question 0 chunk degree`, sorted by question and chunk.
-
-    Args:
-        path: Path of the file.
-        qrels: Qrels to write.
-        separator: Separator of the fields.
 
     Raises:
         InvalidParameterError: An id is empty or contains white space, which separates fields.
@@ -61,9 +55,6 @@ def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Read qrels whose fields are separated by any white space.
-
-    Args:
-        path: Path of the file.
 
     Raises:
         LoadError: A line is not a judgement, or judges the same chunk as another line.
@@ -86,11 +77,6 @@ def write_run(path: Path, run: Run, separator: Separator = "\t") -> None:
     trec_eval sorts by score in single precision, and by id where scores are equal. To keep the order of the rankings,
     a score that isn't lower than the previous one in single precision is written as the next lower number.
 
-    Args:
-        path: Path of the file.
-        run: Run to write.
-        separator: Separator of the fields.
-
     Raises:
         InvalidParameterError: An id or the tag is empty or contains white space, or scores are not numbers or ascend.
     """
@@ -108,9 +94,6 @@ def read_run(path: Path) -> Run:
 
     As in trec_eval, chunks are ordered by score in single precision, and by descending id where scores are equal; the
     rank is ignored.
-
-    Args:
-        path: Path of the file.
 
     Raises:
         LoadError: A line is not a hit or repeats one, or the tags differ.

@@ -46,9 +46,6 @@ class Corpus:
     """Documents that excerpts are located in.
 
     Quotation marks, dashes and white space may differ, since models change them when copying; the places are exact.
-
-    Args:
-        documents: The documents.
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
@@ -56,10 +53,6 @@ class Corpus:
 
     def places(self, excerpt: str, section: QuestionSection) -> tuple[Place, ...]:
         """Return the places of an excerpt.
-
-        Args:
-            excerpt: Excerpt as the model quotes it.
-            section: Section that it is quoted from.
 
         Returns:
             Places in the section, followed by copies elsewhere; empty if the excerpt doesn't occur in the section.
@@ -82,18 +75,7 @@ def _is_in(place: Place, section: QuestionSection) -> bool:
 
 @dataclass
 class GenerationTally:
-    """The state of a generation.
-
-    Attributes:
-        number: Number of questions to write.
-        corpus: Documents that excerpts are located in.
-        filters: Filters of the questions.
-        told: Callback for each question that is kept.
-        questions: Questions kept so far.
-        dropped: Number of dropped questions, or of sections without a question, by reason.
-        sections: Number of sections in prompts.
-        asked: Number of questions examined.
-    """
+    """The state of a generation."""
 
     number: int
     corpus: Corpus

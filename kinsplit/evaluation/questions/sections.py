@@ -39,13 +39,7 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 class QuestionSection(NamedTuple):
-    """A part of a document to write questions about.
-
-    Attributes:
-        source_id: Id of the document.
-        span: Span in the document.
-        text: Text of the span.
-    """
+    """A part of a document to write questions about."""
 
     source_id: str
     span: Span
@@ -71,12 +65,7 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Que
 
 
 def spread(sections: Sequence[QuestionSection], seed: int) -> list[QuestionSection]:
-    """Return sections in an order of which each prefix covers all of them evenly.
-
-    Args:
-        sections: Sections in document order.
-        seed: Seed of the order.
-    """
+    """Return sections in an order of which each prefix covers all of them evenly."""
     shift = random.Random(seed).random()  # noqa: S311
     order = sorted(range(len(sections)), key=lambda i: (shift + i * _GOLDEN) % 1)
     return [sections[i] for i in order]
@@ -121,13 +110,7 @@ class SectionAnswer(Form):
 
 
 def prompt_of(section: QuestionSection, questions: int, excerpts: int) -> str:
-    """Return the prompt about a section.
-
-    Args:
-        section: The section.
-        questions: Number of questions to write.
-        excerpts: Maximum number of excerpts per question.
-    """
+    """Return the prompt about a section."""
     what = "a question" if questions == 1 else f"{questions} different questions"
     return _PROMPT.format(what=what, excerpts=excerpts, section=escape_tags(section.text))
 
@@ -187,12 +170,7 @@ class Filters:
 
 
 def reason_of_form(question: str, excerpts: list[str]) -> str | None:
-    """Return the reason for dropping a question for its form alone, or None.
-
-    Args:
-        question: The question.
-        excerpts: Excerpts that are supposed to answer it.
-    """
+    """Return the reason for dropping a question for its form alone, or None."""
     if not question.strip() or len(question) > _QUESTION:
         return f"no question of at most {_QUESTION} characters"
     if _REFERS.search(question):

@@ -68,11 +68,7 @@ def look(position: int) -> Look:
 
 @contextmanager
 def drawn(height: float) -> Iterator[Figure]:
-    """Open a figure that the user's settings don't affect.
-
-    Args:
-        height: Height in inches.
-    """
+    """Open a figure that the user's settings don't affect."""
     with style.context(["default", _STYLE]):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -103,12 +99,7 @@ def _arrange(figure: Figure) -> None:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """Return a figure as an element of a page, in the page's colours.
-
-    Args:
-        figure: The figure.
-        name: Prefix of the figure's ids, which makes them unique on the page.
-    """
+    """Return a figure as an element of a page, in the page's colours."""
     _arrange(figure)
     file = BytesIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))

@@ -12,12 +12,7 @@ from kinsplit.evaluation.results import AskedQuestion, QuestionResult, Results, 
 
 
 class ExamplePiece(NamedTuple):
-    """A part of a retrieved text.
-
-    Attributes:
-        text: Text of the part.
-        marked: Whether it is labelled.
-    """
+    """A part of a retrieved text."""
 
     text: str
     marked: bool
@@ -25,10 +20,6 @@ class ExamplePiece(NamedTuple):
 
 def pieces(hit: RetrievedChunk, question: AskedQuestion) -> list[ExamplePiece]:
     """Split the text of a hit where labelled text begins and ends.
-
-    Args:
-        hit: The hit.
-        question: The question with its labels.
 
     Returns:
         Pieces that join to the hit's text. None is marked if the text and its spans differ in length, since the offsets

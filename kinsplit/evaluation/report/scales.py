@@ -15,11 +15,7 @@ class MeasureScale:
     """Number format of a measure.
 
     Attributes:
-        name: Name of the measure.
-        factor: Factor of the displayed value.
-        digits: Number of decimal places.
         unit: Displayed unit: "ms", "%", or "" for none.
-        higher_is_better: Whether higher values are better.
         description: Meaning of the measure; "" if unknown.
     """
 
@@ -88,7 +84,6 @@ class Figure:
     """Number format of a statistic.
 
     Attributes:
-        name: Name of the statistic.
         unit: Displayed unit: "%", "times", or "" where it is part of the name.
         description: Meaning of the statistic; "" if unknown.
     """

@@ -13,14 +13,7 @@ from kinsplit.evaluation.significance import TIE
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The results of a strategy and the baseline for one question.
-
-    Attributes:
-        question: The question.
-        strategy: Result of the strategy.
-        baseline: Result of the baseline.
-        gain: Advantage of the strategy; negative where it is worse.
-    """
+    """The results of a strategy and the baseline for one question."""
 
     question: AskedQuestion
     strategy: QuestionResult
@@ -30,14 +23,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The questions on which a strategy and the baseline differ.
-
-    Attributes:
-        strategy: Label of the strategy.
-        baseline: Label of the baseline.
-        won: Questions on which the strategy is better, largest gain first.
-        lost: Questions on which the baseline is better, largest loss first.
-    """
+    """The questions on which a strategy and the baseline differ."""
 
     strategy: str
     baseline: str
@@ -149,8 +135,6 @@ class Cell(NamedTuple):
 
     Attributes:
         text: Text; "" for no value.
-        remark: Secondary text in small type.
-        best: Whether no strategy has a better value.
         order: Sort key; None to sort by the text.
     """
 
@@ -165,12 +149,7 @@ _NOTHING = Cell("", order=-1e308)
 
 
 class TableRow(NamedTuple):
-    """A row of a table.
-
-    Attributes:
-        name: Heading of the row.
-        cells: Cells of the row.
-    """
+    """A row of a table."""
 
     name: str
     cells: Sequence[Cell]

@@ -27,7 +27,6 @@ class SplitterConfiguration(NamedTuple):
     """A splitter as JSON.
 
     Attributes:
-        value: Class, version and settings.
         complete: Whether objects with this value always split alike; False if a setting is an opaque object.
     """
 
@@ -182,9 +181,6 @@ class ForeignStrategy(Strategy):
 
 def caller(splitter: Any) -> Callable[[str], object]:
     """Return the function of a splitter that splits one text.
-
-    Args:
-        splitter: A LlamaIndex NodeParser, a LangChain TextSplitter, a chonkie chunker, or a function.
 
     Raises:
         InvalidParameterError: It is none of these.

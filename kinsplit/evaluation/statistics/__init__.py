@@ -18,13 +18,7 @@ from kinsplit.parsers.units.sentences import code_points, is_space, sentences, w
 
 
 class Depths(NamedTuple):
-    """Numbers of characters, not counting white space.
-
-    Attributes:
-        all: Number of characters of the documents.
-        covered: Number of characters that are in a chunk.
-        retrievable: Sum of the characters of all chunks.
-    """
+    """Numbers of characters, not counting white space."""
 
     all: int
     covered: int
@@ -235,15 +229,7 @@ def _inside(text: str, edge: int, starts: frozenset[int]) -> bool:
 
 @dataclass(frozen=True)
 class Size:
-    """A figure of the chunks' lengths, without their contexts.
-
-    Attributes:
-        name: Name of the statistic.
-        unit: Unit of the lengths.
-        description: Meaning in one line.
-        lengths: Function that returns the length of each chunk.
-        figure: Function that summarises the lengths.
-    """
+    """A figure of the chunks' lengths, without their contexts."""
 
     name: str
     unit: str

@@ -32,11 +32,6 @@ class Sampler:
     of each strategy separately and treats consecutive values of an ordered parameter as neighbours. Equal seeds and
     results give equal proposals.
 
-    Args:
-        spaces: Search spaces by name of the strategy.
-        resources: Embedder and language model for strategies that take them.
-        seed: Seed of all random choices.
-
     Raises:
         MissingExtraError: Optuna is not installed.
     """
@@ -141,7 +136,6 @@ class SearchResult:
 
     Attributes:
         trials: Trials in order; the first is the baseline.
-        ending: Reason for the end of the search.
     """
 
     trials: tuple[Trial, ...]

@@ -20,8 +20,6 @@ class Choice:
     """A parameter and the values to try.
 
     Attributes:
-        parameter: Name of the parameter.
-        values: Values to try.
         share_of: Earlier parameter of which the values are shares; "" for plain values.
         ordered: Whether the values are in order, so that neighbours behave alike.
     """
@@ -34,12 +32,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The search space of one strategy.
-
-    Attributes:
-        choices: Parameters to vary.
-        fixed: Fixed parameters that differ from the strategy's defaults.
-    """
+    """The search space of one strategy."""
 
     choices: tuple[Choice, ...]
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -50,13 +43,7 @@ class Space:
         return prod(len(choice.values) for choice in self.choices)
 
     def strategy(self, name: str, values: Mapping[str, Any], resources: Mapping[str, Any]) -> Strategy:
-        """Return the strategy for a combination of values.
-
-        Args:
-            name: Name of the strategy.
-            values: Value for each choice.
-            resources: Embedder and language model for strategies that take them.
-        """
+        """Return the strategy for a combination of values."""
         parameters = {**self.fixed, **{key: resources[key] for key in needs(name) if key in resources}}
         for choice in self.choices:
             value = values[choice.parameter]

@@ -83,12 +83,8 @@ class HalfBench:
     """A bench that measures strategies on one half of the questions.
 
     Attributes:
-        dataset: The documents and one half of the questions.
         measure: Name of the measure: "recall@1000t".
-        embedder: Embedding model or its spec.
-        embedding_context: Kind of context that is embedded with a chunk's text.
         language: Language of BM25.
-        cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
         index: Collection that holds the documents, made with the only strategy to measure; None to split them.
     """
 

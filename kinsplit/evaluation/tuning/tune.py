@@ -37,12 +37,7 @@ class FewQuestionsWarning(KinsplitWarning):
 
 
 class Halves(NamedTuple):
-    """One set of documents with the questions in two halves.
-
-    Attributes:
-        search: Half for the search.
-        held_out: Half for the test of its choice.
-    """
+    """One set of documents with the questions in two halves."""
 
     search: Dataset
     held_out: Dataset
@@ -53,10 +48,6 @@ def halves(dataset: Dataset, seed: int = 0) -> Halves:
 
     Identical questions and questions that share labelled text stay together, so that nothing leaks into the held-out
     half. Each document's questions are divided as evenly as that allows.
-
-    Args:
-        dataset: Documents and questions.
-        seed: Seed of the division.
 
     Raises:
         InvalidParameterError: The questions can't be divided into two halves.

@@ -41,8 +41,6 @@ class WeightBench:
     """A bench that measures weights without splitting, embedding or searching again.
 
     Attributes:
-        cases: Questions with the evidence for their candidates.
-        chunking: Chunks of the documents.
         measure: Measure of a ranking, such as recall within a budget.
     """
 

@@ -93,9 +93,6 @@ class Archive:
     def without_media(self, edit: Callable[[bytes], bytes] | None = None) -> io.BytesIO:
         """Return a copy for a library that opens archives itself, in which all files but XML are empty.
 
-        Args:
-            edit: Function applied to each XML file.
-
         Raises:
             BombError: There is far more XML than such archives contain.
             UnreadableError: XML has a document type, which serves attacks on parsers and which no office program

@@ -178,10 +178,6 @@ def code_outline(text: str, language: str) -> tuple[Part, ...] | None:
 
     It is None for text that takes far longer than code would, such as thousands of open quotes.
 
-    Args:
-        text: The code, without lone surrogates.
-        language: Name of the grammar, a key of `GRAMMARS`.
-
     Raises:
         MissingExtraError: tree-sitter or the grammar is not installed.
     """
@@ -300,12 +296,7 @@ def read_code(data: bytes) -> Reading:
 
 
 def read_outlined(data: bytes, language: str) -> Reading:
-    """Return the text of a source file with its outline.
-
-    Args:
-        data: The file.
-        language: Name of the language's grammar.
-    """
+    """Return the text of a source file with its outline."""
     reading = read_code(data)
     (content,), warnings = reading.contents, reading.warnings
     if len(content.text) > _LARGEST:

@@ -126,9 +126,6 @@ class _Candidate(NamedTuple):
     Attributes:
         start: First code point.
         end: One past the last code point.
-        key: Number of the section, comparable with those of others.
-        level: Level of the heading.
-        title: The heading.
     """
 
     start: int
@@ -267,12 +264,7 @@ def _in_order(chosen: Iterable[_Candidate]) -> Iterator[_Candidate]:
 
 
 def _best_series(found: Sequence[_Candidate], length: int) -> list[_Candidate]:
-    """Return the candidates with ascending keys whose sections hold the most text.
-
-    Args:
-        found: Candidates in the order of the text.
-        length: Length of the text.
-    """
+    """Return the candidates with ascending keys whose sections hold the most text."""
     weights = [after - one.start for one, after in zip(found, _following(found, length), strict=True)]
     ranks = {key: rank for rank, key in enumerate(sorted({one.key for one in found}), 1)}
     best: list[tuple[int, int]] = [(0, -1)] * (len(ranks) + 1)  # a Fenwick tree of the best sums below a rank

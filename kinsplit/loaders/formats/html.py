@@ -61,10 +61,8 @@ class HtmlPage(NamedTuple):
     """The readable text of HTML.
 
     Attributes:
-        text: The text.
         title: The `<title>`, if any.
         first_heading: The first `<h1>`, if any.
-        headings: The headings in the text.
     """
 
     text: str

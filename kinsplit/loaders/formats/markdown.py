@@ -41,16 +41,7 @@ def markdown_content(
     pages: Sequence[int] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> Content:
-    """Return Markdown with its headings.
-
-    Args:
-        text: The Markdown.
-        title: The title in the metadata.
-        above: Title that stands above all headings.
-        more: Further headings, below those that the markup shows.
-        pages: Offset of each page.
-        metadata: Further metadata.
-    """
+    """Return Markdown with its headings."""
     headings = titled(layered(markdown_headings(text), more), above)
     return Content(text, title, pages=tuple(pages), headings=headings, metadata=metadata or {})
 

@@ -64,12 +64,7 @@ _CONVERTERS = {
 
 
 def read_markitdown(data: bytes, suffix: str) -> Reading:
-    """Return the Markdown that `markitdown` makes of a file.
-
-    Args:
-        data: The file.
-        suffix: Its suffix, with the dot.
-    """
+    """Return the Markdown that `markitdown` makes of a file."""
     with needs("markitdown"):
         from markitdown import MissingDependencyException, StreamInfo, converters
 
@@ -102,12 +97,7 @@ _NAMES = {
 
 
 def read_layout(data: bytes, suffix: str) -> Reading:
-    """Return the text that docling makes of a file, with its pages.
-
-    Args:
-        data: The file.
-        suffix: Its suffix, with the dot.
-    """
+    """Return the text that docling makes of a file, with its pages."""
     with needs("docling"):
         from docling.datamodel.base_models import DocumentStream
         from docling.document_converter import DocumentConverter

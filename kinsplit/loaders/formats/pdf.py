@@ -113,11 +113,7 @@ class _File(NamedTuple):
     """The contents of a PDF file, as PDFium reads them.
 
     Attributes:
-        pages: Lines of each page.
-        title: The title in its metadata.
         broken: Numbers of the pages that can't be read, from 1.
-        bookmarks: Its bookmarks.
-        is_wide: Whether most pages are wider than high.
     """
 
     pages: list[list[Line]]
@@ -261,12 +257,7 @@ def _view(page: Any) -> Callable[[float, float], float]:
 
 
 class _Page(NamedTuple):
-    """The text of a page without the marks of hyphens.
-
-    Attributes:
-        text: The text.
-        dropped: Offsets of the marks that were dropped, in the text with marks.
-    """
+    """The text of a page without the marks of hyphens."""
 
     text: str
     dropped: list[int]

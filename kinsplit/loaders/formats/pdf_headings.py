@@ -44,7 +44,6 @@ class Bookmark(NamedTuple):
     Attributes:
         page: Number of the page, from 0.
         level: Level, from 1.
-        title: The title.
     """
 
     page: int
@@ -57,10 +56,7 @@ class PdfHeading(NamedTuple):
 
     Attributes:
         page: Number of the page, from 0.
-        first: Number of its first line among the lines of the page.
-        last: Number of its last line.
         level: Level; 0 for the title of the document.
-        title: The title.
         style: Size and weight; None for a bookmark.
     """
 
@@ -80,13 +76,7 @@ class PdfHeading(NamedTuple):
 def pdf_headings(
     pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark], is_wide: bool
 ) -> list[list[PdfHeading]]:
-    """Return the title, if a line looks like it, and layers of headings, from the most reliable source to the least.
-
-    Args:
-        pages: Lines of each page, without running headers and footers.
-        bookmarks: Bookmarks, in the order of the file.
-        is_wide: Whether the pages are wider than high, as slides are.
-    """
+    """Return the title, if a line looks like it, and layers of headings, from the most reliable source to the least."""
     characters = sum(len(line.text) for page in pages for line in page)
     if is_wide and characters < _FEW * len(pages):
         seen = list(_of_slides(pages))
@@ -318,12 +308,7 @@ def _letters(title: str) -> str:
 
 
 def as_headings(found: Sequence[PdfHeading], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Heading]:
-    """Return headings with their offsets.
-
-    Args:
-        found: Headings in the order of the text.
-        spans: Start and end of each line of each page in the text.
-    """
+    """Return headings with their offsets."""
     headings = [
         Heading(spans[one.page][one.first][0], spans[one.page][one.last][1], one.level, one.title) for one in found
     ]

@@ -28,12 +28,9 @@ class Line(NamedTuple):
     """A line of a page.
 
     Attributes:
-        text: Text without its line end.
         middle: Vertical position as a share of the page's height, from the top; None if unknown.
         height: Font height as a share of the page's height; 0 if unknown.
         size: Size of the font in points as it is displayed; 0 if unknown.
-        left: Distance from the page's left edge in points.
-        is_bold: Whether the whole line is bold.
     """
 
     text: str
@@ -48,7 +45,6 @@ class _Running(NamedTuple):
     """Words that occur at one position on many pages, with a page number relative to the count of pages.
 
     Attributes:
-        words: The words.
         middle: The position; None for a page number that is the last line of each page.
         first: The page on which they are kept; None for page numbers, which are kept nowhere.
     """

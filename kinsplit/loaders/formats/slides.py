@@ -41,7 +41,6 @@ class ChartText(NamedTuple):
     """The text of a chart.
 
     Attributes:
-        text: The titles, and the data as a pipe table.
         left_out: Number of rows if there are too many for a table, of which only the header is kept; else 0.
     """
 

@@ -30,12 +30,6 @@ Fits = Callable[[int, int], bool]
 def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = "keep") -> list[UnitRun]:
     """Slide a window over units of equal length.
 
-    Args:
-        total: Number of units.
-        size: Length of a window.
-        stride: Distance between the starts of adjacent windows.
-        tail: "keep" adds a shorter window up to the end of the text, "drop" ends with the last full window.
-
     Returns:
         The windows; none lies inside its predecessor.
     """
@@ -161,8 +155,6 @@ class Group(NamedTuple):
     """A run of units and its text.
 
     Attributes:
-        run: The units.
-        span: Span of the text.
         tokens: Length in tokens, if tokens were counted.
     """
 
@@ -178,13 +170,6 @@ def group_units(
 
     Lengths are first assumed to add up. If a group of a text turns out too long, the text is grouped again and every
     group is measured.
-
-    Args:
-        texts: The texts.
-        refined: Units of each text.
-        ruler: Ruler for the groups.
-        limit: Maximum length of a group.
-        grouping: Function that groups the units of one text.
 
     Returns:
         The groups of each text.
@@ -205,14 +190,7 @@ def group_units(
 
 
 def repack(texts: Sequence[str], refined: Sequence[Refined], ruler: Ruler, limit: int) -> list[Refined]:
-    """Rejoin the parts of each refined unit as far as the limit allows.
-
-    Args:
-        texts: The texts.
-        refined: Units of each text.
-        ruler: Ruler for the joined parts.
-        limit: Maximum length of a unit.
-    """
+    """Rejoin the parts of each refined unit as far as the limit allows."""
     return [_repacked(text, r, ruler, limit) for text, r in zip(texts, refined, strict=True)]
 
 

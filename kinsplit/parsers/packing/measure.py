@@ -38,12 +38,7 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Measures texts in one unit.
-
-    Attributes:
-        unit: Unit of length.
-        tokenizer: Tokenizer that counts tokens; not used for other units.
-    """
+    """Measures texts in one unit."""
 
     unit: Unit
     tokenizer: Tokenizer
@@ -55,10 +50,6 @@ class Ruler:
 
     def lengths(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
         """Measure the units of many texts in one pass, each unit on its own.
-
-        Args:
-            texts: The texts.
-            units: Units of each text. With an iterator, tokens are counted while later units are found.
 
         Returns:
             int64[n] for each text.

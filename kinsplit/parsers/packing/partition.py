@@ -68,15 +68,7 @@ def partition(
 def with_overlap(
     runs: Sequence[UnitRun], units: int, scale: Scale, limit: int, fits: Fits | None = None
 ) -> list[UnitRun]:
-    """Prepend the last units of the previous run to each run, as far as the limit allows.
-
-    Args:
-        runs: Runs that contain every unit once.
-        units: Maximum number of repeated units.
-        scale: Lengths of the units.
-        limit: Maximum length of a run.
-        fits: See `Fits`.
-    """
+    """Prepend the last units of the previous run to each run, as far as the limit allows."""
     if not units:
         return list(runs)
     found = list(runs[:1])
@@ -139,12 +131,6 @@ def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) 
 
 def space(starts: Sequence[int], total: int, least: int, most: int | None) -> list[int]:
     """Drop boundaries that are too close together and divide chunks that are too long.
-
-    Args:
-        starts: Ascending numbers of the units that begin a chunk.
-        total: Number of units.
-        least: Minimum number of units per chunk, if there are that many.
-        most: Maximum number of units per chunk, at least `least`, or None. It takes precedence over `least`.
 
     Returns:
         Ascending numbers of the units that begin a chunk.

@@ -38,8 +38,6 @@ class Refined(NamedTuple):
     """Units within the limit.
 
     Attributes:
-        units: The units.
-        scale: Lengths of the units.
         origin: int64[n], number of the original unit of each unit.
     """
 
@@ -49,13 +47,7 @@ class Refined(NamedTuple):
 
 
 def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
-    """Return the successive ways of cutting a unit that is too long, coarse to fine.
-
-    Args:
-        ruler: Ruler for the units.
-        limit: Maximum length of a unit.
-        language: Language of the sentences, or "auto".
-    """
+    """Return the successive ways of cutting a unit that is too long, coarse to fine."""
     languages: dict[str, str] = {}
 
     def by_sentence(text: str, start: int, end: int) -> Units:
@@ -136,10 +128,8 @@ class _Job:
     """Refinement of one text.
 
     Attributes:
-        units: Current units.
         lengths: int64[n], their lengths; -1 if unknown.
         origin: int64[n], number of the original unit of each unit.
-        ahead: bool[n], units that were already cut in the next way.
     """
 
     def __init__(self, text: str, units: Units, ruler: Ruler, limit: int) -> None:

@@ -30,13 +30,7 @@ _UNSPACED_WORD = re.compile(rf"(?<=[{_STOPS}])[^\s{_STOPS}]")
 
 
 class _Piece(NamedTuple):
-    """Located tokens of a piece, ascending.
-
-    Attributes:
-        numbers: Token numbers.
-        offsets: Their offsets.
-        word_numbers: Numbers of the tokens that begin a word.
-    """
+    """Located tokens of a piece, ascending."""
 
     numbers: list[int]
     offsets: list[int]
@@ -44,12 +38,7 @@ class _Piece(NamedTuple):
 
 
 class TokenOffsets:
-    """Offsets of a text's tokens, computed on request (see `locate`).
-
-    Attributes:
-        text: The text.
-        total: Number of its tokens.
-    """
+    """Offsets of a text's tokens, computed on request (see `locate`)."""
 
     def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
         self.text = text
@@ -92,10 +81,6 @@ class TokenOffsets:
 
     def word_bounds(self, first: int, stop: int) -> tuple[int, int] | None:
         """Return the first and the last word that begin between two located tokens, as token numbers.
-
-        Args:
-            first: Number of a token.
-            stop: Number of a later token.
 
         Returns:
             Two token numbers, between which counts add up; None if no word begins between the tokens.
@@ -191,13 +176,7 @@ def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
 
 
 def locate(texts: Sequence[TokenOffsets], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:
-    """Locate some tokens of each text, all in one pass.
-
-    Args:
-        texts: Token offsets of each text.
-        wanted: Token numbers for each text.
-        tokenizer: The tokenizer that counted them.
-    """
+    """Locate some tokens of each text, all in one pass."""
     uncounted = [(own, piece) for own, numbers in zip(texts, wanted, strict=True) for piece in own.uncounted(numbers)]
     _count_words(uncounted, tokenizer)
     unknown = [(own, word) for own, numbers in zip(texts, wanted, strict=True) for word in own.unknown_words(numbers)]

@@ -20,13 +20,7 @@ from kinsplit.text.blocks import sections
 
 
 class _Layer(NamedTuple):
-    """Units of one text at one level.
-
-    Attributes:
-        units: The units.
-        edges: Numbers of the units that begin a section or a parent, except the first.
-        paths: Heading path of each stretch between edges.
-    """
+    """Units of one text at one level."""
 
     units: Units
     edges: list[int]

@@ -161,14 +161,8 @@ class _Job:
     """Windows of one text while they are computed.
 
     Attributes:
-        text: The text.
-        offsets: Offsets of its tokens.
         most: Maximum number of characters in a window.
-        cuts: Windows so far.
-        at: Number of the token at which the next window begins.
-        ahead: Number of windows to compute together.
         resume: Offset of the next window after a shortened window left a gap, else None.
-        done: Whether all windows are computed.
     """
 
     def __init__(self, text: str, offsets: TokenOffsets, most: int) -> None:

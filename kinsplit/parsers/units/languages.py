@@ -59,9 +59,6 @@ _ENGLISH_SHARE = 0.08
 def check_language(language: str) -> str:
     """Return a valid language unchanged.
 
-    Args:
-        language: "auto" or an ISO 639-1 code.
-
     Raises:
         InvalidParameterError: The language is neither.
     """
@@ -77,9 +74,6 @@ def detect_language(text: str) -> str:
     The script decides where it can. In Latin and Cyrillic letters, a language is believed that py3langid gives a
     probability of at least 0.9, judged by different words with at least 200 letters, since repeated ones prove nothing.
     A text that is too short or too unlike any language, such as a list of names, counts as English or Russian.
-
-    Args:
-        text: The text, of which the beginning, the middle and the end are judged.
     """
     middle = (len(text) - _SAMPLE) // 2
     sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]

@@ -34,9 +34,6 @@ class OutlineContexts:
     The first line of a context is the file name, so all chunks of the file belong to one section. The second line is
     the path of the parts around the chunk, followed by the names of the parts that the chunk touches side by side:
     `class Stack > def push, def pop`.
-
-    Args:
-        document: The document.
     """
 
     def __init__(self, document: Document) -> None:
@@ -46,11 +43,7 @@ class OutlineContexts:
         self._open: list[Part] = []
 
     def of(self, spans: Sequence[Span]) -> str:
-        """Return the context of a chunk, which doesn't begin before the previous one.
-
-        Args:
-            spans: Spans of the chunk.
-        """
+        """Return the context of a chunk, which doesn't begin before the previous one."""
         start, end = spans[0].start, spans[-1].end
         begun = bisect_left(self._outline, (end,), self._next)
         self._open = [part for part in (*self._open, *self._outline[self._next : begun]) if start < part.end]
@@ -97,11 +90,7 @@ class HeadingContexts:
             around.append(number)
 
     def of(self, spans: Sequence[Span]) -> str:
-        """Return the context of a chunk; empty if no section holds it.
-
-        Args:
-            spans: Spans of the chunk.
-        """
+        """Return the context of a chunk; empty if no section holds it."""
         held: defaultdict[int, int] = defaultdict(int)
         for start, end in spans if self._starts else ():
             at = start
@@ -118,12 +107,7 @@ class HeadingContexts:
 
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
-    """Return a program as one section of blocks, so that short functions are merged and comments are no headings.
-
-    Args:
-        text: Text of the program.
-        outline: Its classes and functions, as in `Document.outline`.
-    """
+    """Return a program as one section of blocks, so that short functions are merged and comments are no headings."""
     cuts = {0, len(text)}
     inside = 0  # End of the last function; whatever it contains stays with it.
     for part in outline:

@@ -52,10 +52,6 @@ class Abbreviations(NamedTuple):
 
     Attributes:
         open: Abbreviations that never end a sentence.
-        counted: Abbreviations that don't end a sentence before a number.
-        trailing: Abbreviations that don't end a sentence before a lower-case word.
-        parts: Parts of abbreviations with several full stops.
-        spaced: Pattern of these with the last full stop, written with or without spaces.
     """
 
     open: frozenset[str]
@@ -70,14 +66,7 @@ class Abbreviations(NamedTuple):
         return self.open | self.counted | self.trailing | self.parts
 
     def continues(self, text: str, word: int, dot: int, after: int) -> bool:
-        """Return whether a sentence continues after a full stop because of an abbreviation.
-
-        Args:
-            text: The text.
-            word: Offset of the word before the full stop.
-            dot: Offset of the full stop.
-            after: Offset of the next word.
-        """
+        """Return whether a sentence continues after a full stop because of an abbreviation."""
         if not dot + 1 < after < len(text):
             return False
         entry = text[word:dot].lstrip(_BEFORE).lower()

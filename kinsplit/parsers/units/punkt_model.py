@@ -29,13 +29,7 @@ def _any_of(characters: str, negated: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The punctuation of a language.
-
-    Attributes:
-        ends: Characters that can end a sentence.
-        apart: Characters that are in no word, besides `ends`; a full stop may be in one.
-        not_first: Characters that begin no word.
-    """
+    """The punctuation of a language."""
 
     ends: str = ".?!"
     apart: str = ")\";}]*:@'({[‘’“”«»"
@@ -76,14 +70,7 @@ def rules_of(name: str) -> Rules:
 
 @dataclass(slots=True)
 class _Word:
-    """A word beside a full stop.
-
-    Attributes:
-        text: The word with its full stop.
-        kind: Its lower-case form, the same for all numbers.
-        ends: Whether it ends a sentence, as far as decided.
-        short: Whether it is an abbreviation or an ellipsis.
-    """
+    """A word beside a full stop."""
 
     text: str
     kind: str
@@ -102,11 +89,7 @@ class _Word:
 
 
 class PunktModel:
-    """A trained model of a language.
-
-    Args:
-        name: English name of the language, in lower case.
-    """
+    """A trained model of a language."""
 
     def __init__(self, name: str) -> None:
         content = json.loads(gzip.decompress((_FOLDER / f"{name}.json.gz").read_bytes()))

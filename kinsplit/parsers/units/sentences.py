@@ -244,11 +244,7 @@ class SentenceWarning(KinsplitWarning):
 
 
 def sentence_splitter(language: str) -> str:
-    """Return the name of what finds sentences, with its version where that isn't kinsplit's own.
-
-    Args:
-        language: "auto" or an ISO 639-1 code.
-    """
+    """Return the name of what finds sentences, with its version where that isn't kinsplit's own."""
     if language == "auto":
         return "punkt, uax29"  # whichever the text itself asks for
     if language in PUNKT_LANGUAGES:

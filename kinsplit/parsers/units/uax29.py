@@ -41,11 +41,7 @@ _MARK = regex.compile(r"[\p{SB=Extend}\p{SB=Format}]")
 
 
 def starts(text: str) -> list[int]:
-    """Return the starts of all sentences except the first, in linear time.
-
-    Args:
-        text: The text.
-    """
+    """Return the starts of all sentences except the first, in linear time."""
     found = []
     for stop in _STOP.finditer(text):
         end = stop.end()
@@ -61,14 +57,7 @@ def starts(text: str) -> list[int]:
 
 
 def _goes_on(text: str, dot: int, end: int, *, inside: bool) -> bool:
-    """Return whether a sentence goes on behind a full stop.
-
-    Args:
-        text: The text.
-        dot: Offset of the full stop.
-        end: Offset behind it, its closing marks and spaces.
-        inside: Whether there are no closing marks or spaces.
-    """
+    """Return whether a sentence goes on behind a full stop."""
     letter = dot - 1
     while letter > 0 and _MARK.match(text, letter):
         letter -= 1

@@ -48,13 +48,7 @@ class UploadWarning(KinsplitWarning):
 
 
 class StoredUpload(NamedTuple):
-    """An uploaded file that was stored and indexed.
-
-    Attributes:
-        id: Id of the file.
-        report: Report on its documents.
-        warnings: Decisions and losses while it was read.
-    """
+    """An uploaded file that was stored and indexed."""
 
     id: str
     report: AddReport

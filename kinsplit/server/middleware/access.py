@@ -103,11 +103,7 @@ _HEADERS = {
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds the headers.
-
-    Args:
-        app: The wrapped application.
-    """
+    """ASGI middleware that adds the headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

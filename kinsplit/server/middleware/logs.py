@@ -19,11 +19,7 @@ _FRAMES = 8
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record with its `facts` as one line.
-
-    Args:
-        as_json: Whether a line is a JSON object.
-    """
+    """Formats a record with its `facts` as one line."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
@@ -49,12 +45,7 @@ class LineFormatter(logging.Formatter):
 
 
 def log_failure(error: Exception, *, log_text: bool) -> None:
-    """Log an error with its stack.
-
-    Args:
-        error: The error.
-        log_text: Whether to log its message, which may quote a question or a document.
-    """
+    """Log an error with its stack."""
     stack = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
     facts: dict[str, Any] = {"error": type(error).__name__, "stack": stack[-_FRAMES:]}
     if log_text:
@@ -63,13 +54,7 @@ def log_failure(error: Exception, *, log_text: bool) -> None:
 
 
 def configure_logs(*, as_json: bool, log_text: bool, stream: TextIO | None = None) -> None:
-    """Send the logs of the service and of uvicorn, and Python's warnings, to one stream.
-
-    Args:
-        as_json: Whether lines are JSON objects.
-        log_text: Whether to log the text of warnings, which may quote a document.
-        stream: Target stream. Default: stderr.
-    """
+    """Send the logs of the service and of uvicorn, and Python's warnings, to one stream."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LineFormatter(as_json=as_json))
     for name, level in (("kinsplit.server", logging.INFO), ("uvicorn", logging.WARNING)):

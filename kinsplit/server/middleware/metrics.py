@@ -15,18 +15,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """Metrics of one application.
-
-    Attributes:
-        registry: Registry that holds them.
-        seconds: Time to the end of each response, by method, route and status.
-        in_flight: Number of requests in progress.
-        rejected: Number of rejected requests, by reason: queue, answers, rendering, timeout, rate, key, body,
-            slow, crowd.
-        embed_seconds: Time to embed a question.
-        watch_updates: Number of updates from watched folders, by collection.
-        watch_failed: Number of files in watched folders that can't be loaded, by collection.
-    """
+    """Metrics of one application."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -20,12 +20,7 @@ _MOST = 100_000
 
 
 class Rate(NamedTuple):
-    """A number of requests per period.
-
-    Attributes:
-        requests: Number of requests, which may all come at once.
-        seconds: Length of the period.
-    """
+    """A number of requests per period."""
 
     requests: int
     seconds: int

@@ -27,11 +27,6 @@ class RequestLog:
     """ASGI middleware that gives each request an id, logs and measures it, and handles unexpected errors.
 
     Logs and metrics contain the route's template, never the path, the question or a document.
-
-    Args:
-        app: The wrapped application.
-        metrics: The metrics.
-        log_text: Whether error messages may be logged.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log_text: bool) -> None:

@@ -22,15 +22,7 @@ def guard(
     open_paths: re.Pattern[str] | None = None,
     has_uploads: bool = False,
 ) -> None:
-    """Add the middleware to an application, innermost first.
-
-    Args:
-        app: The application.
-        settings: The settings.
-        metrics: The metrics.
-        open_paths: Paths that need no key and have no rate limit.
-        has_uploads: Whether the application receives files.
-    """
+    """Add the middleware to an application, innermost first."""
     app.add_middleware(
         BodyLimits,
         max_body=settings.max_body,

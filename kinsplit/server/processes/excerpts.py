@@ -41,16 +41,7 @@ _LINKS = {"a": {"target": "_blank"}}
 
 
 class Excerpt(NamedTuple):
-    """A text to render.
-
-    Attributes:
-        kind: What it is.
-        text: The text, which may begin and end anywhere in its document.
-        marks: Marks in it.
-        name: Name of its file.
-        context: Heading path, or header of the table that it begins in.
-        is_beginning: Whether it begins where its document does.
-    """
+    """A text to render."""
 
     kind: Kind
     text: str

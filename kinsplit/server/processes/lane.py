@@ -33,17 +33,7 @@ _KILL = 0 if sys.platform == "win32" else signal.SIGVTALRM
 
 
 class Kind(NamedTuple):
-    """The calls that a lane is for, and their limits.
-
-    Attributes:
-        modules: Modules of their functions.
-        nice: Niceness of the process above that of the service.
-        seconds: Processor time of a call, which is the same on a busy machine.
-        memory: Bytes of memory of a call.
-        result: Bytes of a result.
-        waiting: Calls that may wait.
-        kept: Bytes of all results that are kept.
-    """
+    """The calls that a lane is for, and their limits."""
 
     modules: tuple[str, ...]
     nice: int
@@ -63,13 +53,7 @@ class _Call:
     """A call that waits or runs.
 
     Attributes:
-        cost: What it is expected to cost; the cheapest call runs first.
-        number: Number of the call, from the first one on.
-        key: Key of its result.
         refusal: Key under which it is refused if it exceeds a limit.
-        run: Submits it to the process.
-        result: Its result.
-        wanted: Number of requests that await the result.
     """
 
     cost: float
@@ -122,13 +106,6 @@ class Lane:
         self, key: Hashable, cost: float, function: Callable[..., Any], *args: Any, refusal: Hashable = None
     ) -> Any:
         """Return the result of a call.
-
-        Args:
-            key: Key of the result: all that it depends on.
-            cost: What the call is expected to cost, compared with others.
-            function: Function of one of the modules.
-            *args: Its arguments.
-            refusal: Key of the calls that take as long as this one. Default: `key`.
 
         Raises:
             LaneFullError: Too many calls are waiting.

@@ -129,12 +129,7 @@ def _formula(display: str) -> _Rule:
 
 
 def formula(latex: str, display: str) -> str:
-    """Return a formula as MathML, or its source as code if it can't be set.
-
-    Args:
-        latex: The formula.
-        display: "inline" or "block".
-    """
+    """Return a formula as MathML, or its source as code if it can't be set."""
     try:
         return convert(latex, display=display) if len(latex) <= _FORMULA else _source(latex)
     except Exception:  # its parser raises anything at a formula that isn't valid

@@ -18,7 +18,6 @@ class Mark(NamedTuple):
     Attributes:
         start: First code point.
         end: One past the last code point.
-        best: Whether it stands out among the others.
         number: Number by which the page knows it; None if it need not.
     """
 
@@ -76,12 +75,7 @@ def _pieces(length: int, marks: Sequence[Mark]) -> Iterator[tuple[int, int, Mark
 
 
 class MarkedLines:
-    """Marks of a text whose lines were copied without their indentation and other markup.
-
-    Args:
-        text: The text.
-        marks: Marks in it.
-    """
+    """Marks of a text whose lines were copied without their indentation and other markup."""
 
     def __init__(self, text: str, marks: Sequence[Mark]) -> None:
         self._text, self._marks = text, marks
@@ -94,13 +88,7 @@ class MarkedLines:
         return len(self._starts) - 1
 
     def inside(self, content: str, first: int, last: int) -> list[Mark]:
-        """Return the marks of a copy, relative to it. Copies must be asked for in the text's order.
-
-        Args:
-            content: The copied lines, or a part of one line.
-            first: The line of the text that holds the first one, from 0.
-            last: One past the last line that may hold any.
-        """
+        """Return the marks of a copy, relative to it. Copies must be asked for in the text's order."""
         if not self._marks:
             return []
         start, end = self._start(first), self._start(last)

@@ -57,12 +57,7 @@ class Box(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture of a page.
-
-    Attributes:
-        png: The picture as a PNG file.
-        lines: The marked lines, from the top.
-    """
+    """A picture of a page."""
 
     png: bytes
     lines: tuple[Box, ...]

@@ -19,12 +19,7 @@ _REMEDY = "Use larger chunks, smaller overlaps or a shorter text."
 
 
 class Previewer:
-    """Makes previews one at a time.
-
-    Args:
-        time_limit: Seconds for one preview.
-        memory_limit: Bytes of memory for one preview.
-    """
+    """Makes previews one at a time."""
 
     def __init__(self, time_limit: float, memory_limit: int = limits.MEMORY) -> None:
         self._pool = WorkerPool(1, time_limit=time_limit, memory_limit=memory_limit, prepare=_prepare)

@@ -59,10 +59,6 @@ class Renderer:
     async def render(self, excerpt: Excerpt, cost: int | None = None) -> str | None:
         """Return a text as safe HTML, or None if a library fails at it.
 
-        Args:
-            excerpt: The text.
-            cost: Characters of all texts of the request, if there are others: requests with fewer go first.
-
         Raises:
             RequestError: Too many texts are waiting (503).
             WorkerError: It takes too long or too much memory.
@@ -126,12 +122,6 @@ class Shown(NamedTuple):
     """A text to show.
 
     Attributes:
-        source_id: Id of its document.
-        metadata: Metadata of the document, with the path of its file.
-        text: The text.
-        marks: Marks in it.
-        start: Its offset in the document.
-        context: Heading path, or header of the table that it begins in.
         times: Start and end in seconds, if it was spoken.
     """
 
@@ -145,12 +135,7 @@ class Shown(NamedTuple):
 
 
 class Viewer:
-    """Finds out how documents can be shown, and renders them.
-
-    Args:
-        settings: The settings.
-        metrics: Metrics that count rejected calls.
-    """
+    """Finds out how documents can be shown, and renders them."""
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
         self._pictures = settings.pictures
