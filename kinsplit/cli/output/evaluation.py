@@ -14,7 +14,7 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import inline, visible
 
 if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.setup import StrategyPlan
+    from kinsplit.evaluation.experiment.strategy_run import StrategyPlan
     from kinsplit.evaluation.report.tables import Cell, Duel, Pair, TableRow
     from kinsplit.evaluation.results import QuestionResult, Results
 

@@ -16,10 +16,16 @@ from kinsplit.embedding.protocol import Embedder, EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.experiment import rankers
-from kinsplit.evaluation.experiment.records import OutcomeCache
 from kinsplit.evaluation.experiment.retrieval import Questions
-from kinsplit.evaluation.experiment.setup import Setup, StrategyPlan
-from kinsplit.evaluation.experiment.strategy_run import CountingCache, Step, StrategyOutcomes, StrategyRun
+from kinsplit.evaluation.experiment.strategy_run import (
+    CountingCache,
+    Setup,
+    Step,
+    StrategyOutcomes,
+    StrategyPlan,
+    StrategyRun,
+    outcome_cache,
+)
 from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Measure
@@ -198,7 +204,7 @@ class Experiment:
         setup = self.setup
         with contextlib.ExitStack() as stack:
             vectors = stack.enter_context(CountingCache(folder / "vectors")) if folder else None
-            outcomes = OutcomeCache(folder / "outcomes" if folder else None)
+            outcomes = outcome_cache(folder / "outcomes" if folder else None)
             stack.callback(outcomes.close)
             questions = Questions(setup.embedder, setup.bm25)
             yield [StrategyRun(setup, label, outcomes, vectors, questions, progress) for label in self.strategies]

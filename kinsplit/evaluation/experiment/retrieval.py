@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -13,12 +14,11 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.embedding.protocol import EmbeddingContext, TokenEmbedder, repeatable, replace_surrogates
+from kinsplit.embedding.protocol import TokenEmbedder, repeatable, replace_surrogates
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, inline
 from kinsplit.evaluation.document_names import DocumentNames
 from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
-from kinsplit.evaluation.experiment.records import QuestionRanking
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.passages import Read, read_slices
 from kinsplit.identity import chunk_id
@@ -31,7 +31,7 @@ from kinsplit.stores.store import batches
 from kinsplit.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from kinsplit.evaluation.experiment.strategy_run import Setup
 
 #: Number of characters of a batch to split.
 _CHARACTERS = 500_000
@@ -129,22 +129,34 @@ class Questions:
         return self._known[text]
 
 
+class QuestionRanking(NamedTuple):
+    """The ranking for one question.
+
+    Attributes:
+        read: See `Outcome.read`; keys are strings, as in JSON.
+    """
+
+    positions: list[int]
+    scores: list[float]
+    cosines: list[float]
+    seconds: float
+    read: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] = MappingProxyType({})
+
+
 @dataclass
 class StrategyCollection:
     """The chunks of one strategy in their own store."""
 
     store: ChunkStore
     leaves: Sequence[Chunk]
-    tokens: Sequence[int]
     vectors: Mapping[str, NDArray[np.float32]]
     index: Index
     tokenizer: Tokenizer
-    closes: bool = True
     documents: Mapping[str, str] = field(default_factory=dict)
-    _positions: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self._positions = {leaf.id: position for position, leaf in enumerate(self.leaves)}
+        self._tokens = self.tokenizer.count([leaf.text for leaf in self.leaves]).tolist() if self.leaves else []
 
     def answer(self, text: str, asked: tuple[SearchQuestion, float], ranker: Ranker, depth: Depth) -> QuestionRanking:
         """Return the ranking for a question from `Questions.ask`, and the passages if the ranker returns any."""
@@ -188,55 +200,28 @@ class StrategyCollection:
         return found
 
     def _count_tokens(self, found: Sequence[RankedChunk]) -> int:
-        return sum(self.tokens[self._positions[chunk.id]] for chunk, _ in found)
-
-    def __enter__(self) -> StrategyCollection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self.closes:
-            self.store.close()
+        return sum(self._tokens[self._positions[chunk.id]] for chunk, _ in found)
 
 
 def index(
-    chunks: Sequence[Chunk],
-    tokenizer: Tokenizer,
-    strategy: Strategy,
-    documents: Sequence[Document],
-    embedder: Embedder,
-    bm25: Bm25Embedder,
-    embedding_context: EmbeddingContext,
-    progress: Progress | None = None,
+    chunks: Sequence[Chunk], strategy: Strategy, setup: Setup, embedder: Embedder, progress: Progress | None = None
 ) -> StrategyCollection:
-    """Embed chunks into a store in memory, as `kinsplit.indexing.indexer.Indexer` does for every collection.
-
-    Args:
-        chunks: Chunks of the documents.
-        tokenizer: Counts the tokens.
-        strategy: The strategy.
-        documents: The documents.
-        embedder: Embedder of the chunks.
-        bm25: Term weights of the chunks.
-        embedding_context: Kind of context that is embedded with a chunk's text.
-        progress: Callback with the number of stored documents.
-    """
+    """Embed chunks into a store in memory, as `kinsplit.indexing.indexer.Indexer` does for every collection."""
     by_source = dict[str, list[Chunk]]()
     for chunk in chunks:
         by_source.setdefault(chunk.source_id, []).append(chunk)
-    schema = schema_of(strategy, embedder, bm25, embedding_context)
-    store = open_store("memory:", "evaluation", schema)
+    documents, bm25, context = setup.dataset.documents, setup.bm25, setup.embedding_context
+    store = open_store("memory:", "evaluation", schema_of(strategy, embedder, bm25, context))
     opened = Index(
         "memory:",
         strategy=strategy,
         embedder=embedder,
-        embedding_context=embedding_context,
+        embedding_context=context,
         language=bm25.language or ANY,
         opener=lambda *_: store,
     )
     made = cast("Strategy", _ExistingChunks(strategy.name, strategy.fingerprint, by_source))
-    for done, report in enumerate(Indexer(store, made, embedder, bm25, embedding_context).run(documents), 1):
+    for done, report in enumerate(Indexer(store, made, embedder, bm25, context).run(documents), 1):
         if report.error is not None:
             raise report.error
         if progress:
@@ -250,8 +235,7 @@ def index(
     }
     if leaves:  # The first search also prepares the vectors.
         store.rank([Query("dense", vectors[leaves[0].id], 1)])
-    counts = tokenizer.count([leaf.text for leaf in leaves]).tolist() if leaves else []
-    return StrategyCollection(store, leaves, counts, vectors, opened, tokenizer)
+    return StrategyCollection(store, leaves, vectors, opened, setup.tokenizer)
 
 
 #: Ids per read.
@@ -321,10 +305,7 @@ def stored_collection(
         for id_, own in index.store.vectors(ids[start : start + _BATCH]).items()
         if own.dense is not None
     }
-    counts = tokenizer.count([leaf.text for leaf in leaves]).tolist() if leaves else []
-    return StrategyCollection(
-        index.store, leaves, counts, found, index, tokenizer, closes=False, documents=_ids(index, dataset)
-    )
+    return StrategyCollection(index.store, leaves, found, index, tokenizer, _ids(index, dataset))
 
 
 def _is_of(document: Document, chunk: Chunk) -> bool:

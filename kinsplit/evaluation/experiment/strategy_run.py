@@ -3,35 +3,189 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import embedded_text
+import kinsplit
+from kinsplit.chunk import Chunk, Document, embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.protocol import repeatable
-from kinsplit.evaluation.experiment.records import OutcomeCache, StrategyRecord, code_version, hashed
+from kinsplit.embedding.protocol import EmbeddingContext, repeatable
+from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.evaluation.experiment.rankers import Ranker
 from kinsplit.evaluation.experiment.retrieval import (
     Clock,
+    Depth,
+    QuestionRanking,
     Questions,
-    StrategyCollection,
     index,
     read_chunks,
     split,
     stored_collection,
 )
-from kinsplit.evaluation.experiment.setup import Setup, StrategyPlan
-from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.splitters import UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile
+from kinsplit.index import Index
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
 from kinsplit.spans import Span
+from kinsplit.support.disk_cache import JsonCache
 from kinsplit.support.warnings import record_warnings
+from kinsplit.tokenizers import Tokenizer
+
+# At least 100 chunks and 4,000 tokens for all measures, so that adding a measure seldom changes the others.
+_CHUNKS, _TOKENS = 100, 4000
+
+
+@dataclass(frozen=True)
+class Setup:
+    """An experiment whose strategies, models and measures are objects.
+
+    Attributes:
+        language: Language of the stop words and the stemmer of BM25.
+    """
+
+    dataset: Dataset
+    strategies: Mapping[str, Strategy]
+    indexes: Mapping[str, Index]
+    embedder: Embedder
+    ranker: Ranker
+    ranker_is_named: bool
+    measures: tuple[Measure, ...]
+    headline: str
+    top_k: int
+    embedding_context: EmbeddingContext
+    language: str
+    bm25: Bm25Embedder
+    tokenizer: Tokenizer
+
+    @cached_property
+    def documents_hash(self) -> str:
+        """A hash of the documents."""
+        return hashed([(one.id, one.text, one.metadata, one.outline, one.headings) for one in self.dataset.documents])
+
+    @cached_property
+    def depth(self) -> Depth:
+        """The depth of rankings that suffices for all measures."""
+        names = " ".join(measure.name for measure in self.measures)
+        budgets = [int(number) for number in re.findall(r"@(\d+)t\b", names)]
+        cutoffs = [int(number) for number in re.findall(r"@(\d+)\b(?!t)", names)]
+        chunks, tokens = max(_CHUNKS, self.top_k, *cutoffs), max(_TOKENS, *budgets) if budgets else _TOKENS
+        return Depth(chunks, tokens, tuple(sorted(budgets)) if self.ranker.passages else ())
+
+
+@dataclass(frozen=True)
+class StrategyPlan:
+    """The work to do for one strategy.
+
+    Attributes:
+        chunks: Number of chunks to search; this and the next three are None if a model decides the boundaries.
+        answered: Number of questions with a cached ranking; if all have one, nothing is embedded.
+    """
+
+    label: str
+    chunks: int | None
+    tokens: int | None
+    texts: int | None
+    kept: int | None
+    questions: int
+    answered: int
+    cost: Cost
+
+
+@dataclass
+class StrategyRecord:
+    """The chunks and rankings of one strategy computed so far.
+
+    Attributes:
+        split_seconds: Wall time of splitting; None if vectors came from a cache.
+        embed_seconds: Wall time of embedding; None before it is finished, or if vectors came from a cache.
+    """
+
+    chunks: list[Chunk]
+    split_seconds: float | None = None
+    embed_seconds: float | None = None
+    warnings: list[str] = field(default_factory=list)
+    answers: dict[str, QuestionRanking] = field(default_factory=dict)
+
+    @property
+    def leaves(self) -> list[Chunk]:
+        """The chunks that are searched."""
+        return [chunk for chunk in self.chunks if chunk.level == 0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record without the documents' metadata."""
+        return {
+            **{f.name: getattr(self, f.name) for f in fields(self)},
+            "chunks": [[getattr(chunk, name) for name in _KEPT] for chunk in self.chunks],
+            "answers": {key: [*answer[:-1], dict(answer.read)] for key, answer in self.answers.items()},
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any], documents: Mapping[str, Document]) -> Self:
+        """Return the record from a cached value."""
+        chunks = [_chunk(dict(zip(_KEPT, row, strict=True)), documents) for row in kept["chunks"]]
+        answers = {key: QuestionRanking(*answer) for key, answer in kept["answers"].items()}
+        return cls(**{**kept, "chunks": chunks, "answers": answers})
+
+
+_KEPT: Sequence[str] = [f.name for f in fields(Chunk) if f.name != "metadata"]
+
+
+def _chunk(row: dict[str, Any], documents: Mapping[str, Document]) -> Chunk:
+    spans = tuple(Span(*span) for span in row["spans"])
+    return Chunk(**{**row, "spans": spans}, metadata=documents[row["source_id"]].metadata)
+
+
+#: Maximum number of bytes on disk; the least recently used records are removed first.
+_SIZE = 1 << 29
+#: The parts of kinsplit whose code affects retrieval.
+_PARTS = (
+    "chunk.py",
+    "identity.py",
+    "spans.py",
+    "indexing",
+    "parsers",
+    "embedding",
+    "tokenizers",
+    "stores",
+    "retrieval",
+    "evaluation/splitters",
+    "evaluation/experiment",
+)
+
+
+def outcome_cache(folder: Path | None) -> JsonCache:
+    """Return the cache of records in a folder, which several processes can share; None for no cache."""
+    return JsonCache(folder, _SIZE, "Outcomes")
+
+
+@cache
+def code_version() -> str:
+    """Return a hash of the code that affects retrieval, so that outcomes of older code are not used."""
+    root, digest = Path(kinsplit.__file__).parent, hashlib.blake2b(digest_size=16)
+    for part in _PARTS:
+        path = root / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    return f"{kinsplit.__version__} {digest.hexdigest()}"
+
+
+def hashed(*parts: Any) -> str:
+    """Return a hash of JSON values; other objects are hashed as their `str`."""
+    data = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.blake2b(data.encode(), digest_size=16).hexdigest()
 
 
 class Step(NamedTuple):
@@ -74,7 +228,7 @@ class StrategyRun:
 
     setup: Setup
     label: str
-    outcomes: OutcomeCache
+    outcomes: JsonCache
     vectors: CountingCache | None
     questions: Questions
     progress: Callable[[Step], None] | None = None
@@ -93,7 +247,7 @@ class StrategyRun:
             embedder = cast("Embedder", clock) if setup.embedding_context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
             record, key = self._load_or_split(key)
-            missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
+            missing = [q.text for q in dataset.questions if hashed(q.text) not in record.answers]
             if missing and record.leaves:
                 self._search(key, record, list(dict.fromkeys(missing)), embedder, clock)
             chunking = Chunking(dataset, tuple(record.leaves), setup.tokenizer)
@@ -124,7 +278,7 @@ class StrategyRun:
             embedder = resolve_embedder(setup.embedder)
             record = self._load(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
-            answered = sum(question_key(q.text) in record.answers for q in questions) if record else 0
+            answered = sum(hashed(q.text) in record.answers for q in questions) if record else 0
             if record is None and (cost != Cost() or "embedder" in strategy.resources):
                 return StrategyPlan(self.label, None, None, None, None, len(questions), answered, cost)
             leaves = record.leaves if record else [c for c in split(strategy, documents)[0] if c.level == 0]
@@ -160,12 +314,12 @@ class StrategyRun:
         )
 
     def _load(self, key: str | None) -> StrategyRecord | None:
-        found = self.outcomes.get(key) if key else None
-        return StrategyRecord.from_json(found, self.setup.dataset.sources) if found else None
+        found = self.outcomes.get(key.encode()) if key else None
+        return StrategyRecord.from_json(found, self.setup.dataset.sources) if isinstance(found, dict) else None
 
     def _store(self, key: str | None, record: StrategyRecord) -> None:
         if key:
-            self.outcomes.put(key, record.to_json())
+            self.outcomes.put(key.encode(), record.to_json())
 
     def _load_or_split(self, key: str | None) -> tuple[StrategyRecord, str | None]:
         """Return the record, and the key to cache it under."""
@@ -192,33 +346,21 @@ class StrategyRun:
         """Embed the chunks and add the rankings of questions to the record, which is stored even if interrupted."""
         setup, step, before = self.setup, self._step("ask"), self._hits
         with record_warnings() as raised, contextlib.ExitStack() as stack:
-            collection = self._collection(record, embedder)
-            stack.enter_context(collection)
-            if self._hits == before and self.label not in setup.indexes:
-                record.embed_seconds = clock.seconds
+            if self.label in setup.indexes:
+                stored = setup.indexes[self.label]
+                collection = stored_collection(stored, setup.dataset, record.leaves, setup.tokenizer)
+            else:
+                collection = index(record.chunks, self.strategy, setup, embedder, self._step("embed"))
+                stack.callback(collection.store.close)
+                if self._hits == before:
+                    record.embed_seconds = clock.seconds
             stack.callback(self._store, key, record)
             for done, text in enumerate(texts, 1):
                 question = self.questions.ask(text)
-                record.answers[question_key(text)] = collection.answer(text, question, setup.ranker, setup.depth)
+                record.answers[hashed(text)] = collection.answer(text, question, setup.ranker, setup.depth)
                 if step:
                     step(done, len(texts))
         record.warnings.extend(text for text in map(str, raised) if text not in record.warnings)
-
-    def _collection(self, record: StrategyRecord, embedder: Embedder) -> StrategyCollection:
-        """Return the collection, embedding the chunks unless they are indexed already."""
-        setup = self.setup
-        if self.label in setup.indexes:
-            return stored_collection(setup.indexes[self.label], setup.dataset, record.leaves, setup.tokenizer)
-        return index(
-            record.chunks,
-            setup.tokenizer,
-            self.strategy,
-            setup.dataset.documents,
-            embedder,
-            setup.bm25,
-            setup.embedding_context,
-            self._step("embed"),
-        )
 
     @property
     def _hits(self) -> int:
@@ -230,14 +372,9 @@ class StrategyRun:
         return None if progress is None else lambda done, total: progress(Step(self.label, stage, done, total))
 
 
-def question_key(text: str) -> str:
-    """Return the key of a question's ranking in a record."""
-    return hashed(text)
-
-
 def _outcomes(chunking: Chunking, record: StrategyRecord) -> Iterator[Outcome]:
     for question in chunking.dataset.questions:
-        answer = record.answers.get(question_key(question.text))
+        answer = record.answers.get(hashed(question.text))
         if answer is None:  # The strategy made no chunks.
             yield Outcome(question, (), (), (), 0.0)
         else:

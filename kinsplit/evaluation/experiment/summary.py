@@ -11,8 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import kinsplit
 from kinsplit.chunk import Chunk
 from kinsplit.errors import require
-from kinsplit.evaluation.experiment.setup import Setup
-from kinsplit.evaluation.experiment.strategy_run import StrategyOutcomes
+from kinsplit.evaluation.experiment.strategy_run import Setup, StrategyOutcomes
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.measures.ranks import RankMeasure
