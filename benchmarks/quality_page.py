@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.results import Comparison, Estimate, Results
+from kinsplit.evaluation.labels import Comparison, Dataset, Estimate
+from kinsplit.evaluation.results import Results
 
 #: P-value below which a difference is significant.
 SIGNIFICANT = 0.05

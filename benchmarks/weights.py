@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
 
-from kinsplit.evaluation.tuning.weights import CHOICES, WeightBench, choose
+from kinsplit.evaluation.tuning.trial import CHOICES, WeightBench, choose
 from kinsplit.parsers import default_strategy
 from kinsplit.retrieval import NO_KIN, KinWeights
 

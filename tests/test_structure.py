@@ -15,7 +15,6 @@ LISTS = {
     "kinsplit.cli.commands",
     "kinsplit.evaluation.datasets",
     "kinsplit.evaluation.measures",
-    "kinsplit.evaluation.statistics",
     "kinsplit.language_models",
     "kinsplit.loaders.formats",
     "kinsplit.parsers.strategies",

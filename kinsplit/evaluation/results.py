@@ -14,35 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import (
-    AskedQuestion,
-    Comparison,
-    Estimate,
-    MeasureNote,
-    QuestionResult,
     ResultValues,
-    RetrievedChunk,
-    SharedSettings,
-    SourceText,
-    StatisticNote,
     StrategyResult,
 )
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Cell, TableRow
-
-__all__ = [
-    "AskedQuestion",
-    "Comparison",
-    "Estimate",
-    "MeasureNote",
-    "QuestionResult",
-    "Results",
-    "RetrievedChunk",
-    "SharedSettings",
-    "SourceText",
-    "StatisticNote",
-    "StrategyResult",
-]
 
 
 class Results(ResultValues):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from kinsplit.evaluation.results import (
+from kinsplit.evaluation.labels import (
     AskedQuestion,
     Comparison,
     Estimate,
     MeasureNote,
     QuestionResult,
-    Results,
     RetrievedChunk,
     SharedSettings,
     SourceText,
     StrategyResult,
 )
+from kinsplit.evaluation.results import Results
 
 HEADLINE = "recall@1000t"
 BUDGETS = (100, 200, 500, 1000, 2000)

@@ -70,8 +70,7 @@ def show(
 
 
 def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
-    from kinsplit.evaluation.report.scales import measure_names, scale
-    from kinsplit.evaluation.report.tables import baseline_of, duel
+    from kinsplit.evaluation.report.tables import baseline_of, duel, measure_names, scale
 
     by = measure or results.setting.headline
     _check_known("--measure", by, measure_names(results))
@@ -90,8 +89,7 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
 
 def _select(results: Results, strategy: str | None, measure: str | None) -> Results:
     """Return the results of one strategy and the baseline, by one measure."""
-    from kinsplit.evaluation.report.scales import measure_names
-    from kinsplit.evaluation.report.tables import baseline_of
+    from kinsplit.evaluation.report.tables import baseline_of, measure_names
 
     strategies, comparisons = results.strategies, results.comparisons
     if strategy is not None:
@@ -121,8 +119,7 @@ def _show_rag_eval(
     measure: str | None,
     questions: int,
 ) -> None:
-    from kinsplit.evaluation.report.scales import statistic
-    from kinsplit.evaluation.report.tables import Cell, TableRow
+    from kinsplit.evaluation.report.tables import Cell, TableRow, statistic
 
     if questions or measure is not None:
         rule = "needs a file written by `kinsplit evaluate`, not by rag_eval"

@@ -15,8 +15,9 @@ from kinsplit.errors import inline, visible
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.strategy_run import StrategyPlan
+    from kinsplit.evaluation.labels import QuestionResult
     from kinsplit.evaluation.report.tables import Cell, Duel, Pair, TableRow
-    from kinsplit.evaluation.results import QuestionResult, Results
+    from kinsplit.evaluation.results import Results
 
 #: Hits of each strategy for one question, and lines of each hit.
 _HITS, _LINES = 3, 5

@@ -17,9 +17,8 @@ from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import TokenEmbedder, repeatable, replace_surrogates
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, inline
-from kinsplit.evaluation.document_names import DocumentNames
 from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
-from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.labels import Dataset, DocumentNames
 from kinsplit.evaluation.measures.passages import Read, read_slices
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index, schema_of

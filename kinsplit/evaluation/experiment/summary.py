@@ -12,22 +12,24 @@ import kinsplit
 from kinsplit.chunk import Chunk
 from kinsplit.errors import require
 from kinsplit.evaluation.experiment.strategy_run import Setup, StrategyOutcomes
-from kinsplit.evaluation.labels import Dataset, Place, Question
-from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
-from kinsplit.evaluation.measures.ranks import RankMeasure
-from kinsplit.evaluation.qrels.alignment import starved
-from kinsplit.evaluation.results import (
+from kinsplit.evaluation.labels import (
     AskedQuestion,
+    Dataset,
     Estimate,
     MeasureNote,
+    Place,
+    Question,
     QuestionResult,
-    Results,
     RetrievedChunk,
     SharedSettings,
     SourceText,
     StatisticNote,
     StrategyResult,
 )
+from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
+from kinsplit.evaluation.measures.ranks import RankMeasure
+from kinsplit.evaluation.qrels.alignment import starved
+from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe

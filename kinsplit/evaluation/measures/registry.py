@@ -8,10 +8,18 @@ from typing import NamedTuple
 
 from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.measures.answers import AnswerCompleteness, AnswerFaithfulness, AnswerMeasure, AnswerRelevance
+from kinsplit.evaluation.measures.answers import (
+    AnswerBleu,
+    AnswerCompleteness,
+    AnswerFaithfulness,
+    AnswerMeasure,
+    AnswerRelevance,
+    AnswerRouge1,
+    AnswerRouge2,
+    AnswerRougeL,
+)
 from kinsplit.evaluation.measures.protocol import Measure
 from kinsplit.evaluation.measures.ranks import RANK_MEASURES, AndGroupSuccess, RankMeasure
-from kinsplit.evaluation.measures.references import AnswerBleu, AnswerRouge1, AnswerRouge2, AnswerRougeL
 from kinsplit.evaluation.measures.spans import BudgetRecall, Iou, PrecisionOmega, TextPrecision, TextRecall
 from kinsplit.evaluation.measures.words import Cosine, Jaccard, QueryTerms, Seconds
 from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule

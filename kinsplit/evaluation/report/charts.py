@@ -18,9 +18,9 @@ from matplotlib.ft2font import FT2Font
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from kinsplit.evaluation.report.scales import p_value, scale
-from kinsplit.evaluation.report.tables import baseline_of, verdict
-from kinsplit.evaluation.results import Comparison, Estimate, Results, StrategyResult
+from kinsplit.evaluation.labels import Comparison, Estimate, StrategyResult
+from kinsplit.evaluation.report.tables import baseline_of, p_value, scale, verdict
+from kinsplit.evaluation.results import Results
 
 #: Colours of text, secondary text and grid lines. The page replaces them by its theme's colours.
 INK, FAINT, GRID = "#1d2128", "#596070", "#d4d8e0"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kinsplit.errors import inline
-from kinsplit.evaluation.report.scales import MeasureScale, scale
-from kinsplit.evaluation.report.tables import Pair, baseline_of, duel
-from kinsplit.evaluation.results import AskedQuestion, QuestionResult, Results, RetrievedChunk, SourceText
+from kinsplit.evaluation.labels import AskedQuestion, QuestionResult, RetrievedChunk, SourceText
+from kinsplit.evaluation.report.tables import MeasureScale, Pair, baseline_of, duel, scale
+from kinsplit.evaluation.results import Results
 
 
 class ExamplePiece(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import kinsplit
-from kinsplit.evaluation.results import Comparison, Estimate
+from kinsplit.evaluation.labels import Comparison, Estimate
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.search import SearchResult
 from kinsplit.evaluation.tuning.trial import Trial

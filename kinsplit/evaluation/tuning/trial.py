@@ -1,22 +1,124 @@
-"""Trials: a strategy, its cost and its recall."""
+"""Trials: a strategy, its cost and its recall; and weights of kin scoring, over rankings that are fetched once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kinsplit.errors import require
 from kinsplit.evaluation.experiment.experiment import Experiment
-from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.statistics import ChunkingProfile, TokensEmbedded
+from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
+from kinsplit.evaluation.labels import Dataset, Question
+from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
+from kinsplit.evaluation.statistics import ChunkingProfile, tokens_embedded
 from kinsplit.evaluation.tuning.space import needs
-from kinsplit.evaluation.tuning.weights import WeightBench
 from kinsplit.index import Index
 from kinsplit.parsers import Strategy
+from kinsplit.retrieval import KinWeights
+from kinsplit.retrieval import SearchQuestion as Asked
+from kinsplit.retrieval.rankings import find_evidence, rank_together
+from kinsplit.retrieval.scoring import KinRankings, score_with_kin
+from kinsplit.stores import ChunkStore
 from kinsplit.tokenizers import BUNDLED, resolve
+
+#: Values to try for each weight. Numbers of chunks, parents and documents stay, since they need other rankings.
+CHOICES: Mapping[str, tuple[float, ...]] = {
+    "bm25": (0.1, 0.15, 0.2, 0.3, 0.4),
+    "siblings": (0.0, 0.3, 0.45, 0.6, 0.8, 1.0),
+    "parent": (0.0, 0.05, 0.1, 0.2, 0.3),
+    "document": (0.0, 0.2, 0.4, 0.6, 1.0),
+    "best_chunk": (0.0, 0.25, 0.5, 1.0),
+}
+#: Smallest gain in recall for which a weight is changed.
+_LEAST = 0.001
+#: Rounds over all weights.
+_ROUNDS = 2
+#: Number of ranked chunks that a measure reads at most.
+_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class WeightBench:
+    """A bench that measures weights without splitting, embedding or searching again.
+
+    Attributes:
+        measure: Measure of a ranking, such as recall within a budget.
+    """
+
+    cases: tuple[tuple[Question, KinRankings], ...]
+    chunking: Chunking
+    measure: Measure
+
+    @classmethod
+    def of(cls, dataset: Dataset, strategy: Strategy | Index, measure: str, **options: Any) -> WeightBench:
+        """Index the documents and fetch the rankings of all labelled questions.
+
+        Args:
+            dataset: Documents and labelled questions.
+            strategy: Strategy that splits them, or the collection that holds them.
+            measure: Name of the measure: "recall@1000t".
+            **options: Options of `Experiment`: embedder, embedding_context, language and cache.
+        """
+        found: dict[int, tuple[Asked, KinRankings]] = {}
+
+        def rank(store: ChunkStore, asked: Asked, limit: int) -> list[RankedChunk]:
+            # A longer ranking of the same question, which the experiment may ask for, has nothing to add.
+            if id(asked) not in found:
+                (evidence,) = rank_together(store, [find_evidence(asked, KinWeights(), _DEPTH)])
+                found[id(asked)] = asked, evidence
+            chunks = store.get([scored.entry.id for scored in score_with_kin(found[id(asked)][1], KinWeights(), limit)])
+            return [RankedChunk(chunk, 0.0) for chunk in chunks]
+
+        experiment = Experiment(
+            dataset,
+            {"weighed": strategy},
+            ranker=Ranker("evidence", "Kin scoring, with all evidence kept", rank),
+            measures=[measure],
+            headline=measure,
+            **options,
+        )
+        ((_, outcome),) = experiment.evidence()
+        evidence = dict(zip(dict.fromkeys(q.text for q in dataset.questions), found.values(), strict=True))
+        cases = tuple((question, evidence[question.text][1]) for question in dataset.questions if question.labels)
+        return cls(cases, outcome.profile.chunking, experiment.setup.measures[0])
+
+    def values(self, weights: KinWeights) -> list[float]:
+        """Return the value of each question."""
+        chunks = {chunk.id: chunk for chunk in self.chunking.chunks}
+        found = []
+        for question, evidence in self.cases:
+            ranking = [chunks[scored.entry.id] for scored in score_with_kin(evidence, weights, _DEPTH)]
+            found.append(self.measure.score(Outcome(question, ranking, (), (), 0.0), self.chunking))
+        return [value for value in found if value is not None]
+
+    def recall(self, weights: KinWeights) -> float:
+        """Return the mean over the questions."""
+        return float(np.mean(self.values(weights)))
+
+
+def choose(recall: Callable[[KinWeights], float], start: KinWeights | None = None) -> KinWeights:
+    """Return the weights with the highest recall, changing one weight at a time.
+
+    Args:
+        recall: Mean recall of weights.
+        start: Weights to begin with; None for the defaults.
+    """
+    chosen = start or KinWeights()
+    best = recall(chosen)
+    for _ in range(_ROUNDS):
+        before = chosen
+        for name, values in CHOICES.items():
+            for value in values:
+                other = chosen.model_copy(update={name: value})
+                if other != chosen and (found := recall(other)) > best + _LEAST:
+                    chosen, best = other, found
+        if chosen == before:
+            break
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +186,13 @@ class HalfBench:
 
     Attributes:
         measure: Name of the measure: "recall@1000t".
-        language: Language of BM25.
+        options: Options of `Experiment`: embedder, embedding_context, language and cache.
         index: Collection that holds the documents, made with the only strategy to measure; None to split them.
     """
 
     dataset: Dataset
     measure: str
-    embedder: object = "bundled"
-    embedding_context: str = "headings"
-    language: str = "english"
-    cache: bool | Path = True
+    options: Mapping[str, Any]
     index: Index | None = None
 
     def cost(self, strategy: Strategy) -> EmbeddingCost:
@@ -103,9 +202,8 @@ class HalfBench:
             LimitTooSmallError: The strategy can't split them.
         """
         chunking = self._experiment(strategy).chunking(strategy.name)
-        contexts = self.embedding_context == "headings"
-        profile = ChunkingProfile(chunking, 0, contexts=contexts, split_seconds=None, embed_seconds=None)
-        tokens = int(TokensEmbedded().value(profile))
+        contexts = self.options["embedding_context"] == "headings"
+        tokens = tokens_embedded(ChunkingProfile(chunking, 0, contexts, None, None))
         if "embedder" in needs(strategy.name):
             tokens += self._total  # It embeds all text to find boundaries.
         return EmbeddingCost(len(chunking.chunks), tokens, tokens / max(1, self._total))
@@ -124,15 +222,7 @@ class HalfBench:
 
     def weighing(self, strategy: Strategy) -> WeightBench:
         """Return a bench that measures weights of kin scoring with a strategy."""
-        return WeightBench.of(
-            self.dataset,
-            self.index or strategy,
-            self.measure,
-            embedder=self.embedder,
-            embedding_context=self.embedding_context,
-            language=self.language,
-            cache=self.cache,
-        )
+        return WeightBench.of(self.dataset, self.index or strategy, self.measure, **self.options)
 
     @cached_property
     def _total(self) -> int:
@@ -140,13 +230,5 @@ class HalfBench:
         return int(resolve(BUNDLED).count([document.text for document in self.dataset.documents]).sum())
 
     def _experiment(self, strategy: Strategy) -> Experiment:
-        return Experiment(
-            self.dataset,
-            {strategy.name: self.index or strategy},
-            embedder=self.embedder,
-            measures=[self.measure],
-            headline=self.measure,
-            embedding_context=self.embedding_context,
-            language=self.language,
-            cache=self.cache,
-        )
+        splitters = {strategy.name: self.index or strategy}
+        return Experiment(self.dataset, splitters, measures=[self.measure], headline=self.measure, **self.options)

@@ -22,8 +22,7 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.result import Tuned
 from kinsplit.evaluation.tuning.search import Sampler, SearchResult, TuningLimits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
-from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial
-from kinsplit.evaluation.tuning.weights import choose
+from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial, choose
 from kinsplit.index import Index
 from kinsplit.parsers import default_strategy, strategy_class
 from kinsplit.retrieval import KinWeights
@@ -160,26 +159,33 @@ def tune(
     """
     _check(budget, model)
     spaces = {name: SPACES[name] for name in _names(strategies, model)}
-    split, measure, baseline = halves(dataset, seed), f"recall@{budget}t", default_strategy()
-    benches = [HalfBench(half, measure, embedder, embedding_context, language, cache) for half in split]
+    options = {"embedder": embedder, "embedding_context": embedding_context, "language": language, "cache": cache}
+    benches = [HalfBench(half, f"recall@{budget}t", options) for half in halves(dataset, seed)]
     sampler = Sampler(spaces, {"embedder": embedder, "model": model}, seed)
-    found = search(benches[0], sampler, baseline, caps or Caps(), limits or TuningLimits(), on_trial)
-    both = (baseline, found.best.strategy)
-    values: dict[str, Sequence[float]] = {spec_of(each): benches[1].values(each) for each in both}
-    result = Tuned(
-        dataset=dataset.name,
-        measure=measure,
+    found = search(benches[0], sampler, default_strategy(), caps or Caps(), limits or TuningLimits(), on_trial)
+    result = _tested(found, benches, embedder, seed)
+    return result if found.ending == "stopped" else _with_weights(result, benches)
+
+
+def _tested(found: SearchResult, benches: Sequence[HalfBench], embedder: str, seed: int) -> Tuned:
+    """Compare the best strategy of a search with the baseline on the held-out half."""
+    searched, held_out = benches
+    both = (found.baseline.strategy, found.best.strategy)
+    values: dict[str, Sequence[float]] = {spec_of(each): held_out.values(each) for each in both}
+    return Tuned(
+        dataset=held_out.dataset.name,
+        measure=held_out.measure,
         embedder=embedder,
-        embedding_context=embedding_context,
-        language=language,
+        embedding_context=held_out.options["embedding_context"],
+        language=held_out.options["language"],
         seed=seed,
-        searched=len(split.search.questions),
-        held_out=len(split.held_out.questions),
+        searched=len(searched.dataset.questions),
+        held_out=len(held_out.dataset.questions),
         found=found,
         estimates={label: estimate(own) for label, own in values.items()},
-        comparison=next(iter(compare(measure, spec_of(baseline), dict(values))), None),
+        comparison=next(iter(compare(held_out.measure, spec_of(both[0]), dict(values))), None),
+        indexed=held_out.index is not None,
     )
-    return result if found.ending == "stopped" else _with_weights(result, benches)
 
 
 def _with_weights(result: Tuned, benches: Sequence[HalfBench]) -> Tuned:
@@ -237,24 +243,15 @@ def tune_weights(
         InvalidParameterError: The collection holds other documents, or the questions can't be divided into two halves.
     """
     _check(budget, None)
-    split, measure, strategy = halves(dataset, seed), f"recall@{budget}t", index.strategy
-    context, language = index.embedding_context, index.bm25.language or ANY
-    benches = [HalfBench(half, measure, index.embedder, context, language, False, index) for half in split]
+    strategy = index.strategy
+    options = {
+        "embedder": index.embedder,
+        "embedding_context": index.embedding_context,
+        "language": index.bm25.language or ANY,
+        "cache": False,
+    }
+    benches = [HalfBench(half, f"recall@{budget}t", options, index) for half in halves(dataset, seed)]
     begin = time.perf_counter()
     cost, recall = benches[0].cost(strategy), benches[0].recall(strategy)
     trial = Trial(strategy, cost, recall, "", time.perf_counter() - begin)
-    result = Tuned(
-        dataset=dataset.name,
-        measure=measure,
-        embedder=embedder,
-        embedding_context=context,
-        language=language,
-        seed=seed,
-        searched=len(split.search.questions),
-        held_out=len(split.held_out.questions),
-        found=SearchResult((trial,), "all tried"),
-        estimates={spec_of(strategy): estimate(benches[1].values(strategy))},
-        comparison=None,
-        indexed=True,
-    )
-    return _with_weights(result, benches)
+    return _with_weights(_tested(SearchResult((trial,), "all tried"), benches, embedder, seed), benches)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kinsplit.evaluation.labels import StatisticNote
 from kinsplit.evaluation.report import write_report
-from kinsplit.evaluation.results import Results, StatisticNote
+from kinsplit.evaluation.results import Results
 from tests.evaluation.hostile import hostile
 from tests.evaluation.made_results import results
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kinsplit.evaluation.report.scales import scale, statistic
-from kinsplit.evaluation.report.tables import comparisons, conclusion, duel, measures, statistics
-from kinsplit.evaluation.results import MeasureNote, QuestionResult, StatisticNote, StrategyResult
+from kinsplit.evaluation.labels import MeasureNote, QuestionResult, StatisticNote, StrategyResult
+from kinsplit.evaluation.report.tables import comparisons, conclusion, duel, measures, scale, statistic, statistics
 from tests.evaluation.made_results import HEADLINE, comparison, estimate, results, setting
 
 

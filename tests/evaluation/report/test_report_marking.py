@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.evaluation.labels import AskedQuestion, RetrievedChunk, SourceText
 from kinsplit.evaluation.report.examples import pieces
-from kinsplit.evaluation.results import AskedQuestion, RetrievedChunk, SourceText
 
 SOURCE = "one two one two one two 🐇 one two"
 

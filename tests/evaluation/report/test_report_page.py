@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
+from kinsplit.evaluation.labels import RetrievedChunk, SourceText
 from kinsplit.evaluation.report import write_report
-from kinsplit.evaluation.results import Results, RetrievedChunk, SourceText
+from kinsplit.evaluation.results import Results
 from tests.cli.conftest import environment
 from tests.evaluation.hostile import ATTACKS
 from tests.evaluation.made_results import HEADLINE, results

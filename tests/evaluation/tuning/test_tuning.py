@@ -9,8 +9,7 @@ import pytest
 
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.labels import Dataset, Label, Place, Question
-from kinsplit.evaluation.results import Comparison, Estimate
+from kinsplit.evaluation.labels import Comparison, Dataset, Estimate, Label, Place, Question
 from kinsplit.evaluation.tuning import Caps, Trial, Tuned, TuningLimits, tune
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.parsers import default_strategy

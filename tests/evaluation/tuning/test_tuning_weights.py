@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.experiment import rankers
-from kinsplit.evaluation.tuning.weights import CHOICES, WeightBench, choose
+from kinsplit.evaluation.tuning.trial import CHOICES, WeightBench, choose
 from kinsplit.parsers import create
 from kinsplit.retrieval import KinWeights
 from tests.evaluation.tuning.test_tuning import forest

@@ -1,0 +1,236 @@
+"""Statistics of chunks, which need no questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.chunk import Chunk, embedded_text
+from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.parsers.units.sentences import code_points, is_space, sentences, words
+
+
+class Depths(NamedTuple):
+    """Numbers of characters, not counting white space.
+
+    Attributes:
+        all: Number of characters of the documents.
+        covered: Number of characters that are in a chunk.
+        retrievable: Sum of the characters of all chunks.
+    """
+
+    all: int
+    covered: int
+    retrievable: int
+
+    @classmethod
+    def of(cls, chunking: Chunking) -> Self:
+        """Count the characters of a chunking."""
+        everything = covered = retrievable = 0
+        for document in chunking.dataset.documents:
+            solid = ~is_space(code_points(document.text))
+            times = np.zeros(len(solid) + 1, dtype=np.int64)
+            for chunk in chunking.by_source.get(document.id, ()):
+                for start, end in chunk.spans:
+                    times[start] += 1
+                    times[end] -= 1
+            depth = np.cumsum(times)[:-1][solid]
+            everything += len(depth)
+            covered += int((depth > 0).sum())
+            retrievable += int(depth.sum())
+        return cls(everything, covered, retrievable)
+
+
+#: Lengths of the chunks.
+Lengths = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ChunkingProfile:
+    """A chunking and its costs.
+
+    Attributes:
+        contexts: Whether a chunk's context is embedded with its text.
+        split_seconds: Wall time of splitting; None if vectors came from a cache.
+        embed_seconds: Wall time of embedding the chunks; None if vectors came from a cache.
+    """
+
+    chunking: Chunking
+    dimension: int
+    contexts: bool
+    split_seconds: float | None
+    embed_seconds: float | None
+
+    @cached_property
+    def characters(self) -> Lengths:
+        """The number of characters of each chunk."""
+        return np.array([len(chunk.text) for chunk in self.chunking.chunks], dtype=np.int64)
+
+    @cached_property
+    def words(self) -> Lengths:
+        """The number of words of each chunk."""
+        return np.array([len(words(chunk.text).starts) for chunk in self.chunking.chunks], dtype=np.int64)
+
+    @cached_property
+    def tokens(self) -> Lengths:
+        """The number of tokens of each chunk."""
+        return np.array(list(self.chunking.token_counts.values()), dtype=np.int64)
+
+    @cached_property
+    def depths(self) -> Depths:
+        """The coverage of the documents' characters."""
+        return Depths.of(self.chunking)
+
+
+class Statistic(NamedTuple):
+    """A figure about chunks that needs no questions.
+
+    Attributes:
+        description: Meaning in one line.
+        value: Function that returns the value, or None if there is none.
+    """
+
+    name: str
+    unit: str
+    description: str
+    value: Callable[[ChunkingProfile], float | None]
+
+
+_FLOAT32 = 4
+
+
+def _bytes_stored(profile: ChunkingProfile) -> float:
+    """Count each chunk with its text and context in UTF-8, and with 4 bytes per dimension of its vector.
+
+    Engines also store metadata, terms and an index, whose size depends on the engine and on the number of chunks.
+    """
+    chunks = profile.chunking.chunks
+    texts = sum(len(f"{c.text}{c.context}".encode("utf-8", "surrogatepass")) for c in chunks)
+    return texts + len(chunks) * profile.dimension * _FLOAT32
+
+
+def tokens_embedded(profile: ChunkingProfile) -> int:
+    """Return the number of tokens that the embedding model reads, by the evaluation's tokenizer, with contexts.
+
+    Equal texts count each time.
+    """
+    texts = [embedded_text(c) if profile.contexts else c.text for c in profile.chunking.chunks]
+    return int(profile.chunking.tokenizer.count(texts).sum()) if texts else 0
+
+
+def _edges(chunk: Chunk) -> Iterator[int]:
+    """Yield the start and end of each span of a chunk."""
+    for span in chunk.spans:
+        yield from span
+
+
+def _share(profile: ChunkingProfile, count: Callable[[str, tuple[Chunk, ...]], int]) -> float | None:
+    """Return the share of the chunks that are counted, document by document; None without chunks."""
+    chunking = profile.chunking
+    cut = sum(count(chunking.dataset.sources[source_id].text, own) for source_id, own in chunking.by_source.items())
+    return cut / len(chunking.chunks) if chunking.chunks else None
+
+
+def _mid_sentence(text: str, chunks: tuple[Chunk, ...]) -> int:
+    """Count the chunks that begin or end inside a sentence.
+
+    White space between sentences belongs to none of them, so it doesn't matter which chunk contains it.
+    """
+    found, cut = sentences(text), 0
+    for chunk in chunks if len(found.ends) else ():
+        # Whether the last sentence that begins before an edge also ends after it.
+        own = np.fromiter(_edges(chunk), dtype=np.int64)
+        before = np.searchsorted(found.starts, own, side="left") - 1
+        cut += bool(((before >= 0) & (found.ends[np.maximum(before, 0)] > own)).any())
+    return cut
+
+
+# Letters, digits and underscores.
+_WORD = re.compile(r"\w")
+
+
+def _mid_word(text: str, chunks: tuple[Chunk, ...]) -> int:
+    """Count the chunks that begin or end between two characters of one word.
+
+    Words are those of the word strategy, so cuts between two graphemes don't count in scripts without spaces. Cuts
+    next to punctuation, such as a hyphen or a full stop, don't count either.
+    """
+    starts = frozenset(words(text).starts.tolist())
+    return sum(any(_inside(text, edge, starts) for edge in _edges(chunk)) for chunk in chunks)
+
+
+def _inside(text: str, edge: int, starts: frozenset[int]) -> bool:
+    if not 0 < edge < len(text) or edge in starts:
+        return False
+    return bool(_WORD.match(text, edge - 1) and _WORD.match(text, edge))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _size(unit: str, key: str, title: str, figure: Callable[[Lengths], float]) -> Statistic:
+    """Return the statistic of the chunks' lengths, without their contexts."""
+    lengths_of = attrgetter(unit)
+
+    def value(profile: ChunkingProfile) -> float | None:
+        lengths = lengths_of(profile)
+        return float(figure(lengths)) if len(lengths) else None
+
+    return Statistic(f"{key}_{unit}", unit, f"{title} {unit} of a chunk", value)
+
+
+_FIGURES = (("average", "Average", np.mean), ("min", "Fewest", np.min), ("max", "Most", np.max))
+STATISTICS = (
+    Statistic("chunks", "chunks", "Chunks that are searched", lambda p: len(p.chunking.chunks)),
+    Statistic("documents", "documents", "Documents that have a chunk", lambda p: len(p.chunking.by_source)),
+    *(_size(unit, *figure) for unit in ("characters", "words", "tokens") for figure in _FIGURES),
+    Statistic("mid_word", "share", "Share of chunks that begin or end inside a word", lambda p: _share(p, _mid_word)),
+    Statistic(
+        "mid_sentence",
+        "share",
+        "Share of chunks that begin or end inside a sentence",
+        lambda p: _share(p, _mid_sentence),
+    ),
+    Statistic(
+        "coverage",
+        "share",
+        "Share of the characters that are in a chunk, not counting white space",
+        lambda p: _ratio(p.depths.covered, p.depths.all),
+    ),
+    Statistic(
+        "duplication",
+        "times",
+        "Mean number of chunks that hold a covered character, not counting white space",
+        lambda p: _ratio(p.depths.retrievable, p.depths.covered),
+    ),
+    Statistic("tokens_embedded", "tokens", "Tokens that are embedded, contexts included", tokens_embedded),
+    Statistic(
+        "bytes_stored",
+        "bytes",
+        "Bytes of the chunks' texts, contexts and float32 vectors, without an engine's index",
+        _bytes_stored,
+    ),
+    Statistic(
+        "split_seconds", "seconds", "Wall time of splitting, in the run that did it", attrgetter("split_seconds")
+    ),
+    Statistic(
+        "embed_seconds", "seconds", "Wall time of embedding, in the run that did it", attrgetter("embed_seconds")
+    ),
+)
+
+#: Names of the statistics that differ from run to run.
+TIMES = frozenset({"split_seconds", "embed_seconds"})
+
+
+def describe(profile: ChunkingProfile) -> dict[str, float]:
+    """Return the statistics of a chunking by name, omitting those without a value."""
+    found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
+    return {name: value for name, value in found if value is not None}
