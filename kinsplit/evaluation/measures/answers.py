@@ -88,10 +88,12 @@ class AnswerMeasure(ABC):
     higher_is_better: ClassVar[bool] = True
     #: Value for a question without an answer, because nothing was retrieved or the model wrote nothing.
     unanswered: ClassVar[float | None] = 0.0
+    #: Whether the measure applies only to questions with a reference answer or labelled text.
+    needs_reference: ClassVar[bool] = False
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None, with an `UnjudgedWarning`, where the model gives no answer or judgement."""
-        if not self.applies(outcome.question):
+        if self.needs_reference and not has_reference(outcome.question):
             return None
         passages = shown([chunk.text for chunk in outcome.ranking[: self.k]], self.client.model.window)
         try:
@@ -100,11 +102,6 @@ class AnswerMeasure(ABC):
         except LanguageModelError as error:
             warnings.warn(UnjudgedWarning(self.name, str(error)), stacklevel=2)
             return None
-
-    def applies(self, question: Question) -> bool:
-        """Return whether the measure applies to a question."""
-        del question
-        return True
 
     @abstractmethod
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
@@ -218,11 +215,8 @@ class AnswerCompleteness(AnswerMeasure):
     that has neither, or whose labels are whole documents.
     """
 
+    needs_reference = True
     description = "Share of the reference's facts that the answer from the first k chunks states, by a language model"
-
-    def applies(self, question: Question) -> bool:
-        """Return whether the question has a reference."""
-        return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""
@@ -323,14 +317,11 @@ class AnswerBleu(AnswerMeasure):
     Evaluation of Machine Translation", ACL 2002; smoothed for single answers as sacrebleu does by default.
     """
 
+    needs_reference = True
     description = "BLEU of the answer from the first k chunks against the reference (sacrebleu), 0 to 1"
 
     def __post_init__(self) -> None:
         _sentence_bleu()  # Raises before a model writes anything.
-
-    def applies(self, question: Question) -> bool:
-        """Return whether the question has a reference."""
-        return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""
@@ -352,13 +343,10 @@ class AnswerRouge(AnswerMeasure):
     """
 
     kind: ClassVar[str]
+    needs_reference = True
 
     def __post_init__(self) -> None:
         _scorer(self.kind)  # Raises before a model writes anything.
-
-    def applies(self, question: Question) -> bool:
-        """Return whether the question has a reference."""
-        return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""

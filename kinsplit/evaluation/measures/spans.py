@@ -1,9 +1,17 @@
-"""Measures of labelled spans: what retrieved passages cover of them, and how much else they hold."""
+"""Measures of labelled spans: what retrieved passages cover of them, and how much else they hold.
+
+Labelled text counts once, and text that several chunks repeat counts each time.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from kinsplit.chunk import Chunk
+from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.measures.passages import (
     found_share,
     found_text,
@@ -16,39 +24,71 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 
 
 @dataclass(frozen=True)
-class Iou:
-    """Intersection over union of the labelled text and the text of the first k chunks, in characters.
-
-    Labelled text counts once, and text that several chunks repeat counts each time.
-    """
+class TextMeasure(ABC):
+    """Base class of measures of the text of the first k chunks, in characters."""
 
     k: int
 
-    description = "Labelled text in the first k chunks, divided by their text and what they miss; Chroma's IoU"
-    higher_is_better = True
+    base: ClassVar[str]
+    description: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
         """The name, such as "iou@5"."""
-        return f"iou@{self.k}"
+        return f"{self.base}@{self.k}"
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
         del chunking
-        if not is_text(outcome.question):
-            return None
-        chunks = outcome.ranking[: self.k]
-        found = found_text(outcome.question, read_chunks(chunks))
-        retrieved = retrieved_text(outcome.question, chunks)
+        return self.of(outcome.question, outcome.ranking[: self.k]) if is_text(outcome.question) else None
+
+    @abstractmethod
+    def of(self, question: Question, chunks: Sequence[Chunk]) -> float:
+        """Return the value for a question all of whose labels are texts."""
+
+
+class Iou(TextMeasure):
+    """Intersection over union of the labelled text and the text of the first k chunks."""
+
+    base = "iou"
+    description = "Labelled text in the first k chunks, divided by their text and what they miss; Chroma's IoU"
+
+    def of(self, question: Question, chunks: Sequence[Chunk]) -> float:
+        """See `TextMeasure.of`."""
+        found, retrieved = found_text(question, read_chunks(chunks)), retrieved_text(question, chunks)
         return retrieved.relevant / (retrieved.all + found.labelled - found.read)
 
 
-@dataclass(frozen=True)
+class TextPrecision(TextMeasure):
+    """The share of the first k chunks' text that is labelled."""
+
+    base = "text_precision"
+    description = "Share of the first k chunks' text that is labelled; Chroma's precision"
+
+    def of(self, question: Question, chunks: Sequence[Chunk]) -> float:
+        """See `TextMeasure.of`."""
+        return retrieved_text(question, chunks).precision
+
+
+class TextRecall(TextMeasure):
+    """The share of the labelled text that the first k chunks hold.
+
+    Larger chunks hold more text at the same k; recall at a token budget corrects for that.
+    """
+
+    base = "text_recall"
+    description = "Share of the labelled text that the first k chunks hold; Chroma's recall"
+
+    def of(self, question: Question, chunks: Sequence[Chunk]) -> float:
+        """See `TextMeasure.of`."""
+        return found_text(question, read_chunks(chunks)).share
+
+
 class PrecisionOmega:
     """The labelled share of the text of all chunks that hold labelled text.
 
-    A ranker that finds exactly these chunks has this precision, so it measures the cuts and not the ranking. Labelled
-    text counts once, and text that several chunks repeat counts each time.
+    A ranker that finds exactly these chunks has this precision, so it measures the cuts and not the ranking.
     """
 
     name = "precision_omega"
@@ -59,59 +99,8 @@ class PrecisionOmega:
         """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
         if not is_text(outcome.question):
             return None
-        held = (holding.chunk for _, holding in chunking.alignment.held(outcome.question))
-        chunks = {chunk.id: chunk for chunk in held}
+        chunks = {holding.chunk.id: holding.chunk for _, holding in chunking.alignment.held(outcome.question)}
         return retrieved_text(outcome.question, chunks.values()).precision
-
-
-@dataclass(frozen=True)
-class TextPrecision:
-    """The share of the first k chunks' text that is labelled, in characters.
-
-    Labelled text counts once, and text that several chunks repeat counts each time.
-    """
-
-    k: int
-
-    description = "Share of the first k chunks' text that is labelled; Chroma's precision"
-    higher_is_better = True
-
-    @property
-    def name(self) -> str:
-        """The name, such as "text_precision@5"."""
-        return f"text_precision@{self.k}"
-
-    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
-        del chunking
-        if not is_text(outcome.question):
-            return None
-        return retrieved_text(outcome.question, outcome.ranking[: self.k]).precision
-
-
-@dataclass(frozen=True)
-class TextRecall:
-    """The share of the labelled text that the first k chunks hold, in characters.
-
-    Larger chunks hold more text at the same k; recall at a token budget corrects for that.
-    """
-
-    k: int
-
-    description = "Share of the labelled text that the first k chunks hold; Chroma's recall"
-    higher_is_better = True
-
-    @property
-    def name(self) -> str:
-        """The name, such as "text_recall@5"."""
-        return f"text_recall@{self.k}"
-
-    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
-        del chunking
-        if not is_text(outcome.question):
-            return None
-        return found_text(outcome.question, read_chunks(outcome.ranking[: self.k])).share
 
 
 @dataclass(frozen=True)
@@ -120,6 +109,9 @@ class BudgetRecall:
 
     It compares chunks of any size fairly: fewer large chunks fit in the budget, and repeated text counts each time. A
     chunk is cut where the budget ends. If the ranker returns passages within the budget, these are judged.
+
+    Attributes:
+        budget: Number of tokens, counted by the evaluation's tokenizer.
     """
 
     budget: int
