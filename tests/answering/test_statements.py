@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kinsplit.answering.checking import LONGEST, SourcePart, statements
-from kinsplit.answering.extractive import quotation, quotes
+from kinsplit.answering.run import quotation, quotes
 from kinsplit.answering.values import Source
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder

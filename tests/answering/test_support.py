@@ -8,8 +8,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.answering.checking import SourcePart, check, verdict
-from kinsplit.answering.extractive import MOST, quotation, quotes
-from kinsplit.answering.run import Draft
+from kinsplit.answering.run import MOST, Draft, quotation, quotes
 from kinsplit.answering.sources import Marker, MarkerReader
 from kinsplit.answering.values import Check
 from kinsplit.embedding import create

@@ -23,8 +23,7 @@ from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.datasets.normalised import normalise
 from kinsplit.evaluation.datasets.rows import to_row
 from kinsplit.evaluation.labels import Label, Place, Question
-from kinsplit.evaluation.questions import Corpus, Filters, cost_of, make_questions
-from kinsplit.evaluation.questions.sections import reason_of_form, sections_of, spread
+from kinsplit.evaluation.questions import Corpus, Filters, cost_of, make_questions, reason_of_form, sections_of, spread
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
 from kinsplit.tokenizers.registry import count_tokens

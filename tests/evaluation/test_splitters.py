@@ -12,8 +12,7 @@ import pytest
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_strategy, from_spec, spec_of
-from kinsplit.evaluation.splitters.foreign import configuration
-from kinsplit.evaluation.splitters.pieces import ForeignPiece, locate
+from kinsplit.evaluation.splitters.foreign import ForeignPiece, configuration, locate
 from kinsplit.parsers import create, default_strategy
 from kinsplit.spans import Span
 

@@ -17,8 +17,8 @@ from kinsplit.errors import InvalidParameterError
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk
     from kinsplit.evaluation.labels import Dataset
+    from kinsplit.evaluation.qrels.alignment import Tuning
     from kinsplit.evaluation.qrels.export import Exported
-    from kinsplit.evaluation.qrels.thresholds import Tuning
 
 
 def qrels(
@@ -88,9 +88,8 @@ def qrels(
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
     from kinsplit.evaluation.datasets.normalised import normalised_dataset, steps_of
-    from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule, starved
+    from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule, starved, tune_thresholds
     from kinsplit.evaluation.qrels.export import export
-    from kinsplit.evaluation.qrels.thresholds import tune_thresholds
 
     terminal = Terminal(as_json=as_json)
     rule = SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage, levels=tuple(level or ()))

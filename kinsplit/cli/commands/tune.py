@@ -226,7 +226,7 @@ def _check_output(output: Path) -> None:
     Raises:
         InvalidParameterError: It can't be written, or would replace such a file.
     """
-    from kinsplit.evaluation.tuning.result import SIGNATURE
+    from kinsplit.evaluation.tuning.tune import SIGNATURE
 
     check_writable(output)
     if output.exists() and not output.read_bytes().startswith(f"# {SIGNATURE}".encode()):

@@ -52,7 +52,7 @@ class OpenVinoBackend:
     """A converted model, which is thread-safe.
 
     Args:
-        folder: Folder that `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.convert` made.
+        folder: Folder that `kinsplit.embedding.backends.model_cache` or `kinsplit.embedding.backends.model_cache` made.
         precision: "bf16" or "f32"; None takes bfloat16 if the CPU supports it.
         label: See `Backend`; None describes the precision.
         output: Name of the output that `vectors` yields.

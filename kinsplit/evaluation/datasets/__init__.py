@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kinsplit.errors import InvalidParameterError, LoadError, require
-from kinsplit.evaluation.datasets import beir, chroma, plain, rows, sc_qrels
+from kinsplit.evaluation.datasets import beir, chroma, rows, sc_qrels
 from kinsplit.evaluation.datasets.format import DatasetFormat, DatasetWarning, Given
 from kinsplit.evaluation.labels import Dataset
 
 #: All formats, in the order of listings.
-FORMATS: tuple[DatasetFormat, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, plain.FORMAT, beir.FORMAT)
+FORMATS: tuple[DatasetFormat, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, rows.LIST_FORMAT, beir.FORMAT)
 
 
 def names() -> list[str]:

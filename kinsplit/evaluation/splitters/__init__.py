@@ -1,7 +1,6 @@
 """Splitters of any library, and functions, as strategies."""
 
-from kinsplit.evaluation.splitters.foreign import ForeignStrategy, UnlocatedWarning
-from kinsplit.evaluation.splitters.pieces import GivenChunks
+from kinsplit.evaluation.splitters.foreign import ForeignStrategy, GivenChunks, UnlocatedWarning
 from kinsplit.evaluation.splitters.specs import LabelledStrategy, as_strategy, from_spec, spec_of
 
 __all__ = [

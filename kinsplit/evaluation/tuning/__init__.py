@@ -9,9 +9,8 @@ found.configuration().write(Path("kinsplit.toml"), found.remarks())
 
 from __future__ import annotations
 
-from kinsplit.evaluation.tuning.result import Tuned
 from kinsplit.evaluation.tuning.search import TuningLimits
 from kinsplit.evaluation.tuning.trial import Caps, EmbeddingCost, Trial
-from kinsplit.evaluation.tuning.tune import tune, tune_weights
+from kinsplit.evaluation.tuning.tune import Tuned, tune, tune_weights
 
 __all__ = ["Caps", "EmbeddingCost", "Trial", "Tuned", "TuningLimits", "tune", "tune_weights"]

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
-from kinsplit.loaders.formats.archive import Archive, parse
-from kinsplit.loaders.formats.equations import linear, local_name
+from kinsplit.loaders.formats.archive import Archive, linear, local_name, parse
 from kinsplit.loaders.formats.markdown import escaped, markdown_content, pipe_table, without_blanks
 from kinsplit.support.extras import needs
 

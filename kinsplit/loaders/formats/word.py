@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
-from kinsplit.loaders.formats.archive import Archive, parse
-from kinsplit.loaders.formats.equations import linear, local_name
+from kinsplit.loaders.formats.archive import Archive, linear, local_name, parse
 from kinsplit.loaders.formats.headings import titled
 from kinsplit.loaders.formats.html import readable_html
 from kinsplit.support.extras import needs

@@ -11,6 +11,12 @@ sentence.
 
 Units of a text as arrays of spans, and words. A unit is a span without white space at its edges. Units never overlap
 and together contain every character that is not white space, so chunks made of units can't lose text.
+
+The rules of Unicode are those of Unicode Standard Annex #29, section 5. The annex asks to tailor its rules to the kind
+of text. Here, the end of a line is a space, since lines are wrapped; a word of a single letter with a full stop is an
+abbreviation (`T. Shevchenko`), and so is one in Latin letters that a letter of any script follows without a space
+(`Inc.公司`); a bracket or quotation mark that opens directly behind a stop begins the next sentence (`so.[1]`); and the
+marks of Tibetan and Thai, which to Unicode are punctuation only, end sentences, too.
 """
 
 from __future__ import annotations
@@ -31,12 +37,70 @@ import numpy.typing as npt
 import regex
 
 from kinsplit.errors import KinsplitWarning
-from kinsplit.parsers.units import uax29
 from kinsplit.parsers.units.languages import OTHER, detect_language
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
 from kinsplit.spans import Span
 from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
+
+# Shads of Tibetan; angkhankhu and khomut of Thai.
+_OTHERS = r"\u0f0d-\u0f12\u0e5a\u0e5b"
+#: Members of a character class: the marks that end a sentence, except full stops.
+TERMINALS = rf"\p{{SB=STerm}}{_OTHERS}"
+
+_EXTEND = r"[\p{SB=Extend}\p{SB=Format}]*+"  # SB5: they belong to the character before them
+_CLOSE = r"(?:[\p{SB=Close}--[\p{Ps}\p{Pi}]]|\p{Pi}(?!\w))"  # some languages close with “, others open with it
+_BLANK = r"\p{SB=Sp}\p{SB=Sep}\r\n"
+# SB9 to SB11: closing marks and spaces go with the sentence before them.
+_STOP = regex.compile(
+    rf"(?V1)(?:(?P<dot>\p{{SB=ATerm}})|[{TERMINALS}]){_EXTEND}"
+    rf"(?P<closing>(?:{_CLOSE}{_EXTEND})*+)(?P<space>(?:[{_BLANK}]{_EXTEND})*+)"
+)
+# SB8a: the sentence goes on at another stop, or at a comma, a colon or a dash.
+_NEXT_STOP = regex.compile(rf"[\p{{SB=ATerm}}{TERMINALS}]")
+_CONTINUATION = regex.compile(r"\p{SB=SContinue}")
+# An item of a list or of a dialogue that begins a line.
+_ITEM = regex.compile(r"[-*+•‣·–—]")
+# SB6 to SB8: it goes on behind a full stop inside a number or a word, or before a word in lower case.
+_NUMBER = regex.compile(r"\p{SB=Numeric}")
+_CASED = regex.compile(r"[\p{SB=Upper}\p{SB=Lower}]")
+_LOWER = regex.compile(
+    rf"[^\p{{SB=OLetter}}\p{{SB=Upper}}\p{{SB=Lower}}\p{{SB=ATerm}}{TERMINALS}]*+\p{{SB=Lower}}",
+)
+_LETTER = regex.compile(r"\p{L}")
+_PART = regex.compile(r"[\p{L}\p{M}\p{N}\p{S}]")  # of a word or of a unit, such as °C
+_COMBINING = regex.compile(r"[\p{SB=Extend}\p{SB=Format}]")
+
+
+def unicode_starts(text: str) -> list[int]:
+    """Return the starts of all sentences except the first, in linear time."""
+    found = []
+    for stop in _STOP.finditer(text):
+        end = stop.end()
+        if end == len(text) or _NEXT_STOP.match(text, end):
+            continue
+        if not ("\n" in stop["space"] and _ITEM.match(text, end)):
+            if _CONTINUATION.match(text, end):
+                continue
+            if stop["dot"] and _goes_on(text, stop.start(), end, inside=not (stop["closing"] or stop["space"])):
+                continue
+        found.append(end)
+    return found
+
+
+def _goes_on(text: str, dot: int, end: int, *, inside: bool) -> bool:
+    """Return whether a sentence goes on behind a full stop."""
+    letter = dot - 1
+    while letter > 0 and _COMBINING.match(text, letter):
+        letter -= 1
+    if dot and _LETTER.match(text, letter) and not (letter and _PART.match(text, letter - 1)):
+        return True
+    if inside and _NUMBER.match(text, end):
+        return True
+    if inside and dot and _LETTER.match(text, end) and _CASED.match(text, letter):
+        return True
+    return _LOWER.match(text, end) is not None
+
 
 IntArray = npt.NDArray[np.int64]
 
@@ -223,9 +287,9 @@ def cut_at(text: str, units: Units, offsets: list[int]) -> Units:
 _LINE = re.compile(r"\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 # Marks that end a sentence wherever they stand, unlike those of Latin letters.
-_MARK = regex.compile(rf"(?V1)[[{uax29.TERMINALS}．]--[!?‼‽⁇⁈⁉]]")
+_MARK = regex.compile(rf"(?V1)[[{TERMINALS}．]--[!?‼‽⁇⁈⁉]]")
 _CLOSING = r"[\"'”’»」』）)\]]*\s*"
-_ONLY_STOPS = regex.compile(rf"[\s.?!{uax29.TERMINALS}]+")
+_ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
 # In these scripts, and in their punctuation, words aren't spaced.
 _UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _PIECE = 1000
@@ -276,7 +340,7 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
         _warn_without_extra()
         inside = {mark + 1 for mark in image_marks(text)}
         by_name = None if language == OTHER else _sentencex()
-        found = _sentencex_starts(by_name, text, language, certain) if by_name else uax29.starts(lines)
+        found = _sentencex_starts(by_name, text, language, certain) if by_name else unicode_starts(lines)
         starts = [0, *(start for start in found if start not in inside)]
     if certain:
         starts = sorted({*starts, *certain})

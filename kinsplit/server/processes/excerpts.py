@@ -1,13 +1,198 @@
-"""Excerpts of documents as safe HTML: the list of elements and attributes that they may have."""
+r"""Excerpts of documents as safe HTML: the list of elements and attributes that they may have.
+
+Markdown becomes HTML with marks of ranges of its source. markdown-it parses it with CommonMark's rules, tables,
+struck-out text, and formulas in `$`, `\(` and `\[`. HTML in the source stays text, pictures are named but not loaded,
+and links lead only to other sites (`http`, `https`, `mailto`): what a relative link means is known only in the
+document's own folder.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import html
+import re
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import nh3
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
+from mdit_py_plugins.texmath import texmath_plugin
 
-from kinsplit.server.processes.markdown import SCHEMES, markdown
-from kinsplit.server.processes.marks import CLASSES, Mark, code, language_of
+from kinsplit.markup.source import opening
+from kinsplit.server.processes.marks import (
+    CLASSES,
+    Mark,
+    MarkedLines,
+    code,
+    language_of,
+    marked,
+    strongest,
+    within,
+    wrapped,
+)
+
+#: Schemes of the links that are kept.
+SCHEMES = frozenset({"http", "https", "mailto"})
+
+# Characters of the longest formula that is set.
+_FORMULA = 2_000
+_SAME_LENGTH = str.maketrans({"\r": "\n", "\0": "\ufffd"})
+
+
+def markdown(text: str, marks: Sequence[Mark], *, context: str = "", is_beginning: bool = True) -> str:
+    """Return Markdown as HTML, which is still to be cleaned.
+
+    Args:
+        text: The source, which may begin and end anywhere in its document.
+        marks: Marks in the source.
+        context: Heading path, or header of the table that the text begins in.
+        is_beginning: Whether it begins where its document does, so that front matter is recognised.
+    """
+    before = opening(text, context)
+    source = f"{before}{text}".replace("\r\n", " \n").translate(_SAME_LENGTH)
+    lines = MarkedLines(source, [m._replace(start=m.start + len(before), end=m.end + len(before)) for m in marks])
+    parser = _parser(is_beginning)
+    tokens = parser.parse(source)
+    _place(tokens, lines)
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+@cache
+def _parser(is_beginning: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # Escaped characters stay apart, so that each text can be found in its source.
+    parser.disable("text_join")
+    dollarmath_plugin(parser, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
+    texmath_plugin(parser, delimiters="brackets")
+    if is_beginning:
+        front_matter_plugin(parser)
+    for name, rule in _RULES.items():
+        parser.add_render_rule(name, rule)
+    return parser
+
+
+def _place(tokens: Sequence[Token], lines: MarkedLines) -> None:
+    """Give every token with content the marks inside it."""
+    around = [0, 0]
+    for token in tokens:
+        around = token.map or around
+        if token.type == "inline":
+            marks = lines.inside(token.content, *around)
+            at = 0
+            for child in token.children or []:
+                content = {"text_special": child.markup, "softbreak": "\n"}.get(child.type, child.content)
+                if child.type == "image" or not content:
+                    continue
+                place = token.content.find(content, at)
+                if place >= 0:
+                    child.meta["marks"] = within(marks, place, place + len(content))
+                    at = place + len(content)
+        elif token.type in ("fence", "code_block", "front_matter"):
+            first = around[0] + (token.type != "code_block")
+            token.meta["marks"] = lines.inside(token.content, first, around[1])
+        elif token.content:
+            # Some plug-ins don't say which lines they took.
+            token.meta["marks"] = lines.inside(token.content, around[0], around[1] if token.map else lines.number)
+
+
+_Tokens = Sequence[Token]
+_Rule = Callable[[Any, _Tokens, int, Any, MutableMapping[str, Any]], str]
+
+
+def _marks(token: Token) -> list[Mark]:
+    found: list[Mark] = token.meta.get("marks", [])
+    return found
+
+
+def _text(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+    return marked(tokens[at].content, _marks(tokens[at]))
+
+
+def _soft_break(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+    return wrapped("\n", strongest(_marks(tokens[at])))
+
+
+def _special(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+    return wrapped(html.escape(tokens[at].content, quote=False), strongest(_marks(tokens[at])))
+
+
+def _inline_code(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+    return f"<code>{marked(tokens[at].content, _marks(tokens[at]))}</code>"
+
+
+def _fence(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+    token = tokens[at]
+    words = token.info.strip("{}. ").split()
+    language = re.sub(r"[^\w+#-]", "", words[0]) if words else ""
+    return code(token.content.removesuffix("\n"), language_of(language) if language else None, _marks(token))
+
+
+def _formula(display: str) -> _Rule:
+    def rule(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+        token = tokens[at]
+        return wrapped(formula(token.content.strip(), display), strongest(_marks(token)))
+
+    return rule
+
+
+def formula(latex: str, display: str) -> str:
+    """Return a formula as MathML, or its source as code if it can't be set."""
+    try:
+        return convert(latex, display=display) if len(latex) <= _FORMULA else _source(latex)
+    except Exception:  # its parser raises anything at a formula that isn't valid
+        return _source(latex)
+
+
+def _source(latex: str) -> str:
+    return f"<code>{html.escape(latex, quote=False)}</code>"
+
+
+def _image(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
+    return f'<span class="picture">{html.escape(tokens[at].content or "picture", quote=False)}</span>'
+
+
+def _link(renderer: Any, tokens: _Tokens, at: int, options: Any, env: MutableMapping[str, Any]) -> str:
+    token = tokens[at]
+    try:
+        leads = urlsplit(str(token.attrs.get("href", ""))).scheme.lower() in SCHEMES
+    except ValueError:
+        leads = False
+    token.attrs = {"href": token.attrs["href"]} if leads else {}
+    return str(renderer.renderToken(tokens, at, options, env))
+
+
+def _cell(renderer: Any, tokens: _Tokens, at: int, options: Any, env: MutableMapping[str, Any]) -> str:
+    token = tokens[at]
+    # Policies forbid styles in markup.
+    side = str(token.attrs.pop("style", "")).removeprefix("text-align:")
+    if side in ("center", "right"):
+        token.attrs["class"] = side
+    return str(renderer.renderToken(tokens, at, options, env))
+
+
+_RULES: dict[str, _Rule] = {
+    "text": _text,
+    "text_special": _special,
+    "softbreak": _soft_break,
+    "code_inline": _inline_code,
+    "code_block": _fence,
+    "fence": _fence,
+    "front_matter": _fence,
+    "image": _image,
+    "link_open": _link,
+    "th_open": _cell,
+    "td_open": _cell,
+    "math_inline": _formula("inline"),
+    "math_inline_double": _formula("block"),
+    "math_single": _formula("inline"),
+    "math_block": _formula("block"),
+}
+
 
 Kind = Literal["markdown", "code"]
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, SpanRule, unjudged
-from kinsplit.evaluation.qrels.thresholds import tune_thresholds
+from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, SpanRule, tune_thresholds, unjudged
 from tests.evaluation.making import chunk, label, question
 
 

@@ -11,8 +11,7 @@ from kinsplit.chunk import Document
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create_many
-from kinsplit.evaluation.qrels.alignment import SpanRule
-from kinsplit.evaluation.qrels.thresholds import tune_thresholds
+from kinsplit.evaluation.qrels.alignment import SpanRule, tune_thresholds
 from kinsplit.evaluation.splitters import as_strategy, from_spec
 from kinsplit.parsers import Strategy
 from kinsplit.spans import Span

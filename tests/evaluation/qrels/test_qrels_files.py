@@ -18,12 +18,17 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.qrels.export import (
     Embeddings,
+    Run,
+    ScoredChunk,
     read_embeddings,
     read_manifest,
+    read_qrels,
+    read_run,
     write_embeddings,
     write_manifest,
+    write_qrels,
+    write_run,
 )
-from kinsplit.evaluation.qrels.trec import Run, ScoredChunk, read_qrels, read_run, write_qrels, write_run
 from kinsplit.parsers import create
 from kinsplit.tokenizers import resolve
 from tests.evaluation.making import Letters

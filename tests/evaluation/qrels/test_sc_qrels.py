@@ -13,10 +13,8 @@ from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create_many
-from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment
-from kinsplit.evaluation.qrels.export import read_embeddings, read_manifest
-from kinsplit.evaluation.qrels.thresholds import tune_thresholds
-from kinsplit.evaluation.qrels.trec import Run, read_qrels, read_run, write_qrels
+from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, tune_thresholds
+from kinsplit.evaluation.qrels.export import Run, read_embeddings, read_manifest, read_qrels, read_run, write_qrels
 from tests.evaluation.making import Letters
 from tests.shared_data import shared_path
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import punkt
 
-import kinsplit.parsers.units.punkt_model as punkt_model
+import kinsplit.parsers.units.punkt as punkt_model
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES
 
 FOLDER = Path(punkt_model.__file__).with_name("punkt_models")

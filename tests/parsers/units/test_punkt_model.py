@@ -8,8 +8,7 @@ import random
 import punkt
 import pytest
 
-from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES
-from kinsplit.parsers.units.punkt_model import model_of
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, model_of
 from tests.parsers.units.punkt_files import FOLDER, content
 
 _WORDS = [

@@ -9,8 +9,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.parsers.units.sentences import sentences
-from kinsplit.parsers.units.uax29 import starts
+from kinsplit.parsers.units.sentences import sentences, unicode_starts
 
 # Properties that the rules name; "" stands for any other.
 _PROPERTIES = ["Extend", "Format", "Sp", "Lower", "Upper", "OLetter", "Numeric", "ATerm", "SContinue", "STerm", "Close"]
@@ -18,7 +17,7 @@ _ENDS = {"ATerm", "STerm"}
 
 
 def split(text: str) -> list[str]:
-    return [text[start:end] for start, end in pairwise([0, *starts(text), len(text)])]
+    return [text[start:end] for start, end in pairwise([0, *unicode_starts(text), len(text)])]
 
 
 def sentence_break(character: str) -> str:
@@ -89,7 +88,7 @@ def test_sentences_of_a_line_are_those_of_the_annex(text: str) -> None:
     classes = [sentence_break(character) for character in text]
     # A full stop between a Latin letter and one without case: an abbreviation, and not the end of a sentence.
     inner = {m.start(1) for m in regex.finditer(r"[\p{SB=Upper}\p{SB=Lower}]\p{M}*\.[\p{M}\p{Cf}]*(\p{L})", text)}
-    assert starts(text) == [at for at in range(1, len(text)) if breaks_before(classes, at) and at not in inner]
+    assert unicode_starts(text) == [at for at in range(1, len(text)) if breaks_before(classes, at) and at not in inner]
 
 
 @pytest.mark.parametrize(
