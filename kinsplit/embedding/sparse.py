@@ -150,9 +150,8 @@ ANY = "any"
 #: Languages written without spaces, whose words come from a segmenter.
 _UNSPACED = ("chinese", "japanese")
 
-#: Marks in fingerprints of embedders that count the parts of names (see `with_parts`), of those that also count
-#: acronyms, and of those that also count the terms of `with_grams`.
-_PARTS, _ACRONYMS, _GRAMS = "parts", "parts+acronyms", "parts+acronyms+grams"
+# Kinds of terms besides words: the parts of names (see `with_parts`), acronyms, and those of `with_grams`.
+_TERMS = "parts+acronyms+grams"
 # Digits around an acronym tell its terms from words, and keep stemmers off them.
 _WRITTEN, _INITIALS = "8{}8", "9{}9"
 # Weight of an acronym's letters as a word: "OOP" is the stem of "Oops", too.
@@ -179,21 +178,12 @@ class Bm25Embedder:
             words unchanged, for mixed or other languages.
         average_length: Expected length of a document in terms, without stop words. Qdrant's default of 256 serves
             as long as all documents are about equally long; another value scales every score by the same factor.
-        with_acronyms: Whether acronyms meet their long forms. Collections of older versions don't have the terms.
-        with_grams: Whether scripts without spaces between words have terms. Collections of older versions don't.
 
     Raises:
         InvalidParameterError: An unknown language, or a length that is not positive.
     """
 
-    def __init__(
-        self,
-        language: str | None = "english",
-        average_length: float = 256.0,
-        *,
-        with_acronyms: bool = True,
-        with_grams: bool = True,
-    ) -> None:
+    def __init__(self, language: str | None = "english", average_length: float = 256.0) -> None:
         with needs("search"):
             import qdrant_edge as qe
 
@@ -207,8 +197,7 @@ class Bm25Embedder:
         require(average_length > 0, "average_length", "must be positive", average_length, remedy)
         self.language = language
         self.average_length = float(average_length)
-        segmented = language is None or language in _UNSPACED
-        self.with_acronyms, self.with_grams = with_acronyms, with_grams and with_acronyms and not segmented
+        self._is_segmented = segmented = language is None or language in _UNSPACED
         self._model = qe.Bm25(
             qe.Bm25Config(
                 avg_len=self.average_length,
@@ -231,16 +220,15 @@ class Bm25Embedder:
         language, _, rest = settings.partition(":")
         length, _, parts = rest.partition(":")
         with suppress(ValueError):
-            if kind == "bm25" and parts in (_PARTS, _ACRONYMS, _GRAMS):
-                return cls(language, float(length), with_acronyms=parts != _PARTS, with_grams=parts == _GRAMS)
+            if kind == "bm25" and parts == _TERMS:
+                return cls(language, float(length))
         remedy = "Ask the collection for dense vectors only, or open it with the version of kinsplit that made it."
         raise InvalidParameterError("sparse", "must be BM25 of a known language", fingerprint, remedy)
 
     @property
     def fingerprint(self) -> str:
         """Language, average length and kinds of terms, which determine every vector."""
-        parts = _GRAMS if self.with_grams else _ACRONYMS if self.with_acronyms else _PARTS
-        return f"bm25:{self.language or ANY}:{self.average_length:g}:{parts}"
+        return f"bm25:{self.language or ANY}:{self.average_length:g}:{_TERMS}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
         """Return the term weights of each text; a text without terms gets an empty vector."""
@@ -250,8 +238,6 @@ class Bm25Embedder:
         """Return weight 1 for each term of a query, and less for an acronym as a word."""
         text = replace_surrogates(text)
         words = _weights(self._model.embed_query(self._spaced(text)))
-        if not self.with_acronyms:
-            return _sparse(words)
         found = acronyms(text, self._is_stop_word)
         as_words = self._model.embed_query(" ".join(found.written)).indices
         content = [word.lower() for word in _WORD.findall(text) if not self._is_stop_word(word.lower())]
@@ -264,7 +250,7 @@ class Bm25Embedder:
         return frozenset(self._model.embed_query(self._spaced(replace_surrogates(text))).indices)
 
     def _spaced(self, text: str) -> str:
-        return with_grams(with_parts(text)) if self.with_grams else with_parts(text)
+        return with_parts(text) if self._is_segmented else with_grams(with_parts(text))
 
     def _ends_phrase(self, word: str) -> bool:
         # Without a list of stop words, only names are phrases.
@@ -272,8 +258,6 @@ class Bm25Embedder:
 
     def _embed(self, text: str) -> SparseVector:
         words = _weights(self._model.embed_document(self._spaced(text)))
-        if not self.with_acronyms:
-            return _sparse(words)
         found = acronyms(text, self._is_stop_word)
         terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
         # On their own, since the weights of words fall with the length of the text.

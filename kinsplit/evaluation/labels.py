@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from kinsplit.chunk import Document
 from kinsplit.loaders import row_id
@@ -256,8 +256,7 @@ class MeasureNote(_Frozen):
 
     name: str
     description: str
-    # Older versions wrote `rises`.
-    higher_is_better: bool = Field(validation_alias=AliasChoices("higher_is_better", "rises"))
+    higher_is_better: bool
 
 
 class StatisticNote(_Frozen):
@@ -298,8 +297,7 @@ class SharedSettings(_Frozen):
     tokenizer: str
     top_k: int
     headline: str
-    # Older versions wrote `terms`.
-    language: str = Field("english", validation_alias=AliasChoices("language", "terms"))
+    language: str = "english"
     versions: Mapping[str, str] = {}
 
 

@@ -68,8 +68,8 @@ def test_acronyms_and_long_forms_find_each_other(question, acronym, phrase):
 
 def test_acronyms_leave_the_weights_of_words_as_they_are():
     text = "A Program Counter (PC) counts; object-oriented programming doesn't."
-    plain, full = Bm25Embedder(with_acronyms=False), Bm25Embedder()
-    (expected,), (found,) = plain.embed([text]), full.embed([text])
+    full = Bm25Embedder()
+    expected, (found,) = full._model.embed_document(text), full.embed([text])
     weights = dict(zip(found.indices, found.values, strict=True))
     assert {index: weights[index] for index in expected.indices} == dict(
         zip(expected.indices, expected.values, strict=True)
@@ -114,9 +114,10 @@ def test_terms_of_groups_of_characters_are_never_those_of_words():
     (document,) = embedder.embed(["公园 ไทย"])
     spelt = " ".join(["7516c7", "7516c56ed7", "70e440e170e220e7", "516c", "公园", "ไทย"])
     assert len(document.indices) == 4
-    plain = Bm25Embedder(with_grams=False)
-    assert not set(document.indices) & set(plain.embed(["公园 ไทย 516c56ed"])[0].indices)
-    assert plain.words(spelt) - plain.words("公园 ไทย 516c")  # Only who writes a term's own number finds it.
+    plain = embedder._model
+    assert not set(document.indices) & set(plain.embed_document("公园 ไทย 516c56ed").indices)
+    # Only who writes a term's own number finds it.
+    assert set(plain.embed_query(spelt).indices) - set(plain.embed_query("公园 ไทย 516c").indices)
 
 
 def test_text_without_terms_gives_an_empty_vector():
@@ -148,8 +149,7 @@ def test_the_average_length_must_be_positive(length):
 
 def test_the_fingerprint_tells_models_apart():
     models = [Bm25Embedder(), Bm25Embedder("german"), Bm25Embedder(None), Bm25Embedder(average_length=128)]
-    models += [Bm25Embedder(with_grams=False), Bm25Embedder(with_acronyms=False)]
-    assert len({model.fingerprint for model in models}) == 6
+    assert len({model.fingerprint for model in models}) == 4
 
 
 def test_a_sparse_vector_needs_as_many_values_as_indices():
@@ -157,16 +157,7 @@ def test_a_sparse_vector_needs_as_many_values_as_indices():
         SparseVector((1, 2), (1.0,))
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        Bm25Embedder("german"),
-        Bm25Embedder(None, 20.5),
-        Bm25Embedder("any"),
-        Bm25Embedder(with_grams=False),
-        Bm25Embedder(with_acronyms=False),
-    ],
-)
+@pytest.mark.parametrize("made", [Bm25Embedder("german"), Bm25Embedder(None, 20.5), Bm25Embedder("any")])
 def test_a_fingerprint_says_all_of_an_embedder(made):
     again = Bm25Embedder.of(made.fingerprint)
     assert again.fingerprint == made.fingerprint

@@ -12,7 +12,6 @@ import pytest
 
 from kinsplit import Document, Index, KinWeights, create_strategy
 from kinsplit.embedding import create
-from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
 from kinsplit.parsers import default_strategy
 from kinsplit.stores import open_store
@@ -119,18 +118,6 @@ def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path)
         Index(f"edge:{tmp_path}", embedder="hash", language="english")
     with Index("memory:", embedder="hash", language="any") as index:
         assert index.bm25.language is None
-
-
-def test_a_collection_without_terms_of_acronyms_keeps_its_terms(tmp_path: Path) -> None:
-    with Index("memory:", embedder="hash") as index:
-        index.bm25 = Bm25Embedder(with_acronyms=False)
-        schema = index._schema(index.strategy)
-    open_store(f"edge:{tmp_path}", "old", schema).close()
-    for language in (None, "english"):
-        with Index(f"edge:{tmp_path}", collection="old", embedder="hash", language=language) as index:
-            index.add(Document("d", "This is object-oriented programming."))
-            assert not index.bm25.with_acronyms
-            assert "bm25" not in index.search("OOP")[0].scores
 
 
 def test_chinese_and_thai_are_found_by_their_words_in_every_collection(tmp_path: Path) -> None:
