@@ -256,7 +256,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from kinsplit.chunk import Document
     from kinsplit.embedding.hashing import HashEmbedder
     from kinsplit.embedding.sparse import Bm25Embedder
-    from kinsplit.evaluation.datasets.normalised import SC_QRELS, nfkc, normalise
+    from kinsplit.evaluation.datasets.normalised import normalise
     from kinsplit.language_models.parsing import read_numbers, read_objects
     from kinsplit.loaders.content import UnreadableError
     from kinsplit.loaders.formats import html, markdown, transcript
@@ -301,7 +301,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         },
         "hash": lambda text: HashEmbedder().embed([text]),
         "claims": cited,
-        "normalise": lambda text: normalise(text, (*SC_QRELS, nfkc)),
+        "normalise": normalise,
         "numbers": lambda text: read_numbers(text, "key"),
         "objects": lambda text: list(read_objects(text)),
         "tokens of a model": count_tokens,

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -72,9 +71,7 @@ class VectorCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -86,11 +86,6 @@ class Methods(NamedTuple):
     aquery: str | None
 
 
-def is_foreign(value: object) -> bool:
-    """Return whether an object has the embedding methods of LlamaIndex or LangChain."""
-    return any(hasattr(value, texts) and hasattr(value, query) for texts, query in _PAIRS)
-
-
 _PAIRS = (("get_text_embedding_batch", "get_query_embedding"), ("embed_documents", "embed_query"))
 
 

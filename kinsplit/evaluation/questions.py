@@ -395,7 +395,7 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
     tokenizer = resolve("bundled")
     total = Cost()
     for prompt in plan.prompts(plan.sections[: plan.needed(number)]):
-        if cache.get_text(asked, prompt) is not None:
+        if cache.get(asked, prompt) is not None:
             total += Cost(kept=1)
         else:
             total += Cost(1, int(tokenizer.count([prompt])[0]), ANSWER * plan.together)

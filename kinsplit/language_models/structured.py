@@ -34,28 +34,12 @@ class AnswerCache:
         self.folder = folder
         self._cache = JsonCache(folder, LIMIT, "Answers of language models")
 
-    def get(self, model: LanguageModel, prompt: str) -> list[int] | None:
-        """Return the cached numbers for a prompt, or None."""
-        kept = self._get(model, prompt)
-        return kept if isinstance(kept, list) and all(type(number) is int for number in kept) else None
-
-    def put(self, model: LanguageModel, prompt: str, numbers: list[int]) -> None:
-        """Store the answer to a prompt, unless the model has no identity."""
-        self._put(model, prompt, numbers)
-
-    def get_text(self, model: LanguageModel, prompt: str) -> str | None:
-        """Return the cached text for a prompt, or None."""
-        kept = self._get(model, prompt)
-        return kept if isinstance(kept, str) else None
-
-    def put_text(self, model: LanguageModel, prompt: str, text: str) -> None:
-        """Store a text as the answer to a prompt, unless the model has no identity."""
-        self._put(model, prompt, text)
-
-    def _get(self, model: LanguageModel, prompt: str) -> object:
+    def get(self, model: LanguageModel, prompt: str) -> object:
+        """Return the cached answer to a prompt, a JSON value, or None."""
         return None if model.identity is None else self._cache.get(_key(model.identity, prompt))
 
-    def _put(self, model: LanguageModel, prompt: str, answer: str | list[int]) -> None:
+    def put(self, model: LanguageModel, prompt: str, answer: str | list[int]) -> None:
+        """Store the answer to a prompt, unless the model has no identity."""
         if model.identity is not None:
             self._cache.put(_key(model.identity, prompt), answer)
 
@@ -155,8 +139,8 @@ class StructuredClient:
         known = self._known.get((form, prompt))
         if isinstance(known, form):
             return known
-        kept = self._cache and self._cache.get_text(self.model, prompt)
-        found = _read(kept, form)[0] if kept else None
+        kept = self._cache.get(self.model, prompt) if self._cache else None
+        found = _read(kept, form)[0] if isinstance(kept, str) else None
         if found is not None:
             self._known[form, prompt] = found
         return found
@@ -165,7 +149,7 @@ class StructuredClient:
         if isinstance(outcome, Form):
             self._known[type(outcome), prompt] = outcome
             if self._cache is not None:
-                self._cache.put_text(self.model, prompt, outcome.model_dump_json())
+                self._cache.put(self.model, prompt, outcome.model_dump_json())
 
     def _outcome(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form | LanguageModelError:
         """Call the model until an answer can be used, and return the object or an error."""

@@ -310,7 +310,8 @@ def ask(
     by_digest = {question.digest(): question for question in questions}
     answers: dict[bytes, BoundaryAnswer] = {}
     for digest, question in by_digest.items():
-        if kept := cache.get(model, question.prompt()):
+        kept = cache.get(model, question.prompt())
+        if kept and isinstance(kept, list) and all(type(number) is int for number in kept):
             answers[digest] = BoundaryAnswer(kept, question.sentences)
     pending = [digest for digest in by_digest if digest not in answers]
     run = _Run(model)

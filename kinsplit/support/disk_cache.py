@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -13,14 +12,12 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.errors import CacheError, CacheWarning
-from kinsplit.support.environment import cache_folder
 
 #: Name of the file in its folder.
 FILE = "entries.sqlite"
@@ -42,9 +39,6 @@ _LONGEST, _LONGEST_JSON = 64 << 20, 512 << 20
 _TOGETHER = 500
 # Resolution of the time of use in seconds, so that reading seldom writes.
 _HOUR = 3600
-# Files of diskcache, which earlier versions used.
-_OLD_FILES = ("cache.db", "cache.db-wal", "cache.db-shm")
-_OLD_VALUE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 
 
 class DiskCache:
@@ -112,9 +106,7 @@ class DiskCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _get(self, kind: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -185,8 +177,6 @@ class DiskCache:
 
     def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self.folder.is_relative_to(cache_folder()):
-            _remove_old(self.folder)
         connection = sqlite3.connect(
             self.folder / FILE, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
         )
@@ -305,21 +295,3 @@ def _make_tables(connection: sqlite3.Connection, statements: Iterable[str]) -> N
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _remove_old(folder: Path) -> None:
-    """Remove the pickled entries of an earlier version from a folder of kinsplit's own; they are never read."""
-    if not (folder / _OLD_FILES[0]).is_file():
-        return
-    values = [path for path in folder.glob("*/*/*.val") if _OLD_VALUE.fullmatch(path.relative_to(folder).as_posix())]
-    for path in (*(folder / name for name in _OLD_FILES), *values):
-        path.unlink(missing_ok=True)
-    for parent in {path.parent for path in values}:
-        with contextlib.suppress(OSError):  # It isn't empty.
-            parent.rmdir()
-            parent.parent.rmdir()
-    warnings.warn(
-        f"{folder}: removed what an earlier version of kinsplit kept there; it is made again.",
-        CacheWarning,
-        stacklevel=2,
-    )

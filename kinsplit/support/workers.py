@@ -31,7 +31,6 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import IO, Any, ParamSpec, Self, TypeVar, cast
 
 from kinsplit.errors import MemoryLimitError, ResultSizeError, TimeLimitError, WorkerDiedError, WorkerError
@@ -126,9 +125,7 @@ class WorkerPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _set_up(self) -> None:

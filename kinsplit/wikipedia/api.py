@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -69,9 +68,7 @@ class Api:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def query(self, parameters: Mapping[str, str]) -> dict[str, Any]:

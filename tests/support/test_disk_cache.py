@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import warnings
 import zlib
 from pathlib import Path
 from typing import Any
@@ -111,33 +110,6 @@ def test_a_file_with_anything_else_in_it_is_refused(tmp_path: Path, statement: s
     change(tmp_path, statement)
     with pytest.raises(CacheError, match=r"not a cache of this version of kinsplit\)\. Delete the folder"):
         DiskCache(tmp_path, SIZE)
-
-
-@pytest.mark.parametrize("own", [True, False], ids=["own folder", "somebody's folder"])
-def test_what_an_earlier_version_kept_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
-    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path if own else tmp_path / "elsewhere"))
-    folder, outside = tmp_path / "answers", tmp_path / "outside.val"
-    outside.write_bytes(pickle.dumps(Bomb()))
-    value = folder / "0a" / "f3" / f"{'0' * 28}.val"
-    value.parent.mkdir(parents=True)
-    value.write_bytes(pickle.dumps(Bomb()))
-    (folder / "0a" / "notes.txt").touch()
-    old = sqlite3.connect(folder / "cache.db")
-    old.execute("CREATE TABLE Cache (key BLOB, mode INTEGER, filename TEXT, value BLOB)")
-    old.execute("INSERT INTO Cache VALUES (?, 4, '../outside.val', ?)", (KEY, pickle.dumps(Bomb())))
-    old.commit()
-    old.close()
-
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for _ in range(2):
-            with DiskCache(folder, SIZE) as cache:
-                assert cache.get_json(KEY) is None
-
-    assert ["removed what an earlier version" in str(one.message) for one in told] == ([True] if own else [])
-    assert [path.exists() for path in (folder / "cache.db", value, folder / "0a" / "f3")] == [not own] * 3
-    assert outside.exists()
-    assert (folder / "0a" / "notes.txt").exists()
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

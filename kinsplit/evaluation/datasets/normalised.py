@@ -7,20 +7,17 @@ SC-Qrels labels texts after replacing quotation marks, dashes and white space, s
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Document, Part
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.spans import Span
-from kinsplit.text.graphemes import CLUSTER
 
 Offsets = NDArray[np.int64]
 
@@ -103,16 +100,6 @@ def strip(text: str) -> Rewritten:
     return Rewritten(kept, starts, starts + 1)
 
 
-def nfc(text: str) -> Rewritten:
-    """Compose characters (Unicode's form C)."""
-    return _composed(text, "NFC")
-
-
-def nfkc(text: str) -> Rewritten:
-    """Compose characters and replace compatibility variants (Unicode's form KC)."""
-    return _composed(text, "NFKC")
-
-
 #: Steps of the SC-Qrels pipeline.
 SC_QRELS: tuple[Step, ...] = (quotes, dashes, spaces, strip)
 _NAMED = {"sc-qrels": SC_QRELS}
@@ -191,19 +178,6 @@ def _as_long(text: str) -> Rewritten:
     return Rewritten(text, starts, starts + 1)
 
 
-def _composed(text: str, form: Literal["NFC", "NFKC"]) -> Rewritten:
-    if unicodedata.is_normalized(form, text):
-        return _as_long(text)
-    clusters = ((match.start(), match.end(), match[0]) for match in _CLUSTERS.finditer(text))
-    changed = ((start, end, unicodedata.normalize(form, cluster)) for start, end, cluster in clusters)
-    made = _rewritten(text, ((start, end, new) for start, end, new in changed if new != text[start:end]))
-    if made.text == unicodedata.normalize(form, text):
-        return made
-    # Characters compose across clusters only in text that occurs in no language.
-    whole = unicodedata.normalize(form, text)
-    return Rewritten(whole, np.zeros(len(whole), np.int64), np.full(len(whole), len(text), np.int64))
-
-
 def _rewritten(text: str, changes: Iterator[tuple[int, int, str]]) -> Rewritten:
     """Replace ranges of a text, given in order; each new character maps to the whole range."""
     pieces: list[str] = []
@@ -223,4 +197,3 @@ _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _DASHES = str.maketrans("\u2013\u2014", "--")
 # A single space needs no change, so it isn't matched.
 _SPACES = re.compile(r"\s{2,}|[^\S ]")
-_CLUSTERS = regex.compile(CLUSTER)

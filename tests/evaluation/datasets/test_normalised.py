@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -15,8 +14,6 @@ from kinsplit.evaluation.datasets.normalised import (
     SC_QRELS,
     Step,
     dashes,
-    nfc,
-    nfkc,
     normalise,
     normalised_dataset,
     normalised_document,
@@ -29,7 +26,7 @@ from kinsplit.spans import Span
 from tests.generators import texts
 from tests.shared_data import shared_rows
 
-STEPS: tuple[tuple[Step, ...], ...] = ((quotes,), (dashes,), (spaces,), (strip,), (nfc,), (nfkc,), SC_QRELS)
+STEPS: tuple[tuple[Step, ...], ...] = ((quotes,), (dashes,), (spaces,), (strip,), SC_QRELS)
 
 
 def test_spans_of_the_normalised_text_are_found_in_the_source() -> None:
@@ -48,15 +45,6 @@ def test_nothing_is_left_of_white_space_at_the_edge() -> None:
     assert made.from_source(Span(1, 4)) == (0, 1)
     assert normalise(" \n").text == ""
     assert normalise(" \n").from_source(Span(0, 2)) is None
-
-
-def test_composed_characters_stand_for_all_their_parts() -> None:
-    source = "cafe\u0301 \ufb01n"
-    assert normalise(source, (nfc,)).to_source(Span(3, 4)) == (3, 5)
-    made = normalise(source, (nfkc, quotes))
-    assert made.text == "caf\u00e9 fin"
-    assert made.to_source(Span(5, 6)) == made.to_source(Span(6, 7)) == (6, 7)
-    assert made.from_source(Span(6, 7)) == (5, 7)
 
 
 def test_every_occurrence_is_found() -> None:
@@ -91,8 +79,6 @@ def test_there_and_back_covers_the_same_text(steps: tuple[Step, ...], text: str,
 def test_the_steps_do_what_python_does(text: str) -> None:
     plain = text.translate(str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--"))
     assert normalise(text).text == " ".join(plain.split())
-    for step, form in ((nfc, "NFC"), (nfkc, "NFKC")):
-        assert normalise(text, (step,)).text == unicodedata.normalize(form, text)
 
 
 @given(text=texts())
