@@ -25,9 +25,9 @@ LAYERS: dict[str, set[str]] = {
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
     "model_servers": {"errors", "support"},
-    "embedding": {"chunk", "errors", "identity", "model_servers", "spans", "support", "tokenizers"},
-    "language_models": {"errors", "model_servers", "support", "tokenizers"},
-    "loaders": {"chunk", "errors", "support", "text"},
+    "embedding": {"chunk", "errors", "identity", "model_servers", "registry", "spans", "support", "tokenizers"},
+    "language_models": {"errors", "model_servers", "registry", "support", "tokenizers"},
+    "loaders": {"chunk", "errors", "registry", "support", "text"},
     "parsers": {
         "registry",
         "chunk",
@@ -40,12 +40,12 @@ LAYERS: dict[str, set[str]] = {
         "text",
         "tokenizers",
     },
-    "stores": {"chunk", "embedding", "errors", "identity", "spans", "support"},
+    "stores": {"chunk", "embedding", "errors", "identity", "registry", "spans", "support"},
     "frames": {"chunk", "stores", "support", "tokenizers"},
     "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},
     "retrieval": {
-        *("chunk", "embedding", "errors", "identity", "language_models", "markup", "parsers", "spans", "stores"),
-        *("support", "text", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "language_models", "markup", "parsers", "registry", "spans"),
+        *("stores", "support", "text", "tokenizers"),
     },
     "view": {"chunk", "errors", "markup", "retrieval"},
     "indexing": {
@@ -65,7 +65,7 @@ LAYERS: dict[str, set[str]] = {
     "evaluation": {
         *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing"),
         "language_models",
-        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
+        *("loaders", "markup", "parsers", "registry", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {
         *("chunk", "embedding", "errors", "frames", "identity", "index", "indexing", "loaders", "parsers", "retrieval"),

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kinsplit import Document, registry, strategy_names
+from kinsplit.embedding.registry import EMBEDDERS
 from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.measures.registry import MEASURES
+from kinsplit.language_models.registry import LANGUAGE_MODELS
+from kinsplit.loaders.registry import READERS
 from kinsplit.parsers import create
-from kinsplit.parsers import registry as strategies
+from kinsplit.parsers.registry import STRATEGIES
 from kinsplit.registry import PluginWarning, Registry
+from kinsplit.retrieval.rerank import RERANKERS
+from kinsplit.stores.address import STORES
 
 #: A strategy as another package writes it: one line of verse is a chunk.
 VERSE = """
@@ -41,16 +49,37 @@ def _lines(text):
 """
 
 
+#: The registries, each with a part as another package writes it and its use, and an object that is no such part.
+KINDS: dict[str, tuple[Registry[Any], str, Callable[[Any], object], str]] = {
+    "strategies": (
+        STRATEGIES,
+        "from other_verse import VerseStrategy as PART",
+        lambda part: part().name,
+        "5",
+    ),
+    "stores": (STORES, "from kinsplit.stores.engines.memory import ENGINE as PART", lambda part: part.installed, "5"),
+    "embedders": (EMBEDDERS, "PART = lambda rest: rest.upper()", lambda part: part("x"), "5"),
+    "language_models": (LANGUAGE_MODELS, "PART = lambda rest, timeout: rest", lambda part: part("x", 1.0), "5"),
+    "rerankers": (RERANKERS, "PART = lambda rest, embedder: rest", lambda part: part("x", None), "5"),
+    "readers": (READERS, "from kinsplit.loaders.formats.plain import TEXT as PART", lambda part: part[0].reader, "()"),
+    "measures": (MEASURES, "from kinsplit.evaluation.measures.words import FAMILIES as PART", len, "(5,)"),
+}
+
+
 @pytest.fixture
-def announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+def announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     """The entry points that other packages announce; a test adds to them."""
     found: list[EntryPoint] = []
     monkeypatch.setattr(registry, "entry_points", lambda group: [each for each in found if each.group == group])
     (tmp_path / "other_verse.py").write_text(VERSE)
     (tmp_path / "other_broken.py").write_text("import no_such_module\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(strategies, "STRATEGIES", Registry("strategies", "strategy", dict(strategies.STRATEGIES._own)))
-    return found
+    registries = [known for known, *_ in KINDS.values()]
+    for each in registries:
+        each.refresh()
+    yield found
+    for each in registries:
+        each.refresh()
 
 
 def test_a_strategy_of_another_package_is_one_of_them(announced: list[EntryPoint]) -> None:
@@ -67,24 +96,34 @@ def test_a_strategy_of_another_package_is_one_of_them(announced: list[EntryPoint
     assert not made.repeatable
 
 
-def test_a_broken_one_is_named_and_left_out(announced: list[EntryPoint]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_takes_parts_of_other_packages(kind: str, announced: list[EntryPoint], tmp_path: Path) -> None:
+    known, sound, use, wrong = KINDS[kind]
+    own = known.names()
+    assert known.kind == kind
+    module = f"other_{kind}"
+    (tmp_path / f"{module}.py").write_text(f"{sound}\nBAD = {wrong}\n")
     announced += [
-        EntryPoint("verse", "other_verse:VerseStrategy", "kinsplit.strategies"),
-        EntryPoint("broken", "other_broken:Strategy", "kinsplit.strategies"),
-        EntryPoint("sentence", "other_verse:VerseStrategy", "kinsplit.strategies"),
+        EntryPoint(name, f"{module}:{attribute}", f"kinsplit.{kind}")
+        for name, attribute in (("zeta", "PART"), ("bad", "BAD"), ("absent", "NOTHING"), (own[0], "PART"))
     ]
-    with pytest.warns(PluginWarning, match="'sentence' of other_verse:VerseStrategy is left out .* its name is taken"):
-        assert strategy_names()[-2:] == ["broken", "verse"]
-    with (
-        pytest.warns(PluginWarning, match=r"'broken' of other_broken:Strategy is left out .*no_such_module"),
-        pytest.raises(
-            InvalidParameterError,
-            match=r"^strategy: must be the name of a strategy .* Known strategies: character, .*, verse\.",
-        ),
-    ):
-        create("broken")
-    assert strategy_names()[-1] == "verse"
-    assert create("sentence").name == "sentence"
+    announced.append(EntryPoint("broken", "other_broken:PART", f"kinsplit.{kind}"))
+    known.refresh()
+
+    with pytest.warns(PluginWarning, match=f"'{own[0]}' of other_{kind}:PART is left out of the {kind}: its name is"):
+        assert known.names() == [*own, "absent", "bad", "broken", "zeta"]
+    assert module not in sys.modules, "a part is loaded at its first use"
+    assert use(known.load("zeta"))
+    with pytest.warns(PluginWarning) as told:
+        everything = known.load_all()
+    assert [str(each.message).split("'")[1] for each in told] == ["absent", "bad", "broken"]
+    assert list(everything) == known.names() == [*own, "zeta"]
+    assert known.parse("zeta:x") == ("zeta", "x")
+    assert known.forms()[-2:] == ["zeta", "zeta:..."]
+    with pytest.raises(InvalidParameterError, match=f"{known.field}: must be the name of a .* Known {kind}: {own[0]}"):
+        known.load("bad")
+    with pytest.raises(InvalidParameterError, match=rf"{known.field}: must be one of .*got 'bad'.*install its package"):
+        known.of_spec("bad:secret")
 
 
 @pytest.mark.parametrize("name", ["sentences", "", None, 5, ["sentence"]])

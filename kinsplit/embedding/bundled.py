@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.model_files import check_files
-from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
-from kinsplit.errors import EmbeddingError
+from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder, split_spec
+from kinsplit.errors import EmbeddingError, require
 from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED_SHA256
 
@@ -78,6 +78,18 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     def _probe_vectors(self) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = np.load(_VECTORS)
         return vectors
+
+
+def from_spec(rest: str) -> BundledEmbedder:
+    """Return the embedder of "bundled", which a backend and a device may follow.
+
+    Raises:
+        InvalidParameterError: Something else follows.
+    """
+    other, backend, device = split_spec(f":{rest}" if rest else "")
+    remedy = "Write for example 'bundled' or 'bundled:int8'."
+    require(not other, "embedder", "'bundled' takes only a backend and a device after it", rest, remedy)
+    return BundledEmbedder(backend, device or "cpu")
 
 
 def model_folder() -> Path:

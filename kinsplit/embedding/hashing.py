@@ -76,3 +76,13 @@ class HashEmbedder:
         if not row.any():  # Terms that cancelled each other out.
             row[0] = 1.0
         row /= np.linalg.norm(row)
+
+
+def from_spec(rest: str) -> HashEmbedder:
+    """Return the embedder of "hash", or of "hash:" and a dimension.
+
+    Raises:
+        InvalidParameterError: The rest of the spec is not a dimension.
+    """
+    require(not rest or rest.isdecimal(), "embedder", "'hash:' takes a dimension", rest, "Write for example 'hash:64'.")
+    return HashEmbedder(int(rest)) if rest else HashEmbedder()

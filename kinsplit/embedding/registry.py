@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from kinsplit.embedding.backends.model_files import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
-from kinsplit.identity import UNSTORED
-from kinsplit.model_servers.secrets import redact_url
-from kinsplit.model_servers.specs import split_options
+from kinsplit.registry import Registry, function
 from kinsplit.support.environment import Setting, cache_folder, check_address, look_up
+
+_CLIENTS = "kinsplit.embedding.remote_models.clients"
+#: The embedders by the first part of their specs; each is called with the rest of the spec. Those of other packages are
+#: entry points of the group `kinsplit.embedders`.
+EMBEDDERS: Registry[Callable[[str], Embedder]] = Registry(
+    "embedders",
+    "embedder",
+    {
+        "bundled": "kinsplit.embedding.bundled:from_spec",
+        "hash": "kinsplit.embedding.hashing:from_spec",
+        "st": "kinsplit.embedding.sentence_transformer:from_spec",
+        "static": "kinsplit.embedding.static:from_spec",
+        "openai": f"{_CLIENTS}:OpenAIEmbedder.from_spec",
+        "ollama": f"{_CLIENTS}:OllamaEmbedder.from_spec",
+        "litellm": f"{_CLIENTS}:LiteLLMEmbedder.from_spec",
+    },
+    function,
+    {
+        "bundled": ("bundled", "bundled:BACKEND"),
+        "hash": ("hash", "hash:DIMENSION"),
+        "st": ("st:NAME_OR_PATH",),
+        "static": ("static", "static:FOLDER"),
+        "openai": ("openai:MODEL",),
+        "ollama": ("ollama:MODEL",),
+        "litellm": ("litellm:PROVIDER/MODEL",),
+    },
+)
 
 
 def names() -> list[str]:
     """Return the forms of a spec that `create` takes."""
-    return [
-        *("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"),
-        *("openai:MODEL", "ollama:MODEL", "litellm:PROVIDER/MODEL"),
-    ]
+    return EMBEDDERS.forms()
 
 
 def create(spec: str) -> Embedder:
@@ -42,11 +63,23 @@ def create(spec: str) -> Embedder:
     Raises:
         InvalidParameterError: No embedder has that name.
     """
-    scheme, colon, rest = spec.partition(":")
-    maker = _MAKERS.get(scheme)
-    if maker is None or (bool(colon) != bool(rest)):
-        raise InvalidParameterError("embedder", f"must be one of {', '.join(names())}", spec, "Check the spelling.")
-    return maker(spec, rest)
+    make, rest = EMBEDDERS.of_spec(spec)
+    return make(rest)
+
+
+def check_source(spec: Setting) -> None:
+    """Check that no key goes to an address in a spec that comes from a less trusted source.
+
+    Raises:
+        InvalidParameterError: The key is trusted more than the source of the spec.
+    """
+    scheme, _, rest = spec.value.partition(":")
+    if scheme == "openai":
+        from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
+        from kinsplit.model_servers.clients import OPENAI_KEY
+
+        if "base_url" in OpenAIEmbedder.read_spec(rest)[1]:
+            check_address(spec, look_up(OPENAI_KEY))
 
 
 def resolve(embedder: object) -> Embedder:
@@ -140,124 +173,3 @@ def verify(spec: str) -> list[Checked]:
 def _derived(pattern: str) -> list[Checked]:
     folders = (path for path in sorted((cache_folder() / "models").glob(pattern)) if path.is_dir())
     return [Checked(folder, damage(folder, full=True)) for folder in folders]
-
-
-# A model's spec, its backend and its device.
-_OPTIONS = re.compile(
-    r"(.*?)(?::(auto|openvino|openvino-float32|int8|numpy|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
-)
-
-
-def _options(spec: str) -> tuple[str, str, str | None]:
-    """Return a model's spec without its options, the backend and the device."""
-    found = _OPTIONS.fullmatch(spec)
-    model, backend, device = found.groups() if found else (spec, None, None)
-    return model, backend or "auto", device
-
-
-def _bundled(spec: str, _: str) -> Embedder:
-    from kinsplit.embedding.bundled import BundledEmbedder
-
-    model, backend, device = _options(spec)
-    if model != "bundled":
-        remedy = "Write for example 'bundled' or 'bundled:int8'."
-        raise InvalidParameterError("embedder", "'bundled' takes only a backend and a device after it", spec, remedy)
-    return BundledEmbedder(backend, device or "cpu")
-
-
-def _hash(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.hashing import HashEmbedder
-
-    if rest and not rest.isdecimal():
-        raise InvalidParameterError("embedder", "'hash:' takes a dimension", spec, "Write for example 'hash:64'.")
-    return HashEmbedder(int(rest)) if rest else HashEmbedder()
-
-
-def _sentence_transformer(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
-
-    if not rest:
-        remedy = "Write for example 'st:BAAI/bge-m3' or 'st:./my-model'."
-        raise InvalidParameterError("embedder", "'st:' takes a model's name or folder", spec, remedy)
-    if rest.startswith(f"{UNSTORED}/"):
-        remedy = "Give the model again with its path, such as --set embedder=st:/PATH."
-        raise InvalidParameterError("embedder", "is a model in a folder, whose path is not stored", spec, remedy)
-    model, backend, device = _options(spec)
-    return SentenceTransformerEmbedder(model.removeprefix("st:"), backend, device or "auto")
-
-
-def _static(_: str, rest: str) -> Embedder:
-    from kinsplit.embedding.static import StaticEmbedder
-
-    return StaticEmbedder(rest or None)
-
-
-_NUMBERS = ("dimensions", "window")
-_URL = "base_url"
-
-
-def _remote(spec: str, rest: str, *urls: str) -> tuple[str, dict[str, Any]]:
-    """Return the model on a server and its options.
-
-    Args:
-        spec: The spec, for errors.
-        rest: What follows its scheme.
-        *urls: Options that are addresses.
-    """
-    model, options = split_options("embedder", spec, rest, (*_NUMBERS, *urls))
-    for name in _NUMBERS:
-        if name in options and not options[name].isdecimal():
-            remedy = f"Write for example {name}=512."
-            raise InvalidParameterError("embedder", f"{name} must be a number", redact_url(spec), remedy)
-    if not model:
-        remedy = "Write for example 'openai:text-embedding-3-small'."
-        raise InvalidParameterError("embedder", "must name a model after its scheme", spec, remedy)
-    return model, {name: int(value) if name in _NUMBERS else value for name, value in options.items()}
-
-
-def check_source(spec: Setting) -> None:
-    """Check that no key goes to an address in a spec that comes from a less trusted source.
-
-    Raises:
-        InvalidParameterError: The key is trusted more than the source of the spec.
-    """
-    scheme, _, rest = spec.value.partition(":")
-    if scheme == "openai" and _URL in _remote(spec.value, rest, _URL)[1]:
-        from kinsplit.model_servers.clients import OPENAI_KEY
-
-        check_address(spec, look_up(OPENAI_KEY))
-
-
-def _openai(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
-    from kinsplit.model_servers.clients import required_address
-
-    model, options = _remote(spec, rest, _URL)
-    if options.get(_URL) == UNSTORED:
-        options[_URL] = required_address(model)
-    return OpenAIEmbedder(model, **options)
-
-
-def _ollama(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.remote_models.clients import OllamaEmbedder
-
-    model, options = _remote(spec, rest)
-    return OllamaEmbedder(model, **options)
-
-
-def _litellm(spec: str, rest: str) -> Embedder:
-    from kinsplit.embedding.remote_models.clients import LiteLLMEmbedder
-
-    model, options = _remote(spec, rest)
-    return LiteLLMEmbedder(model, **options)
-
-
-_MAKERS: dict[str, Callable[[str, str], Embedder]] = {
-    "bundled": _bundled,
-    "hash": _hash,
-    "st": _sentence_transformer,
-    "static": _static,
-    "openai": _openai,
-    "ollama": _ollama,
-    "litellm": _litellm,
-}

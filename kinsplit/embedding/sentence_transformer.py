@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
@@ -279,3 +280,22 @@ def _own(window: Window, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     own = vectors[~np.array(window.encoding.special_tokens_mask, dtype=bool)]
     norms = np.linalg.norm(own, axis=1, keepdims=True)
     return np.asarray(own / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)
+
+
+# A model, its backend and its device.
+_SPEC = re.compile(
+    r"(.*?)(?::(auto|openvino|openvino-float32|int8|numpy|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
+)
+
+
+def split_spec(spec: str) -> tuple[str, str, str | None]:
+    """Return a model's name without what follows it, the backend and the device, which may be left out."""
+    found = _SPEC.fullmatch(spec)
+    model, backend, device = found.groups() if found else (spec, None, None)
+    return model, backend or "auto", device
+
+
+def from_spec(rest: str) -> SentenceTransformerEmbedder:
+    """Return the embedder of "st:" and a model's name or folder, which a backend and a device may follow."""
+    model, backend, device = split_spec(rest)
+    return SentenceTransformerEmbedder(model, backend, device or "auto")

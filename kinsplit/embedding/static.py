@@ -213,3 +213,8 @@ def _unusable(folder: Path, reason: str) -> EmbeddingError:
     return EmbeddingError(
         f"{folder}: is not a static model ({reason}). Give a folder that model2vec's save_pretrained has written."
     )
+
+
+def from_spec(folder: str) -> StaticEmbedder:
+    """Return the embedder of "static", or of "static:" and a folder."""
+    return StaticEmbedder(folder or None)

@@ -7,18 +7,33 @@ import hashlib
 import json
 from collections.abc import Callable
 from itertools import accumulate
+from typing import Self
 
-from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.errors import LanguageModelError
 from kinsplit.language_models.protocol import LanguageModel, Pieces, Schema
 from kinsplit.model_servers.specs import split_options
+from kinsplit.registry import Registry, function
 
 #: Default maximum of seconds to wait for an answer: a large model on a CPU takes minutes.
 TIMEOUT = 300.0
+#: The language models by the first part of their specs; each is called with the rest of the spec and with `timeout`.
+#: Those of other packages are entry points of the group `kinsplit.language_models`.
+LANGUAGE_MODELS: Registry[Callable[..., LanguageModel]] = Registry(
+    "language_models",
+    "model",
+    {
+        "ollama": "kinsplit.language_models.ollama:OllamaModel",
+        "openai": "kinsplit.language_models.openai:OpenAIModel",
+        "hash": "kinsplit.language_models.registry:HashModel.from_spec",
+    },
+    function,
+    {"ollama": ("ollama:MODEL",), "openai": ("openai:MODEL",), "hash": ("hash",)},
+)
 
 
 def names() -> list[str]:
     """Return the forms of a spec that `create` takes."""
-    return ["ollama:MODEL", "openai:MODEL", "hash"]
+    return LANGUAGE_MODELS.forms()
 
 
 def check(spec: str) -> None:
@@ -27,14 +42,8 @@ def check(spec: str) -> None:
     Raises:
         InvalidParameterError: No language model has that name, or the spec has options.
     """
-    scheme, colon, rest = spec.partition(":")
-    maker = _MAKERS.get(scheme)
-    takes_model = scheme in ("ollama", "openai")
-    if maker is None or takes_model != bool(rest.strip()) or bool(colon) != takes_model:
-        remedy = "Write for example 'ollama:llama3'."
-        raise InvalidParameterError("model", f"must be one of {', '.join(names())}", spec, remedy)
-    if takes_model:
-        split_options("model", spec, rest, ())
+    _, rest = LANGUAGE_MODELS.parse(spec)
+    split_options("model", spec, rest, ())
 
 
 def create(spec: str, timeout: float = TIMEOUT) -> LanguageModel:
@@ -49,8 +58,8 @@ def create(spec: str, timeout: float = TIMEOUT) -> LanguageModel:
         InvalidParameterError: No language model has that name.
     """
     check(spec)
-    scheme, _, model = spec.partition(":")
-    return _MAKERS[scheme](model, timeout)
+    make, model = LANGUAGE_MODELS.of_spec(spec)
+    return make(model, timeout=timeout)
 
 
 def resolve(model: object, timeout: float = TIMEOUT) -> LanguageModel:
@@ -85,27 +94,6 @@ def _shared(spec: str, timeout: float) -> LanguageModel:
     return create(spec, timeout)
 
 
-def _ollama(model: str, timeout: float) -> LanguageModel:
-    from kinsplit.language_models.ollama import OllamaModel
-
-    return OllamaModel(model, timeout=timeout)
-
-
-def _openai(model: str, timeout: float) -> LanguageModel:
-    from kinsplit.language_models.openai import OpenAIModel
-
-    return OpenAIModel(model, timeout=timeout)
-
-
-def _hash(model: str, timeout: float) -> LanguageModel:
-
-    del model, timeout
-    return HashModel()
-
-
-_MAKERS: dict[str, Callable[[str, float], LanguageModel]] = {"ollama": _ollama, "openai": _openai, "hash": _hash}
-
-
 _LONGEST_STEP = 8
 _PIECE = 5
 
@@ -119,6 +107,11 @@ class HashModel:
     name = "hash"
     identity = None
     window = 1 << 20
+
+    @classmethod
+    def from_spec(cls, _: str, timeout: float) -> Self:  # noqa: ARG003
+        """Return the model of "hash", which nothing follows."""
+        return cls()
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`; the answer is a JSON object with a list as the schema's first property."""

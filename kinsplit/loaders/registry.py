@@ -20,8 +20,8 @@ import functools
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path, PurePath
+from typing import Any
 
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.loaders.content import Format
@@ -32,7 +32,6 @@ from kinsplit.loaders.formats import (
     json_rows,
     markdown,
     notebook,
-    on_request,
     pdf,
     plain,
     slides,
@@ -40,9 +39,7 @@ from kinsplit.loaders.formats import (
     transcript,
     word,
 )
-
-#: Group of the entry points of other packages.
-GROUP = "kinsplit.readers"
+from kinsplit.registry import Registry, several
 
 #: The formats of this package, in the order of lists.
 FORMATS: tuple[Format, ...] = (
@@ -66,35 +63,38 @@ FORMATS: tuple[Format, ...] = (
     json_rows.JSON,
     json_rows.JSONL,
 )
-_OWN = "kinsplit"
-
 #: The readers that read files only if the caller names them, since each reads what another one reads too.
-ON_REQUEST: dict[str, tuple[Format, ...]] = {
-    name: tuple(replace(fmt, reader=name) for fmt in formats)
-    for name, formats in (
-        ("docling", on_request.DOCLING),
-        ("markitdown", on_request.MARKITDOWN),
-        ("trafilatura", on_request.TRAFILATURA),
-    )
-}
+ON_REQUEST = ("docling", "markitdown", "trafilatura")
 
 
 class ReaderWarning(KinsplitWarning):
-    """A reader of another package can't be used, or reads the same files as another one."""
+    """Files could be read in another way: by several readers, or with a package that isn't installed."""
+
+
+def _adopt(name: str, part: Any) -> tuple[Format, ...]:
+    formats = several(Format)(name, part)
+    for suffix in (suffix for fmt in formats for suffix in fmt.suffixes):
+        if suffix != Path(f"a{suffix}").suffix.lower():
+            raise ValueError(f"{suffix!r} is not a suffix in lower case with its dot")
+    return tuple(replace(fmt, reader=name) for fmt in formats)
+
+
+#: The readers by name; those of other packages are entry points of the group `kinsplit.readers`.
+READERS: Registry[tuple[Format, ...]] = Registry(
+    "readers",
+    "readers",
+    {
+        "kinsplit": "kinsplit.loaders.registry:FORMATS",
+        **{name: f"kinsplit.loaders.formats.on_request:{name.upper()}" for name in ON_REQUEST},
+    },
+    _adopt,
+)
 
 
 @functools.lru_cache(maxsize=1)
 def readers() -> dict[str, tuple[Format, ...]]:
     """Return the formats of every reader by its name, in order of precedence."""
-    found: dict[str, tuple[Format, ...]] = {_OWN: FORMATS, **ON_REQUEST}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _package(entry))):
-        try:
-            if entry.name in found:
-                raise ValueError("its name is taken")
-            found[entry.name] = tuple(replace(fmt, reader=entry.name) for fmt in _formats(entry.load()))
-        except (Exception, SystemExit) as error:  # whatever the code of another package does when it is imported
-            message = f"The reader {entry.name!r} of {_package(entry)} is left out: {error!r}. Update or uninstall it."
-            warnings.warn(ReaderWarning(message), stacklevel=2)
+    found = READERS.load_all()
     _warn_of_rivals(found)
     return found
 
@@ -143,30 +143,10 @@ def _usual() -> list[str]:
     return [name for name in readers() if name not in ON_REQUEST]
 
 
-def _formats(value: object) -> tuple[Format, ...]:
-    """Return the formats that an entry point names.
-
-    Raises:
-        TypeError: It names something else.
-        ValueError: A suffix can't be that of a file.
-    """
-    formats = (value,) if isinstance(value, Format) else tuple(value) if isinstance(value, list | tuple) else ()
-    if not formats or not all(isinstance(fmt, Format) for fmt in formats):
-        raise TypeError(f"expected a kinsplit.loaders.Format or a tuple of them, not {value!r}")
-    for suffix in (suffix for fmt in formats for suffix in fmt.suffixes):
-        if suffix != Path(f"a{suffix}").suffix.lower():
-            raise ValueError(f"{suffix!r} is not a suffix in lower case with its dot")
-    return formats
-
-
-def _package(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-
-
 def _warn_of_rivals(found: dict[str, tuple[Format, ...]]) -> None:
     """Warn of suffixes that two readers of other packages know."""
     first: dict[str, str] = {}
-    others = [name for name in found if name != _OWN and name not in ON_REQUEST]
+    others = [name for name in found if found[name] is not FORMATS and name not in ON_REQUEST]
     for reader, suffix in ((name, suffix) for name in others for fmt in found[name] for suffix in fmt.suffixes):
         owner = first.setdefault(suffix, reader)
         if owner != reader:

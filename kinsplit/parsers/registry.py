@@ -11,6 +11,13 @@ from pydantic_core import PydanticUndefined
 from kinsplit.parsers.base import Strategy
 from kinsplit.registry import Registry
 
+
+def _adopt(name: str, part: Any) -> type[Strategy]:
+    if not (isinstance(part, type) and issubclass(part, Strategy)):
+        raise TypeError(f"{name} must be a subclass of kinsplit.parsers.Strategy, not {part!r}")
+    return part
+
+
 _HERE = "kinsplit.parsers.strategies"
 #: The strategies by name; those of other packages are entry points of the group `kinsplit.strategies`.
 STRATEGIES: Registry[type[Strategy]] = Registry(
@@ -28,6 +35,7 @@ STRATEGIES: Registry[type[Strategy]] = Registry(
         "multigranular": f"{_HERE}.multigranular:MultigranularStrategy",
         "llm": f"{_HERE}.llm:LLMStrategy",
     },
+    _adopt,
 )
 
 #: Name and parameters of the strategy that applies when none is named; see `default_strategy`.

@@ -173,7 +173,7 @@ def test_a_collection_keeps_its_strategy_unless_another_is_asked_for(cli: Cli, f
 
 def test_wrong_stores_are_refused(cli: Cli, folder: Path) -> None:
     for arguments, message in (
-        (["--store", "folder"], "store: must be one of 'edge:...'"),
+        (["--store", "folder"], "store: must be one of edge:PATH, qdrant:URL"),
         (["--collection", "../up"], "collection: "),
         (["--embedder", "magic"], "embedder: must be one of bundled"),
         (["--store", "edge:course/cs/loops.txt"], "course/cs/loops.txt"),

@@ -13,6 +13,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.loaders import load, registry, run
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, suffixes
+from kinsplit.registry import PluginWarning
 
 _MODULE = """
 from kinsplit.loaders import Content, Format, Reading, UnreadableError
@@ -47,11 +48,15 @@ class Packages:
 def packages(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("site")
     monkeypatch.syspath_prepend(folder)
-    for cache in (registry.readers, run._pool):  # Processes that run already have the former path.
-        cache.cache_clear()
+    _forget()
     yield Packages(folder)
-    for cache in (registry.readers, run._pool):
-        cache.cache_clear()
+    _forget()
+
+
+def _forget() -> None:
+    registry.READERS.refresh()
+    registry.readers.cache_clear()
+    run._pool.cache_clear()  # Processes that run already have the former path.
 
 
 @pytest.fixture
@@ -128,7 +133,7 @@ def test_a_broken_reader_is_named_and_the_others_are_used(packages: Packages, ki
     packages.install("broken", _BROKEN[kind], _MODULE + _MORE)
     packages.install("sound", "sound = sound_module:FORMAT")
 
-    with pytest.warns(ReaderWarning, match="of broken 1.0 is left out: ") as told:
+    with pytest.warns(PluginWarning, match="of broken 1.0 is left out of the readers: ") as told:
         fmt = format_of(Path("a.ledger"))
 
     assert len(told) == 1

@@ -101,10 +101,10 @@ def test_a_server_that_does_not_answer_is_one_error(cli, tmp_path):
 
 @pytest.mark.parametrize("engine", ["qdrant", "pgvector"])
 def test_stores_lists_the_options_of_a_server(cli, engine):
-    from kinsplit.stores.address import ENGINES as REGISTRY
+    from kinsplit.stores.address import STORES
 
     described = json.loads(cli("stores", engine, "--json").stdout)
-    assert [option["name"] for option in described["options"]] == list(REGISTRY[engine].options.model_fields)
+    assert [option["name"] for option in described["options"]] == list(STORES.load(engine).options.model_fields)
     shown = cli("stores", engine).stdout
     assert all(option["name"] in shown for option in described["options"])
     assert cli("stores", "edge").stdout == "edge has no options.\n"
@@ -112,11 +112,11 @@ def test_stores_lists_the_options_of_a_server(cli, engine):
 
 
 def test_the_docs_hold_the_options(request):
-    from kinsplit.stores.address import ENGINES as REGISTRY
+    from kinsplit.stores.address import STORES
     from kinsplit.stores.engines.catalog import reference
 
     page = (request.config.rootpath / "docs" / "servers.md").read_text(encoding="utf-8")
-    for engine in REGISTRY.values():
+    for engine in STORES.load_all().values():
         if engine.options is not None:
             assert reference(engine.options) in page
 

@@ -13,7 +13,7 @@ from kinsplit.cli.options import AsJson, Collection, Store
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 
 
 def stores(
@@ -23,34 +23,33 @@ def stores(
     as_json: AsJson = False,
 ) -> None:
     """List the types of stores with their addresses, or the options of one of them."""
-    from kinsplit.stores.address import ENGINES
+    from kinsplit.stores.address import STORES
 
-    terminal = Terminal(as_json=as_json)
-    if name is not None and name not in ENGINES:
-        raise InvalidParameterError("NAME", f"must be one of {', '.join(ENGINES)}", name, "Take one of these.")
+    terminal, engines = Terminal(as_json=as_json), STORES.load_all()
+    require(name is None or name in engines, "NAME", f"must be one of {', '.join(engines)}", name, "Take one of these.")
     if as_json:
-        described = {each: _described(each) for each in ENGINES}
+        described = {each: _described(each) for each in engines}
         terminal.document([*described.values()] if name is None else described[name])
         return
     if name is not None:
         _options(name, terminal)
         return
     table = text_table("Address", "For", "Installed")
-    for engine in ENGINES.values():
+    for each, engine in engines.items():
         remedy = "yes" if engine.installed else f'pip install "kinsplit[{engine.extra}]"'
-        table.add_row(", ".join(engine.addresses), engine.purpose, remedy)
+        table.add_row(", ".join(STORES.forms(each)), engine.purpose, remedy)
     terminal.table(table)
     terminal.line("For the options of a store: kinsplit stores NAME")
 
 
 def _described(name: str) -> dict[str, Any]:
-    from kinsplit.stores.address import ENGINES
+    from kinsplit.stores.address import STORES
     from kinsplit.stores.engines.catalog import describe
 
-    engine = ENGINES[name]
+    engine = STORES.load(name)
     return {
         "engine": name,
-        "addresses": engine.addresses,
+        "addresses": STORES.forms(name),
         "purpose": engine.purpose,
         "installed": engine.installed,
         "options": [] if engine.options is None else describe(engine.options),

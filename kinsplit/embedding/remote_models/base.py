@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from kinsplit.embedding.foreign import unit_vectors
 from kinsplit.embedding.protocol import Embedder, Progress, check_texts
 from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, TextRefusedError, require
+from kinsplit.model_servers.secrets import redact_url
+from kinsplit.model_servers.specs import split_options
 from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.registry import count_tokens
@@ -198,6 +200,34 @@ class RemoteEmbedder(ABC):
     """
 
     scheme = ""
+    #: Options that are numbers, and those that are addresses, which may follow the model in a spec.
+    numbers: ClassVar[tuple[str, ...]] = ("dimensions", "window")
+    addresses: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_spec(cls, rest: str) -> Self:
+        """Return the embedder of a spec.
+
+        Args:
+            rest: What follows the scheme: "MODEL" or "MODEL:OPTION=VALUE,OPTION=VALUE".
+
+        Raises:
+            InvalidParameterError: There is no model, or an option is unknown or wrong.
+        """
+        model, options = cls.read_spec(rest)
+        return cls(model, **options)
+
+    @classmethod
+    def read_spec(cls, rest: str) -> tuple[str, dict[str, Any]]:
+        """Return the model and the options of a spec; see `from_spec`."""
+        spec = f"{cls.scheme}:{rest}"
+        model, options = split_options("embedder", spec, rest, (*cls.numbers, *cls.addresses))
+        for name in set(options).intersection(cls.numbers):
+            remedy = f"Write for example {name}=512."
+            require(options[name].isdecimal(), "embedder", f"{name} must be a number", redact_url(spec), remedy)
+        remedy = "Write for example 'openai:text-embedding-3-small'."
+        require(model, "embedder", "must name a model after its scheme", spec, remedy)
+        return model, {name: int(value) if name in cls.numbers else value for name, value in options.items()}
 
     def __init__(
         self,

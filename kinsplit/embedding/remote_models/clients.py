@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.embedding.remote_models.base import (
     BATCH,
@@ -25,7 +25,8 @@ from kinsplit.errors import (
     MissingExtraError,
     TokenizerError,
 )
-from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post
+from kinsplit.identity import UNSTORED
+from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post, required_address
 from kinsplit.model_servers.messages import error_message, quoted
 from kinsplit.model_servers.secrets import Secrets, read_key, redact_url
 from kinsplit.model_servers.server import FailedCall
@@ -62,6 +63,15 @@ class OpenAIEmbedder(RemoteEmbedder):
     """
 
     scheme = "openai"
+    addresses = ("base_url",)
+
+    @classmethod
+    def from_spec(cls, rest: str) -> Self:
+        """Return the embedder of a spec; an address that isn't stored comes from OPENAI_BASE_URL."""
+        model, options = cls.read_spec(rest)
+        if options.get("base_url") == UNSTORED:
+            options["base_url"] = required_address(model)
+        return cls(model, **options)
 
     def __init__(
         self,

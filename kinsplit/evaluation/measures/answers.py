@@ -15,9 +15,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
-from kinsplit.errors import KinsplitWarning, LanguageModelError
+from kinsplit.errors import InvalidParameterError, KinsplitWarning, LanguageModelError
 from kinsplit.evaluation.labels import Dataset, Label, Question
-from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome
 from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form, StructuredClient
 from kinsplit.support.extras import needs
@@ -381,3 +381,32 @@ def _scorer(kind: str) -> Any:
     with needs("evaluation"):
         from rouge_score.rouge_scorer import RougeScorer
     return RougeScorer([kind], use_stemmer=True)
+
+
+def answer_family(base: str, kind: type[AnswerMeasure]) -> Family:
+    """Return the family of an answer measure, which needs a language model.
+
+    Args:
+        base: Name without the number of chunks.
+        kind: Class of the measure.
+    """
+
+    def make(asked: Asked) -> AnswerMeasure:
+        if asked.client is None:
+            rule = f"must be given for {asked.name}, which needs answers of a language model"
+            raise InvalidParameterError("model", rule, None, "Give for example 'ollama:llama3'.")
+        return kind(asked.name, asked.k, asked.client)
+
+    return Family(f"{base}[@k]", kind.description, make)
+
+
+#: The measures for the registry.
+FAMILIES = (
+    answer_family("answer_faithfulness", AnswerFaithfulness),
+    answer_family("answer_relevance", AnswerRelevance),
+    answer_family("answer_completeness", AnswerCompleteness),
+    answer_family("answer_bleu", AnswerBleu),
+    answer_family("answer_rouge1", AnswerRouge1),
+    answer_family("answer_rouge2", AnswerRouge2),
+    answer_family("answer_rougeL", AnswerRougeL),
+)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk
 from kinsplit.evaluation.labels import Dataset, Question
-from kinsplit.evaluation.qrels.alignment import Alignment
+from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule
+from kinsplit.language_models.structured import StructuredClient
 from kinsplit.spans import Span
 from kinsplit.tokenizers import Tokenizer
 
@@ -100,3 +102,47 @@ class Measure(Protocol):
             The value; None for a question that the measure doesn't apply to, such as one without labels.
         """
         ...
+
+
+class Asked(NamedTuple):
+    """A request for a measure.
+
+    Attributes:
+        name: Name of the measure, with aliases resolved.
+        number: Number in the name, if there is one.
+        top_k: Number of chunks if the name omits it.
+        rule: Rule that makes a chunk relevant.
+        client: Client of the language model, if one is given.
+    """
+
+    name: str
+    number: int | None
+    top_k: int
+    rule: SpanRule
+    client: StructuredClient | None = None
+
+    @property
+    def k(self) -> int:
+        """The number in the name, or the default."""
+        return self.number or self.top_k
+
+
+class Family(NamedTuple):
+    """Measures that differ by a number.
+
+    Attributes:
+        pattern: Pattern of the names: "@k" stands for a number of chunks, "@Nt" for a number of tokens; "[@k]" is
+            optional.
+        description: Meaning in one line.
+        make: Function that makes a measure.
+    """
+
+    pattern: str
+    description: str
+    make: Callable[[Asked], Measure]
+
+    def matches(self, name: str) -> re.Match[str] | None:
+        """Return the match of a name; its group "number" is the number in the name, if there is one."""
+        number = r"@(?P<number>[1-9][0-9]{0,8})"
+        form = re.escape(self.pattern).replace(r"\[@k\]", f"(?:{number})?").replace("@Nt", f"{number}t")
+        return re.fullmatch(form.replace("@k", number), name)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kinsplit.evaluation.labels import Label
 from kinsplit.evaluation.measures.passages import best_coverage, read_chunks
-from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome
 from kinsplit.evaluation.qrels.alignment import SpanRule
 from kinsplit.support.extras import needs
 
@@ -104,3 +104,17 @@ class AndGroupSuccess:
         read = read_chunks(outcome.ranking[: self.k])
         covered = (all(best_coverage(label, read) >= self.span_coverage for label in own) for own in groups.values())
         return sum(covered) / len(groups)
+
+
+def _family(pattern: str, description: str) -> Family:
+    def make(asked: Asked) -> RankMeasure:
+        return RankMeasure.make(asked.name, description, asked.number, asked.rule)
+
+    return Family(pattern, description, make)
+
+
+#: The measures for the registry.
+FAMILIES = (
+    *(_family(*described) for described in RANK_MEASURES.items()),
+    Family("AGS@k", AndGroupSuccess.description, lambda asked: AndGroupSuccess(asked.k, asked.rule.span_coverage)),
+)

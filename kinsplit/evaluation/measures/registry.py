@@ -2,110 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.measures.answers import (
-    AnswerBleu,
-    AnswerCompleteness,
-    AnswerFaithfulness,
-    AnswerMeasure,
-    AnswerRelevance,
-    AnswerRouge1,
-    AnswerRouge2,
-    AnswerRougeL,
-)
-from kinsplit.evaluation.measures.protocol import Measure
-from kinsplit.evaluation.measures.ranks import RANK_MEASURES, AndGroupSuccess, RankMeasure
-from kinsplit.evaluation.measures.spans import BudgetRecall, Iou, PrecisionOmega, TextPrecision, TextRecall
-from kinsplit.evaluation.measures.words import Cosine, Jaccard, QueryTerms, Seconds
+from kinsplit.evaluation.measures.protocol import Asked, Family, Measure
 from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule
 from kinsplit.language_models.structured import StructuredClient, answer_cache
+from kinsplit.registry import Registry, several
 
 #: Default number of chunks for measures whose name can omit it.
 TOP_K = 5
 
 
-class Asked(NamedTuple):
-    """A request for a measure.
-
-    Attributes:
-        name: Name of the measure, with aliases resolved.
-        number: Number in the name, if there is one.
-        top_k: Number of chunks if the name omits it.
-        rule: Rule that makes a chunk relevant.
-        client: Client of the language model, if one is given.
-    """
-
-    name: str
-    number: int | None
-    top_k: int
-    rule: SpanRule
-    client: StructuredClient | None = None
-
-    @property
-    def k(self) -> int:
-        """The number in the name, or the default."""
-        return self.number or self.top_k
-
-
-class Family(NamedTuple):
-    """Measures that differ by a number.
-
-    Attributes:
-        pattern: Pattern of the names: "@k" stands for a number of chunks, "@Nt" for a number of tokens; "[@k]" is
-            optional.
-        description: Meaning in one line.
-        make: Function that makes a measure.
-    """
-
-    pattern: str
-    description: str
-    make: Callable[[Asked], Measure]
-
-    def matches(self, name: str) -> re.Match[str] | None:
-        """Return the match of a name; its group "number" is the number in the name, if there is one."""
-        number = r"@(?P<number>[1-9][0-9]{0,8})"
-        form = re.escape(self.pattern).replace(r"\[@k\]", f"(?:{number})?").replace("@Nt", f"{number}t")
-        return re.fullmatch(form.replace("@k", number), name)
-
-
-def _rank_family(pattern: str, description: str) -> Family:
-    return Family(pattern, description, lambda a: RankMeasure.make(a.name, description, a.number, a.rule))
-
-
-def _answer_family(base: str, kind: type[AnswerMeasure]) -> Family:
-    def make(asked: Asked) -> Measure:
-        if asked.client is None:
-            rule = f"must be given for {asked.name}, which needs answers of a language model"
-            raise InvalidParameterError("model", rule, None, "Give for example 'ollama:llama3'.")
-        return kind(asked.name, asked.k, asked.client)
-
-    return Family(f"{base}[@k]", kind.description, make)
-
-
-_FAMILIES = (
-    Family("recall@Nt", BudgetRecall.description, lambda asked: BudgetRecall(asked.k)),
-    *(_rank_family(*described) for described in RANK_MEASURES.items()),
-    Family("AGS@k", AndGroupSuccess.description, lambda asked: AndGroupSuccess(asked.k, asked.rule.span_coverage)),
-    Family("text_recall@k", TextRecall.description, lambda asked: TextRecall(asked.k)),
-    Family("text_precision@k", TextPrecision.description, lambda asked: TextPrecision(asked.k)),
-    Family("iou@k", Iou.description, lambda asked: Iou(asked.k)),
-    Family("precision_omega", PrecisionOmega.description, lambda _: PrecisionOmega()),
-    Family("seconds", Seconds.description, lambda _: Seconds()),
-    Family("jaccard[@k]", Jaccard.description, lambda asked: Jaccard(asked.name, asked.k)),
-    Family("query_terms[@k]", QueryTerms.description, lambda asked: QueryTerms(asked.name, asked.k)),
-    Family("cosine[@k]", Cosine.description, lambda asked: Cosine(asked.name, asked.k)),
-    _answer_family("answer_faithfulness", AnswerFaithfulness),
-    _answer_family("answer_relevance", AnswerRelevance),
-    _answer_family("answer_completeness", AnswerCompleteness),
-    _answer_family("answer_bleu", AnswerBleu),
-    _answer_family("answer_rouge1", AnswerRouge1),
-    _answer_family("answer_rouge2", AnswerRouge2),
-    _answer_family("answer_rougeL", AnswerRougeL),
+_HERE = "kinsplit.evaluation.measures"
+#: The measures by groups; those of other packages are entry points of the group `kinsplit.measures`, each a `Family` or
+#: several.
+MEASURES: Registry[tuple[Family, ...]] = Registry(
+    "measures",
+    "measure",
+    {name: f"{_HERE}.{name}:FAMILIES" for name in ("spans", "ranks", "words", "answers")},
+    several(Family),
 )
 
 #: Other names for the part of a name before "@": those of `rag_eval`, and those of ir-measures.
@@ -118,12 +35,16 @@ ALIASES = {
 
 def names() -> list[str]:
     """Return the patterns of all names: "@k" chunks, "@Nt" tokens, "[...]" is optional."""
-    return [family.pattern for family in _FAMILIES]
+    return list(descriptions())
 
 
 def descriptions() -> dict[str, str]:
     """Return the description of each pattern in `names()`."""
-    return {family.pattern: family.description for family in _FAMILIES}
+    return {family.pattern: family.description for family in _families()}
+
+
+def _families() -> list[Family]:
+    return [family for families in MEASURES.load_all().values() for family in families]
 
 
 def own_name(name: str) -> str:
@@ -147,7 +68,7 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
         MissingExtraError: It is a rank measure, and ir-measures is not installed.
     """
     own = own_name(name)
-    for family in _FAMILIES:
+    for family in _families():
         if found := family.matches(own):
             written = found.groupdict().get("number")
             return family.make(Asked(own, int(written) if written else None, top_k, rule, _client(model)))

@@ -20,7 +20,7 @@ from kinsplit.evaluation.measures.passages import (
     read_tokens,
     retrieved_text,
 )
-from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.protocol import Chunking, Family, Outcome
 
 
 @dataclass(frozen=True)
@@ -130,3 +130,13 @@ class BudgetRecall:
         if read is None:
             read = read_tokens(outcome.ranking, self.budget, chunking)
         return found_share(outcome.question, read)
+
+
+#: The measures for the registry.
+FAMILIES = (
+    Family("recall@Nt", BudgetRecall.description, lambda asked: BudgetRecall(asked.k)),
+    Family("text_recall@k", TextRecall.description, lambda asked: TextRecall(asked.k)),
+    Family("text_precision@k", TextPrecision.description, lambda asked: TextPrecision(asked.k)),
+    Family("iou@k", Iou.description, lambda asked: Iou(asked.k)),
+    Family("precision_omega", PrecisionOmega.description, lambda _: PrecisionOmega()),
+)

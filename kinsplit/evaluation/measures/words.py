@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.protocol import Chunking, Family, Outcome
 
 
 @dataclass(frozen=True)
@@ -92,3 +92,12 @@ class Seconds:
         """See `Measure.score`."""
         del chunking
         return outcome.seconds
+
+
+#: The measures for the registry.
+FAMILIES = (
+    Family("seconds", Seconds.description, lambda _: Seconds()),
+    Family("jaccard[@k]", Jaccard.description, lambda asked: Jaccard(asked.name, asked.k)),
+    Family("query_terms[@k]", QueryTerms.description, lambda asked: QueryTerms(asked.name, asked.k)),
+    Family("cosine[@k]", Cosine.description, lambda asked: Cosine(asked.name, asked.k)),
+)

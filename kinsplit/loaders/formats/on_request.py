@@ -41,7 +41,13 @@ def read_main_text(data: bytes) -> Reading:
 
 
 TRAFILATURA = (
-    Format(HTML.name, (*HTML.suffixes, ".xhtml"), "the main text without navigation, as Markdown", read_main_text),
+    Format(
+        HTML.name,
+        (*HTML.suffixes, ".xhtml"),
+        "the main text without navigation, as Markdown",
+        read_main_text,
+        "trafilatura",
+    ),
 )
 
 
@@ -81,7 +87,7 @@ def read_markitdown(data: bytes, suffix: str) -> Reading:
 
 
 MARKITDOWN = tuple(
-    Format(name, (suffix,), "what markitdown makes of it", partial(read_markitdown, suffix=suffix))
+    Format(name, (suffix,), "what markitdown makes of it", partial(read_markitdown, suffix=suffix), "markitdown")
     for suffix, (name, _) in _CONVERTERS.items()
 )
 
@@ -129,9 +135,9 @@ def _reading(document: Any, title: str | None) -> Reading:
 
 DOCLING = (
     *(
-        Format(name, (suffix,), "what docling makes of it, with pages", partial(read_layout, suffix=suffix))
+        Format(name, (suffix,), "what docling makes of it, with pages", partial(read_layout, suffix=suffix), "docling")
         for name, suffixes in _NAMES.items()
         for suffix in suffixes
     ),
-    Format("docling", (".json",), "the text of a document that docling saved, with pages", read_json),
+    Format("docling", (".json",), "the text of a document that docling saved, with pages", read_json, "docling"),
 )

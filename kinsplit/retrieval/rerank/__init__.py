@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from kinsplit import language_models
-from kinsplit.embedding.protocol import Embedder, TokenEmbedder
-from kinsplit.errors import InvalidParameterError
+from collections.abc import Callable
+
+from kinsplit.embedding.protocol import Embedder
+from kinsplit.registry import Registry, function
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
 from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
 from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
 from kinsplit.retrieval.rerank.protocol import ItemReader, Ranked, Reranker, RerankWarning, rerank
 
-#: Names that `create_reranker` takes, for help texts.
-RERANKERS = ("none", "late", "cross-encoder:NAME_OR_PATH", "llm:MODEL")
+#: The rerankers by the first part of their specs; each is called with the rest of the spec and the index's embedder.
+#: Those of other packages are entry points of the group `kinsplit.rerankers`.
+RERANKERS: Registry[Callable[[str, Embedder], Reranker | None]] = Registry(
+    "rerankers",
+    "rerank",
+    {
+        "none": "kinsplit.retrieval.rerank.protocol:no_reranker",
+        "late": "kinsplit.retrieval.rerank.late_interaction:from_spec",
+        "cross-encoder": "kinsplit.retrieval.rerank.cross_encoder:from_spec",
+        "llm": "kinsplit.retrieval.rerank.language_model:from_spec",
+    },
+    function,
+    {
+        "none": ("none",),
+        "late": ("late",),
+        "cross-encoder": ("cross-encoder:NAME_OR_PATH",),
+        "llm": ("llm:MODEL",),
+    },
+)
 
 
 def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
@@ -26,23 +44,12 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
     Raises:
         InvalidParameterError: An unknown name, or an embedder without token vectors.
     """
-    kind, _, model = name.partition(":")
-    if name == "none":
-        return None
-    if kind == "cross-encoder" and model:
-        return CrossEncoderReranker(model)
-    if kind == "llm" and model:
-        language_models.check(model)
-        return LanguageModelReranker(model)
-    if name != "late":
-        raise InvalidParameterError("rerank", f"must be one of {', '.join(RERANKERS)}", name, "Use one of them.")
-    if not isinstance(embedder, TokenEmbedder):
-        remedy = "Use a sentence-transformers model, or a cross-encoder."
-        raise InvalidParameterError("rerank", "needs an embedder with vectors for tokens", embedder.name, remedy)
-    return LateInteractionReranker(embedder)
+    make, model = RERANKERS.of_spec(name)
+    return make(model, embedder)
 
 
 __all__ = [
+    "RERANKERS",
     "CrossEncoderReranker",
     "ItemReader",
     "LanguageModelReranker",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from kinsplit.embedding.backends.base import choose_device
 from kinsplit.embedding.backends.model_files import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
+from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning
 from kinsplit.support.extras import needs
@@ -61,6 +62,11 @@ class CrossEncoderReranker:
             )
             warnings.warn(f"{problem}; their ends were not read.", RerankWarning, stacklevel=2)
         return [Ranked(index, score) for index, score in enumerate(scorer.scores(query, texts, self.batch_size))]
+
+
+def from_spec(model: str, _: Embedder) -> CrossEncoderReranker:
+    """Return the reranker of "cross-encoder:" and a model."""
+    return CrossEncoderReranker(model)
 
 
 class _Scorer(Protocol):

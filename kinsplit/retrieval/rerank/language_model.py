@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinsplit import language_models
+from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
 from kinsplit.retrieval.rerank.protocol import Ranked
@@ -70,3 +71,13 @@ class LanguageModelReranker:
                 f"{self.model.name} gave no order of {len(texts)} texts but answered {answer[:200]!r}."
             )
         return [Ranked(index, 1 - rank / len(texts)) for rank, index in enumerate(order)]
+
+
+def from_spec(model: str, _: Embedder) -> LanguageModelReranker:
+    """Return the reranker of "llm:" and the spec of a language model.
+
+    Raises:
+        InvalidParameterError: No language model has that name.
+    """
+    language_models.check(model)
+    return LanguageModelReranker(model)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import TokenEmbedder
+from kinsplit.embedding.protocol import Embedder, TokenEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.rerank.protocol import Ranked
 
@@ -39,6 +39,18 @@ class LateInteractionReranker:
         return [
             Ranked(index, _max_sim(question, tokens)) for index, tokens in enumerate(self.embedder.embed_tokens(texts))
         ]
+
+
+def from_spec(_: str, embedder: Embedder) -> LateInteractionReranker:
+    """Return the reranker of "late".
+
+    Raises:
+        InvalidParameterError: The embedder has no vectors for tokens.
+    """
+    if not isinstance(embedder, TokenEmbedder):
+        remedy = "Use a sentence-transformers model, or a cross-encoder."
+        raise InvalidParameterError("rerank", "needs an embedder with vectors for tokens", embedder.name, remedy)
+    return LateInteractionReranker(embedder)
 
 
 def _max_sim(query: NDArray[np.float32], text: NDArray[np.float32]) -> float:

@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.retrieval.scoring import standard
 from kinsplit.support.telemetry import span
@@ -44,6 +45,10 @@ class Reranker(Protocol):
             Scores in any order, at most one for each text; texts may be left out.
         """
         ...
+
+
+def no_reranker(_rest: str, _embedder: Embedder) -> None:
+    """Return the reranker of "none", which is none."""
 
 
 class RerankWarning(KinsplitWarning):

@@ -1,1 +1,42 @@
-"""The engines, one package each."""
+"""Engines: what keeps the chunks of a store. `kinsplit.stores.address` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from kinsplit.stores.engines.catalog import Catalog, StoreOptions
+from kinsplit.stores.protocol import Schema
+from kinsplit.stores.store import ChunkStore
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A kind of store.
+
+    Attributes:
+        open: Function that opens a collection, given the address after the colon, its name and its schema.
+        catalog: Function that opens the catalog, given the address after the colon.
+        purpose: Intended users, for a table of the engines.
+        package: Required module, if any.
+        extra: Extra of kinsplit that installs the module.
+        holds_lock: Whether it holds the GIL during its calls.
+        options: Options in the query string of a server's URL, if there are any.
+        is_server: Function that tells whether several processes can open a collection at an address at once, given the
+            address after the colon.
+    """
+
+    open: Callable[[str, str, Schema | None], ChunkStore]
+    catalog: Callable[[str], Catalog]
+    purpose: str
+    package: str | None = None
+    extra: str | None = None
+    holds_lock: bool = False
+    options: type[StoreOptions] | None = None
+    is_server: Callable[[str], bool] = lambda _: False
+
+    @property
+    def installed(self) -> bool:
+        """Whether the required module is installed."""
+        return self.package is None or find_spec(self.package) is not None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
+from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
 from kinsplit.stores.filters import (
     Condition,
@@ -411,3 +412,7 @@ class MemoryCatalog(EngineCatalog[HeldCollection]):
 
     def _switch(self, one: Named[HeldCollection], other: Named[HeldCollection]) -> None:
         PLACES[self._store] |= {one.name: other.key, other.name: one.key}
+
+
+#: The engine for the registry.
+ENGINE = Engine(MemoryStore, MemoryCatalog, "tests and notebooks: exact, gone with the process")

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from kinsplit.errors import StoreError, WorkerError
-from kinsplit.stores.address import ENGINES, open_store
+from kinsplit.stores.address import STORES, open_store
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
 from kinsplit.support.workers import WorkerPool
@@ -39,8 +39,8 @@ def open_detached(address: str, collection: str, schema: Schema | None = None, *
     Raises:
         KinsplitError: See `open_store`.
     """
-    engine = ENGINES.get(address.partition(":")[0])
-    if engine is None or not engine.holds_lock:
+    engine, _ = STORES.of_spec(address)
+    if not engine.holds_lock:
         return open_store(address, collection, schema)
     return cast("ChunkStore", DetachedStore(_Opening(address, collection, schema), time_limit))
 
