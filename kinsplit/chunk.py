@@ -172,9 +172,12 @@ GAP = "gap"
 #: Key under which a framework's adapter stores the original node or document, to return it unchanged.
 RECORD = "_record"
 
+#: Key of the file that a document was read from, on the machine that read it.
+ABSOLUTE_PATH = "absolute_path"
+
 #: Metadata of files that is hidden from embedding and language models: it does not describe the text, and one key
 #: discloses a path on the user's disk.
-UNSEEN = ("absolute_path", "sibling_files")
+UNSEEN = (ABSOLUTE_PATH, "sibling_files")
 
 #: Key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.
 SIMILARITY_GAP = "similarity_gap"
@@ -188,6 +191,12 @@ def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
         key: [list(span) for span in chunk.spans] if key == "spans" else getattr(chunk, _ATTRIBUTES[key])
         for key in keys
     }
+
+
+def pages_of(chunk: Chunk) -> tuple[int, int] | None:
+    """Return the first and last page of a chunk, counted from 1, if its document has pages."""
+    first, last = chunk.metadata.get("page_start"), chunk.metadata.get("page_end")
+    return None if first is None or last is None else (int(first), int(last))
 
 
 def chunk_card(chunk: Chunk) -> str:

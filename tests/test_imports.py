@@ -62,6 +62,7 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
         *("text", "tokenizers"),
     },
+    "wire": {"answering", "chunk", "retrieval"},
     "evaluation": {
         *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing"),
         "language_models",
@@ -73,9 +74,9 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
-        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
+        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch", "wire"),
     },
-    "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
+    "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server", "wire"},
     "cli": {
         *("answering", "backup", "chunk", "compat", "embedding", "errors", "evaluation", "index"),
         *(
@@ -92,6 +93,7 @@ LAYERS: dict[str, set[str]] = {
             "tokenizers",
             "watch",
             "wikipedia",
+            "wire",
         ),
     },
     "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans", "view"},

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Unpack
 
-from kinsplit.answering.as_json import event_to_dict, to_dict
 from kinsplit.answering.checking import THRESHOLD
 from kinsplit.answering.prompt import NOT_FOUND
 from kinsplit.answering.run import Events, run
@@ -123,7 +122,5 @@ __all__ = [
     "answer",
     "ask",
     "collect",
-    "event_to_dict",
     "in_threads",
-    "to_dict",
 ]

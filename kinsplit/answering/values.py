@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kinsplit.chunk import Chunk, heading_path
+from kinsplit.chunk import Chunk, heading_path, pages_of
 from kinsplit.spans import Span, stretches
 
 #: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
@@ -20,12 +20,6 @@ NoticeKind = Literal["no_model", "model_failed", "cut_short", "left_out", "nothi
 
 #: Result of the check of a sentence. "not_found" says nothing about its truth.
 Status = Literal["found", "not_found", "uncited", "no_such_source"]
-
-
-def pages_of(chunk: Chunk) -> tuple[int, int] | None:
-    """Return the first and last page of a chunk, counted from 1, if its document has pages."""
-    first, last = chunk.metadata.get("page_start"), chunk.metadata.get("page_end")
-    return None if first is None or last is None else (int(first), int(last))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from kinsplit.chunk import Document
+from kinsplit.chunk import ABSOLUTE_PATH, Document
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.loaders import Loaded, SourceFile
 from kinsplit.stores.store import ChunkStore, batches
-
-#: Metadata key of the file that a document was read from, on the machine that read it.
-ABSOLUTE_PATH = "absolute_path"
 
 # First chunks fetched together.
 _BATCH = 500

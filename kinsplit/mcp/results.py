@@ -1,4 +1,7 @@
-"""Passages, answers and documents of a collection as results of the tools."""
+"""Passages, answers and documents of a collection as results of the tools, whose schemas models read.
+
+Ranges are half-open and count Unicode code points of the document as it was indexed.
+"""
 
 from __future__ import annotations
 
@@ -6,70 +9,118 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from pydantic import Field
+
 from kinsplit.answering import Answer
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
-from kinsplit.mcp.models import (
-    Answered,
-    AnswerSource,
-    DocumentEntry,
-    DocumentExcerpt,
-    Documents,
-    PassageResult,
-    SentenceCheck,
-)
 from kinsplit.retrieval import Candidate, Passage, cite, join
 from kinsplit.server.collections import Collections, OpenCollection
-from kinsplit.server.responses import visible_metadata
+from kinsplit.wire import Extent, RankedText, RowView, answer_row, passage_row, visible_metadata
 
 #: Characters of an excerpt; a longer one is read in several calls.
 MOST = 20_000
 _UNKNOWN = "list_documents lists the ids."
 
 
-def to_found(rank: int, passage: Passage) -> PassageResult:
-    """Return a passage with its rank, counted from 1."""
-    return PassageResult(
-        citation=passage.citation,
-        document=passage.source_id,
-        start=passage.start,
-        end=passage.end,
-        pages=passage.pages,
-        section=heading_path(passage.context),
-        rank=rank,
-        score=passage.score,
-        chunks=[chunk.id for chunk in passage.chunks],
-        text=passage.text,
+class DocumentPlace(Extent):
+    """A part of a document."""
+
+    citation: str = Field(description="How to cite it: the document, its pages if it has any, and the range.")
+    source_id: str = Field(description="Id of the document, for `read`.")
+    section: str = Field(description="Headings above it, or empty.")
+
+
+class PassageResult(DocumentPlace, RankedText):
+    """A passage that answers the question."""
+
+
+class FoundPassages(RowView):
+    """The passages found for a question."""
+
+    collection: str = Field(description="Collection that was searched.")
+    passages: list[PassageResult] = Field(description="Passages, best first; empty if nothing was found or fits.")
+
+
+class AnswerSource(DocumentPlace):
+    """A passage that an answer cites by its number."""
+
+    number: int = Field(description="Number in the answer's citations, such as [1].")
+    text: str = Field(description="Text of the passage.")
+
+
+class SentenceCheck(RowView):
+    """The check of one sentence of the answer against the passages it cites."""
+
+    text: str = Field(description="The sentence.")
+    status: str = Field(description="found, not_found, uncited or no_such_source.")
+    cited: list[int] = Field(description="Numbers of the passages that it cites.")
+
+
+class Answered(RowView):
+    """An answer with its sources."""
+
+    collection: str = Field(description="Collection that was searched.")
+    text: str = Field(description="The answer, with citations such as [1].")
+    verdict: str = Field(
+        description="supported, partly_supported or unsupported by its sources; not_in_material; quoted, if no model "
+        "answered and sentences are quoted instead; or broken_off."
     )
+    model: str | None = Field(description="Language model that answered, if any.")
+    sources: list[AnswerSource] = Field(description="The passages, best first.")
+    checks: list[SentenceCheck] = Field(description="Check of each sentence.")
+    notices: list[dict[str, str]] = Field(description="Remarks for the reader, each with its `kind` and `message`.")
+
+
+class DocumentExcerpt(DocumentPlace):
+    """A part of a document as it was indexed."""
+
+    text: str = Field(description="The text; a blank line separates parts that don't adjoin.")
+    chunks: list[str] = Field(description="Ids of its chunks, in document order.")
+    first_chunk: int = Field(description="Index of its first chunk in the document, from 0.")
+    total_chunks: int = Field(description="Number of chunks of the document.")
+    next_start: int | None = Field(description="Where to continue reading by `start`; null at the end of the document.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
+
+
+class DocumentEntry(RowView):
+    """A document of a collection."""
+
+    source_id: str = Field(description="Id of the document.")
+    chunks: int = Field(description="Number of chunks.")
+    metadata: dict[str, Any] = Field(description="Metadata, which `where` can test.")
+
+
+class Documents(RowView):
+    """A page of the documents of a collection, ordered by id."""
+
+    collection: str = Field(description="Collection that was listed.")
+    collections: list[str] = Field(description="All collections.")
+    total: int = Field(description="Number of documents that match.")
+    offset: int = Field(description="Number of documents before this page.")
+    documents: list[DocumentEntry]
+
+
+def to_found(collection: str, passages: Sequence[Passage]) -> FoundPassages:
+    """Return the passages that a search found."""
+    rows = [
+        _cited(passage_row(passage, rank), heading_path(passage.context)) for rank, passage in enumerate(passages, 1)
+    ]
+    return FoundPassages.model_validate({"collection": collection, "passages": rows})
 
 
 def to_answered(collection: str, answer: Answer) -> Answered:
     """Return an answer."""
-    sources = [
-        AnswerSource(
-            citation=cite(each.source_id, each.spans[0].start, each.spans[-1].end, each.pages),
-            document=each.source_id,
-            start=each.spans[0].start,
-            end=each.spans[-1].end,
-            pages=each.pages,
-            section=each.section,
-            number=each.number,
-            text=each.text,
-        )
-        for each in answer.sources
-    ]
-    return Answered(
-        collection=collection,
-        answer=answer.text,
-        verdict=answer.verdict,
-        model=answer.model,
-        sources=sources,
-        checks=[
-            SentenceCheck(sentence=each.text, status=each.status, cited=list(each.cited)) for each in answer.checks
-        ],
-        notices=[notice.message for notice in answer.notices],
-    )
+    row = answer_row(answer)
+    sources = [_cited(source, source["section"]) for source in row["sources"]]
+    return Answered.model_validate({**row, "collection": collection, "sources": sources})
+
+
+def _cited(row: dict[str, Any], section: str) -> dict[str, Any]:
+    """Return the row of a passage with its citation and the headings above it."""
+    citation = cite(row["source_id"], row["start"], row["end"], row["pages"])
+    return {**row, "citation": citation, "section": section}
 
 
 def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *, parent: bool) -> DocumentExcerpt:
@@ -94,16 +145,16 @@ def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *,
 
 
 def read_span(
-    collection: OpenCollection, document: str, start: int, end: int, before: int, after: int
+    collection: OpenCollection, source_id: str, start: int, end: int, before: int, after: int
 ) -> DocumentExcerpt:
     """Read the chunks of a document that a range touches, with their siblings.
 
     Raises:
         InvalidParameterError: There is no such document, or the range is empty or beyond its end.
     """
-    chunks = collection.index.store.find({"source_id": document}, level=0)
+    chunks = collection.index.store.find({"source_id": source_id}, level=0)
     if not chunks:
-        raise InvalidParameterError("document", "must be the id of a document", document, _UNKNOWN)
+        raise InvalidParameterError("source_id", "must be the id of a document", source_id, _UNKNOWN)
     touched = [n for n, chunk in enumerate(chunks) if any(s.start < end and start < s.end for s in chunk.spans)]
     if not touched:
         length = max(chunk.end for chunk in chunks)
@@ -123,19 +174,13 @@ def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> DocumentExc
     following = chunk_id(last.source_id, collection.index.strategy.fingerprint, last.level, last.index + 1)
     next_id = last.next_id or (following if last.index + 1 < last.total else None)
     beyond = next(iter(collection.index.store.get([next_id])), None) if next_id else None
-    return DocumentExcerpt(
-        citation=passage.citation,
-        document=passage.source_id,
-        start=passage.start,
-        end=passage.end,
-        pages=passage.pages,
-        section=heading_path(passage.context),
-        text=passage.text,
-        chunks=[chunk.id for chunk in passage.chunks],
-        first_chunk=fitting[0].index,
-        total_chunks=fitting[0].total,
-        next_start=None if beyond is None else max(passage.end, beyond.start),
-        metadata=visible_metadata(passage.metadata),
+    return DocumentExcerpt.model_validate(
+        {
+            **_cited(passage_row(passage), heading_path(passage.context)),
+            "first_chunk": fitting[0].index,
+            "total_chunks": fitting[0].total,
+            "next_start": None if beyond is None else max(passage.end, beyond.start),
+        }
     )
 
 
@@ -149,7 +194,7 @@ def list_page(
     fingerprint = collection.index.strategy.fingerprint
     first = {chunk.source_id: chunk for chunk in store.get([chunk_id(id_, fingerprint, 0, 0) for id_ in page])}
     rows = [
-        DocumentEntry(document=id_, chunks=number, metadata=_metadata(first.get(id_))) for id_, number in page.items()
+        DocumentEntry(source_id=id_, chunks=number, metadata=_metadata(first.get(id_))) for id_, number in page.items()
     ]
     return Documents(
         collection=collection.name,

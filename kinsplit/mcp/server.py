@@ -19,8 +19,17 @@ from starlette.routing import Route
 import kinsplit
 from kinsplit.answering import Finished, answer, in_threads
 from kinsplit.errors import KinsplitError
-from kinsplit.mcp import models
-from kinsplit.mcp.results import list_page, read_chunk, read_span, to_answered, to_found
+from kinsplit.mcp.results import (
+    Answered,
+    DocumentExcerpt,
+    Documents,
+    FoundPassages,
+    list_page,
+    read_chunk,
+    read_span,
+    to_answered,
+    to_found,
+)
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.metrics import Metrics
@@ -136,20 +145,18 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         ] = 4000,
         ranking: Annotated[str, Field(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
         where: _Where = None,
-    ) -> models.FoundPassages:
+    ) -> FoundPassages:
         """Find the passages of the indexed documents that answer a question, by meaning and by words.
 
         Each passage is an exact slice of its document, with its id, pages, section, score and citation. To see more of
-        what stands around a passage, call `read` with its document and range, or with one of its chunks.
+        what stands around a passage, call `read` with its source_id and range, or with one of its chunks.
         """
         with _reported():
             picked = collections.pick(collection)
             passages = await picked.index.asearch(
                 question, top_k=top_k, window=window, budget=budget, ranking=ranking, where=parse_filter(where)
             )
-        return models.FoundPassages(
-            collection=picked.name, passages=[to_found(rank, each) for rank, each in enumerate(passages, 1)]
-        )
+        return to_found(picked.name, passages)
 
 
 def _add_ask(server: MCPServer, collections: Collections) -> None:
@@ -163,7 +170,7 @@ def _add_ask(server: MCPServer, collections: Collections) -> None:
             Field(ge=1, le=limits.TOP_K, description="Maximum number of passages to read; null for as many as fit."),
         ] = None,
         where: _Where = None,
-    ) -> models.Answered:
+    ) -> Answered:
         """Answer a question from the indexed documents, with citations that are checked sentence by sentence.
 
         The server's own language model answers; without one, the best sentences are quoted. If you want to read and
@@ -186,11 +193,11 @@ def _add_ask(server: MCPServer, collections: Collections) -> None:
 def _add_read(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Read around a passage", annotations=_READS)
     async def read(
-        document: Annotated[
+        source_id: Annotated[
             str | None, Field(max_length=limits.NAME, description="Id of the document; not needed with `chunk`.")
         ] = None,
         chunk: Annotated[
-            str | None, Field(max_length=limits.NAME, description="Id of a chunk, instead of document, start and end.")
+            str | None, Field(max_length=limits.NAME, description="Id of a chunk, instead of source_id, start and end.")
         ] = None,
         start: Annotated[int, Field(ge=0, le=_END, description="First character to read.")] = 0,
         end: Annotated[int, Field(ge=1, le=_END, description="One past the last character to read.")] = _END,
@@ -200,7 +207,7 @@ def _add_read(server: MCPServer, collections: Collections) -> None:
             bool, Field(description="With `chunk`: read its parent, such as its section, instead of its neighbours.")
         ] = False,
         collection: _Collection = None,
-    ) -> models.DocumentExcerpt:
+    ) -> DocumentExcerpt:
         """Read a part of an indexed document: around a passage, the parent of a chunk, or on from some place.
 
         Whole chunks are returned, up to 20,000 characters; continue with `start` = `next_start`. Without start and end,
@@ -210,9 +217,9 @@ def _add_read(server: MCPServer, collections: Collections) -> None:
             picked = collections.pick(collection)
             if chunk is not None:
                 return await asyncio.to_thread(read_chunk, picked, chunk, before, after, parent=parent)
-            if document is None:
-                raise ToolError("Either document or chunk must be given. Take one of them from a result of search.")
-            return await asyncio.to_thread(read_span, picked, document, start, end, before, after)
+            if source_id is None:
+                raise ToolError("Either source_id or chunk must be given. Take one of them from a result of search.")
+            return await asyncio.to_thread(read_span, picked, source_id, start, end, before, after)
 
 
 def _add_list(server: MCPServer, collections: Collections) -> None:
@@ -222,7 +229,7 @@ def _add_list(server: MCPServer, collections: Collections) -> None:
         where: _Where = None,
         offset: Annotated[int, Field(ge=0, le=_END, description="Number of documents to skip.")] = 0,
         limit: Annotated[int, Field(ge=1, le=_ROWS, description="Maximum number of documents to return.")] = 50,
-    ) -> models.Documents:
+    ) -> Documents:
         """List the indexed documents with their metadata, ordered by id, and the names of all collections."""
         with _reported():
             picked = collections.pick(collection)

@@ -11,7 +11,7 @@ from contextlib import aclosing, contextmanager
 from itertools import pairwise
 from typing import Any
 
-from kinsplit.answering import Event, Source, SourcesFound, event_to_dict, in_threads
+from kinsplit.answering import Event, Source, SourcesFound, in_threads
 from kinsplit.answering.run import Events
 from kinsplit.errors import KinsplitError
 from kinsplit.server.errors import RequestError, unavailable_error
@@ -22,6 +22,7 @@ from kinsplit.server.processes.marks import Mark, wrapped
 from kinsplit.server.processes.viewer import Shown, Viewer, shown_source, times_of
 from kinsplit.server.responses import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
+from kinsplit.wire import event_row
 
 _MODEL_FAILED = "The language model failed. Shown is what it wrote before, or else the best sentences found."
 
@@ -50,7 +51,7 @@ class EventDetails:
 
         Args:
             name: Name of the event.
-            data: Its data, from `kinsplit.answering.event_to_dict`.
+            data: Its data, from `kinsplit.wire.event_row`.
         """
         if name == "sources":
             await self._add_views(data["sources"])
@@ -183,7 +184,7 @@ class AnswerStreams:
                 event: Event | None = first
                 try:
                     while event is not None:
-                        name, data = event_to_dict(event)
+                        name, data = event_row(event)
                         yield _encode(name, await details.add_to(name, data))
                         event = await self._next(steps)
                 except RequestError as error:

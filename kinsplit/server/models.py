@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kinsplit.wire import Extent, RankedText
+
 Pair = tuple[int, int]
 
 
@@ -29,14 +31,11 @@ class TextRange(Model):
     utf16_end: int = Field(description="One past the last UTF-16 unit.")
 
 
-class Located(Model):
+class Located(Model, Extent):
     """A part of a document."""
 
-    start: int = Field(description="First code point in the document.")
-    end: int = Field(description="One past the last code point in the document.")
     spans: list[Pair] = Field(description="Spans in the document; nearly always one.")
     context: str = Field(description="Heading path or table header; for a passage, that of its best hit.")
-    pages: Pair | None = Field(description="First and last page, from 1, if the document has pages.")
 
 
 class TextView(Model):
@@ -92,14 +91,10 @@ class Related(Model):
     text: str = Field(description="Text of the file.")
 
 
-class FoundPassage(Located, Scored):
+class FoundPassage(Located, RankedText, Scored):
     """A passage of a document that answers the question."""
 
-    rank: int = Field(description="Rank, from 1.")
-    source_id: str = Field(description="Id of the document.")
-    text: str = Field(description="Text of the passage; a blank line separates several spans.")
     hits: list[FoundChunk] = Field(description="Chunks of the passage that were found, best first.")
-    chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
     related: list[Related] = Field(description="Other files of the same group, for a file indexed as one chunk.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     times: tuple[float, float] | None = Field(description="Start and end in seconds, in a transcript.")

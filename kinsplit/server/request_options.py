@@ -9,8 +9,8 @@ from typing import Any
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Reranker, rankings
 from kinsplit.server.collections import Collections
-from kinsplit.server.responses import is_hidden
 from kinsplit.stores.filters import check_request, parse_where
+from kinsplit.wire import is_hidden
 
 #: Description and OpenAPI schema of the rankings, which `SearchOptions` validates.
 RANKING = "Ranking of the chunks. " + "; ".join(f"{each.name}: {each.description}" for each in rankings()) + "."

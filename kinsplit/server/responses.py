@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from kinsplit.chunk import FIELDS, GAP, Chunk, select
-from kinsplit.indexing.origins import ABSOLUTE_PATH
-from kinsplit.retrieval import Candidate, Passage
-from kinsplit.server.models import ChunkPlace, ChunkText, FoundChunk, FoundPassage, Related, TextRange, TextView
+from kinsplit.chunk import Chunk
+from kinsplit.retrieval import Passage
+from kinsplit.server.models import ChunkPlace, ChunkText, FoundPassage, TextRange, TextView
 from kinsplit.spans import Span, stretches
-
-# Fields of a chunk that a `Place` shows.
-_FIELDS = [field.shown for field in FIELDS if field.shown is not None and field.shown in ChunkPlace.model_fields]
+from kinsplit.wire import chunk_row, passage_row, place_row
 
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
@@ -69,16 +65,6 @@ class SpanLocator:
         return TextRange(start=start, end=end, utf16_start=self._units.offset(start), utf16_end=self._units.offset(end))
 
 
-def is_hidden(key: str) -> bool:
-    """Return whether a metadata key describes the indexing machine or belongs to a framework."""
-    return key in (ABSOLUTE_PATH, GAP) or key.startswith("_")
-
-
-def visible_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without the hidden keys."""
-    return {key: value for key, value in metadata.items() if not is_hidden(key)}
-
-
 def to_place(chunk: Chunk, locator: SpanLocator) -> ChunkPlace:
     """Return the position of a chunk, without its text.
 
@@ -86,45 +72,18 @@ def to_place(chunk: Chunk, locator: SpanLocator) -> ChunkPlace:
         chunk: The chunk.
         locator: Locator for the text of the response.
     """
-    return ChunkPlace(**_place(chunk, locator))
+    return ChunkPlace(**place_row(chunk), ranges=locator.locate(chunk.spans))
 
 
 def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
     """Return the position of a chunk, with its text and metadata."""
-    return ChunkText(**_place(chunk, locator), text=chunk.text, metadata=visible_metadata(chunk.metadata))
+    row = {**chunk_row(chunk), "ranges": locator.locate(chunk.spans)}
+    return ChunkText(**{key: row[key] for key in ChunkText.model_fields})
 
 
 def to_found_passage(rank: int, passage: Passage, view: TextView | None) -> FoundPassage:
     """Return a passage with its rank, counted from 1."""
-    locator = SpanLocator(passage.spans, passage.text)
-    return FoundPassage(
-        rank=rank,
-        score=passage.score,
-        scores=dict(passage.scores),
-        source_id=passage.source_id,
-        start=passage.start,
-        end=passage.end,
-        spans=[tuple(span) for span in passage.spans],
-        pages=passage.pages,
-        context=passage.context,
-        text=passage.text,
-        hits=[_hit(hit, locator) for hit in passage.hits],
-        chunks=[chunk.id for chunk in passage.chunks],
-        related=[Related(source_id=chunk.source_id, text=chunk.text) for chunk in passage.related],
-        metadata=visible_metadata(passage.metadata),
-        times=passage.times,
-        view=view,
-    )
-
-
-def _hit(hit: Candidate, locator: SpanLocator) -> FoundChunk:
-    return FoundChunk(**_place(hit.chunk, locator), score=hit.score, scores=dict(hit.scores))
-
-
-def _place(chunk: Chunk, locator: SpanLocator) -> dict[str, Any]:
-    first, last = chunk.metadata.get("page_start"), chunk.metadata.get("page_end")
-    return {
-        **select(chunk, _FIELDS),
-        "ranges": locator.locate(chunk.spans),
-        "pages": None if first is None or last is None else (first, last),
-    }
+    row, locator = passage_row(passage, rank), SpanLocator(passage.spans, passage.text)
+    for hit, found in zip(row["hits"], passage.hits, strict=True):
+        hit["ranges"] = locator.locate(found.chunk.spans)
+    return FoundPassage(**row, view=view)

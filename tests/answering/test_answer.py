@@ -25,12 +25,11 @@ from kinsplit.answering import (
     answer,
     ask,
     collect,
-    event_to_dict,
-    to_dict,
 )
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, ModelUnavailableError
 from kinsplit.parsers import create
+from kinsplit.wire import answer_row, event_row
 from tests.answering.conftest import TEXTS
 from tests.answering.helpers import Scripted
 
@@ -303,14 +302,14 @@ def test_wrong_input_is_refused_before_anything_is_done(index: Index, options: d
 
 def test_events_and_answers_are_json(index: Index) -> None:
     events: list[Event] = list(answer(index, QUESTION, Scripted([GOOD, " [8]"])))
-    answered = json.loads(json.dumps([event_to_dict(event) for event in events]))
+    answered = json.loads(json.dumps([event_row(event) for event in events]))
 
     assert [name for name, _ in answered][:3] == ["sources", "text", "citation"]
     assert {name for name, _ in answered} == {"sources", "text", "citation", "notice", "finished"}
     finished = answered[-1][1]
-    assert finished == json.loads(json.dumps(to_dict(collect(iter(events)))))
+    assert finished == json.loads(json.dumps(answer_row(collect(iter(events)))))
     valid, invalid = finished["citations"]
     assert (valid["valid"], valid["file"], valid["chunk_index"], valid["start"]) == (True, "course/heaps.md", 1, 0)
     assert (invalid["valid"], invalid["file"], invalid["chunk_index"], invalid["start"]) == (False, None, None, None)
     assert finished["checks"][0]["evidence"][0]["text"] == "The smallest item of a heap stands on top."
-    assert finished["notices"] == [event_to_dict(event)[1] for event in events if isinstance(event, Notice)]
+    assert finished["notices"] == [event_row(event)[1] for event in events if isinstance(event, Notice)]

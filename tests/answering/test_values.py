@@ -8,8 +8,8 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.answering import ask
-from kinsplit.answering.values import Citation, pages_of
-from kinsplit.chunk import Document
+from kinsplit.answering.values import Citation
+from kinsplit.chunk import Document, pages_of
 from kinsplit.spans import Span
 from tests.answering.helpers import Scripted, source
 

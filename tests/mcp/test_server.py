@@ -70,9 +70,9 @@ async def test_found_passages_are_slices_with_citations(connect: Connect) -> Non
         (passage,) = found["passages"]
         assert found["collection"] == "sentence"
         assert passage["text"] == TEXT[passage["start"] : passage["end"]]
-        assert passage["citation"].startswith(f"{passage['document']}")
+        assert passage["citation"].startswith(f"{passage['source_id']}")
         filtered = await call(client, "search", question="larks", where={"year": 2020}, window=0, budget=9)
-        assert {each["document"] for each in filtered["passages"]} == {"paged.pdf"}
+        assert {each["source_id"] for each in filtered["passages"]} == {"paged.pdf"}
         assert {each["citation"].partition(" [")[0] for each in filtered["passages"]} <= {
             "paged.pdf, p. 1",
             "paged.pdf, p. 2",
@@ -83,15 +83,17 @@ async def test_found_passages_are_slices_with_citations(connect: Connect) -> Non
 
 async def test_a_reader_walks_around_a_passage_and_through_a_document(connect: Connect) -> None:
     async with connect() as client:
-        passage = await call(client, "read", document=FIRST, start=TEXT.index("Larks"), end=TEXT.index("sing"))
+        passage = await call(client, "read", source_id=FIRST, start=TEXT.index("Larks"), end=TEXT.index("sing"))
         assert "Larks sing" in passage["text"]
         around = await call(client, "read", chunk=passage["chunks"][0], before=1, after=1)
         assert around["start"] < passage["start"] < passage["end"] < around["end"]
-        same = await call(client, "read", document=FIRST, start=passage["start"], end=passage["end"], before=1, after=1)
+        same = await call(
+            client, "read", source_id=FIRST, start=passage["start"], end=passage["end"], before=1, after=1
+        )
         assert same == around
         texts, start = [], 0
         while start is not None:
-            part = await call(client, "read", document=FIRST, start=start, end=start + 1)
+            part = await call(client, "read", source_id=FIRST, start=start, end=start + 1)
             assert part["text"] == TEXT[part["start"] : part["end"]]
             texts.append(part["text"])
             start = part["next_start"]
@@ -102,8 +104,8 @@ async def test_a_reader_walks_around_a_passage_and_through_a_document(connect: C
 async def test_a_long_document_is_read_in_parts(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     async with connect() as client:
         monkeypatch.setattr(results, "MOST", 30)
-        first = await call(client, "read", document=FIRST)
-        second = await call(client, "read", document=FIRST, start=first["next_start"])
+        first = await call(client, "read", source_id=FIRST)
+        second = await call(client, "read", source_id=FIRST, start=first["next_start"])
         assert first["start"] == 0
         assert len(first["text"]) <= 30
         assert second["chunks"][0] != first["chunks"][-1]
@@ -125,7 +127,7 @@ async def test_documents_are_listed_with_their_metadata(connect: Connect) -> Non
         listed = await call(client, "list_documents", limit=1)
         assert (listed["total"], listed["collections"]) == (2, ["sentence", "family"])
         (row,) = listed["documents"]
-        assert (row["document"], row["metadata"]["year"]) == (FIRST, 2024)
+        assert (row["source_id"], row["metadata"]["year"]) == (FIRST, 2024)
         rest = await call(client, "list_documents", offset=1, where={"year": {"$lt": 2024}})
         assert (rest["total"], rest["documents"]) == (1, [])
 
@@ -145,7 +147,7 @@ async def test_an_answer_has_checked_citations_and_its_progress_is_reported(
         result = await client.call_tool("ask", {"question": "When do larks sing?"}, progress_callback=progressed)
         answered = result.structured_content
         assert answered is not None
-        assert answered["answer"] == "Larks sing at dawn [1]."
+        assert answered["text"] == "Larks sing at dawn [1]."
         assert answered["checks"][0]["cited"] == [1]
         assert steps == sorted(steps)
         assert len(steps) >= 3
@@ -161,8 +163,8 @@ async def test_an_answer_has_checked_citations_and_its_progress_is_reported(
         ("search", {"question": "x", "where": {"year": [2020] * 10_000}}, "Filter by fewer values"),
         ("search", {"question": "x", "top_k": 1000}, "less than or equal to 50"),
         ("search", {"question": "x" * 3000}, "2000"),
-        ("read", {"document": "nothing"}, "list_documents lists the ids."),
-        ("read", {"document": FIRST, "start": 9999}, "Its text ends at"),
+        ("read", {"source_id": "nothing"}, "list_documents lists the ids."),
+        ("read", {"source_id": FIRST, "start": 9999}, "Its text ends at"),
         ("read", {"chunk": "nonsense"}, "Use the ids that kinsplit gave the chunks."),
         ("read", {"chunk": "00000000-0000-0000-0000-000000000000"}, "Take an id from `chunks`"),
         ("read", {}, "Take one of them from a result of search."),
@@ -254,4 +256,4 @@ async def _use(client: Client) -> None:
     listed = await call(client, "list_documents")
     assert listed["total"] == 5
     found = await asyncio.gather(*(call(client, "search", question="merge sort halves") for _ in range(4)))
-    assert {each["passages"][0]["document"] for each in found} == {"course/cs/sorting.md"}
+    assert {each["passages"][0]["source_id"] for each in found} == {"course/cs/sorting.md"}

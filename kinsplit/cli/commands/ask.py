@@ -119,8 +119,8 @@ def ask(
 
 def _finish(terminal: Terminal, answer: Answer) -> None:
     if terminal.as_json:
-        from kinsplit.answering import to_dict
+        from kinsplit.wire import answer_row
 
-        terminal.document(to_dict(answer))
+        terminal.document(answer_row(answer))
     if any(notice.kind == "model_failed" for notice in answer.notices):
         raise typer.Exit(SOME_FAILED)

@@ -17,7 +17,6 @@ from kinsplit.cli.commands.index import add
 from kinsplit.cli.options import AsJson, Embedder, Store
 from kinsplit.cli.output.index_report import to_dict as report_to_dict
 from kinsplit.cli.output.passages import QueryWords, chunk_of, file_of, show
-from kinsplit.cli.output.passages import to_dict as passage_to_dict
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import LoadError
@@ -147,7 +146,9 @@ def _show(terminal: Terminal, label: str, answer: DemoAnswer, words: QueryWords)
 
 
 def _to_dict(answer: DemoAnswer) -> dict[str, Any]:
-    passages = [passage_to_dict(rank, passage) for rank, passage in enumerate(answer.passages, 1)]
+    from kinsplit.wire import passage_row
+
+    passages = [passage_row(passage, rank) for rank, passage in enumerate(answer.passages, 1)]
     return {
         "question": answer.question,
         "answer_in": answer.answer_in,

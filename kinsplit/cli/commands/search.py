@@ -18,7 +18,7 @@ from kinsplit.cli.options import (
     Where,
     parse_where,
 )
-from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show, to_dict
+from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 
@@ -100,7 +100,9 @@ def search(
             where=conditions,
         )
     if as_json:
-        ranked = [to_dict(rank, passage) for rank, passage in enumerate(passages, 1)]
+        from kinsplit.wire import passage_row
+
+        ranked = [passage_row(passage, rank) for rank, passage in enumerate(passages, 1)]
         terminal.document({"query": query, "passages": ranked})
         return
     words = QueryWords(query, opened.bm25)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
 
-from kinsplit.chunk import select
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import inline, visible
@@ -183,34 +182,6 @@ def _best_start(text: str, matches: Sequence[Match], size: int) -> int:
 
     starts = [0, *(match.end() for match in _BEGINNING.finditer(text) if match.end() < len(text))]
     return max(starts, key=worth)
-
-
-def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
-    """Return a passage for `--json`."""
-    return {
-        "rank": rank,
-        "score": passage.score,
-        "scores": dict(passage.scores),
-        "source_id": passage.source_id,
-        "start": passage.start,
-        "end": passage.end,
-        "spans": [list(span) for span in passage.spans],
-        "pages": passage.pages,
-        "times": passage.times,
-        "context": passage.context,
-        "text": passage.text,
-        "chunks": [chunk.id for chunk in passage.chunks],
-        "related": [{"source_id": chunk.source_id, "text": chunk.text} for chunk in passage.related],
-        "hits": [
-            {
-                **select(hit.chunk, ("id", "chunk_index", "total_chunks", "start", "end", "spans")),
-                "score": hit.score,
-                "scores": dict(hit.scores),
-            }
-            for hit in passage.hits
-        ],
-        "metadata": dict(passage.metadata),
-    }
 
 
 def score_table(passages: Sequence[Passage]) -> Table:

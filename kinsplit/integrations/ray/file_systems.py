@@ -16,9 +16,10 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from kinsplit.chunk import ABSOLUTE_PATH
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
-from kinsplit.indexing.origins import ABSOLUTE_PATH, with_path, would_replace
+from kinsplit.indexing.origins import with_path, would_replace
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
 from kinsplit.loaders.course_file import NAME as COURSE_FILE

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinsplit import embedding
-from kinsplit.chunk import Chunk, Document
+from kinsplit.chunk import ABSOLUTE_PATH, Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import usage_of
@@ -21,7 +21,7 @@ from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
-from kinsplit.indexing.origins import ABSOLUTE_PATH, check_rows
+from kinsplit.indexing.origins import check_rows
 from kinsplit.integrations.ray.columns import (
     DOCUMENTS,
     REPORTS,

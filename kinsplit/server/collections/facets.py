@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from kinsplit.chunk import DOCUMENT, PLACED
 from kinsplit.server import limits
-from kinsplit.server.responses import visible_metadata
 from kinsplit.stores import ChunkStore
+from kinsplit.wire import visible_metadata
 
 #: Lifetime of the counts in seconds: other processes may write to a server's collection.
 _LIFETIME = 60.0

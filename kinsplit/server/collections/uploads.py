@@ -23,11 +23,11 @@ from io import BytesIO
 from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import ABSOLUTE_PATH, Chunk
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, LoadError, StoreError, require
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
-from kinsplit.indexing.origins import ABSOLUTE_PATH, with_path
+from kinsplit.indexing.origins import with_path
 from kinsplit.indexing.reports import AddReport
 from kinsplit.loaders import Loaded, load_file
 from kinsplit.loaders.course_file import CourseFiles, readable

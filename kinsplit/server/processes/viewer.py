@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from kinsplit.answering import Source
+from kinsplit.chunk import ABSOLUTE_PATH
 from kinsplit.errors import WorkerError
-from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.loaders.registry import format_of
 from kinsplit.markup.source import MARKUP
 from kinsplit.retrieval import Passage

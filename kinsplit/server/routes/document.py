@@ -24,9 +24,10 @@ from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, View
 from kinsplit.server.errors import RequestError
 from kinsplit.server.models import ChunkPage, DocumentText, TextView
 from kinsplit.server.processes.viewer import Shown, Viewer, to_marks
-from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
+from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place
 from kinsplit.server.routes.documents import Limit, Offset
 from kinsplit.spans import Span
+from kinsplit.wire import visible_metadata
 
 
 class _AnyText(Convertor[str]):

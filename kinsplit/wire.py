@@ -1,0 +1,181 @@
+"""JSON of chunks, passages, answers and events: the same in every door, which selects keys and adds its own.
+
+Ranges are half-open. Offsets count code points of the document as it was indexed; `at` is in the text of an answer.
+Metadata that describes the indexing machine, or belongs to a framework, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kinsplit.chunk import ABSOLUTE_PATH, FIELDS, GAP, Chunk, pages_of, select
+
+if TYPE_CHECKING:
+    from kinsplit.answering import Answer, Check, Citation, Event, Notice, Source
+    from kinsplit.retrieval import Candidate, Passage
+
+# The place of a chunk in its document.
+_PLACE = [field.shown for field in FIELDS if field.shown not in (None, "source_id", "text")]
+
+
+class RowView(BaseModel):
+    """Base of the views of rows: a view takes its own keys from a row, and ignores the others."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Extent(RowView):
+    """The extent of a part of a document."""
+
+    start: int = Field(description="First code point in the document.")
+    end: int = Field(description="One past the last code point in the document.")
+    pages: tuple[int, int] | None = Field(description="First and last page, from 1, if the document has pages.")
+
+
+class RankedText(Extent):
+    """What every door shows of a passage."""
+
+    rank: int = Field(description="Rank, from 1.")
+    score: float = Field(description="Score of the ranking; higher is better, and comparable within one search only.")
+    source_id: str = Field(description="Id of the document.")
+    text: str = Field(description="Text of the passage; a blank line separates several spans.")
+    chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
+
+
+def is_hidden(key: str) -> bool:
+    """Return whether a metadata key describes the indexing machine or belongs to a framework."""
+    return key in (ABSOLUTE_PATH, GAP) or key.startswith("_")
+
+
+def visible_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata without the hidden keys."""
+    return {key: value for key, value in metadata.items() if not is_hidden(key)}
+
+
+def place_row(chunk: Chunk) -> dict[str, Any]:
+    """Return the place of a chunk in its document, without its text."""
+    return {**select(chunk, _PLACE), "pages": pages_of(chunk)}
+
+
+def chunk_row(chunk: Chunk) -> dict[str, Any]:
+    """Return a chunk with its text and metadata."""
+    own = {"source_id": chunk.source_id, "text": chunk.text, "metadata": visible_metadata(chunk.metadata)}
+    return {**place_row(chunk), **own}
+
+
+def passage_row(passage: Passage, rank: int = 1) -> dict[str, Any]:
+    """Return a passage with its rank, counted from 1."""
+    return {
+        "rank": rank,
+        "score": passage.score,
+        "scores": dict(passage.scores),
+        "source_id": passage.source_id,
+        "start": passage.start,
+        "end": passage.end,
+        "spans": [list(span) for span in passage.spans],
+        "pages": passage.pages,
+        "times": passage.times,
+        "context": passage.context,
+        "text": passage.text,
+        "chunks": [chunk.id for chunk in passage.chunks],
+        "related": [{"source_id": chunk.source_id, "text": chunk.text} for chunk in passage.related],
+        "hits": [_hit(hit) for hit in passage.hits],
+        "metadata": visible_metadata(passage.metadata),
+    }
+
+
+def answer_row(answer: Answer) -> dict[str, Any]:
+    """Return a finished answer."""
+    return {
+        "question": answer.question,
+        "text": answer.text,
+        "verdict": answer.verdict,
+        "model": answer.model,
+        "sources": [_source(source) for source in answer.sources],
+        "citations": [_citation(citation) for citation in answer.citations],
+        "checks": [_check(each) for each in answer.checks],
+        "notices": [_notice(notice) for notice in answer.notices],
+    }
+
+
+def event_row(event: Event) -> tuple[str, dict[str, Any]]:
+    """Return an event's name, for server-sent events, and its data."""
+    from kinsplit.answering import CitationFound, Notice, SourcesFound, TextPiece
+
+    if isinstance(event, SourcesFound):
+        return "sources", {"sources": [_source(source) for source in event.sources]}
+    if isinstance(event, TextPiece):
+        return "text", {"text": event.text}
+    if isinstance(event, CitationFound):
+        return "citation", {"text": event.text, "citations": [_citation(each) for each in event.citations]}
+    if isinstance(event, Notice):
+        return "notice", _notice(event)
+    return "finished", answer_row(event.answer)
+
+
+def _hit(hit: Candidate) -> dict[str, Any]:
+    return {**place_row(hit.chunk), "score": hit.score, "scores": dict(hit.scores)}
+
+
+def _source(source: Source) -> dict[str, Any]:
+    return {
+        "number": source.number,
+        "source_id": source.source_id,
+        "file": source.file,
+        "pages": source.pages,
+        "section": source.section,
+        "score": source.score,
+        "start": source.spans[0].start,
+        "end": source.spans[-1].end,
+        "spans": [list(span) for span in source.spans],
+        **_chunk(source.best, "chunk_index", "total_chunks"),
+        "text": source.text,
+    }
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    source, span = citation.source, citation.span
+    return {
+        "number": citation.number,
+        "at": list(citation.at),
+        "valid": source is not None,
+        "source_id": source.source_id if source else None,
+        "file": source.file if source else None,
+        "pages": citation.pages,
+        **_chunk(citation.chunk, "chunk_index"),
+        "start": span.start if span else None,
+        "end": span.end if span else None,
+    }
+
+
+def _check(check: Check) -> dict[str, Any]:
+    evidence = [
+        {
+            "number": each.number,
+            "start": each.span.start,
+            "end": each.span.end,
+            "pages": pages_of(each.chunk),
+            **_chunk(each.chunk, "chunk_index"),
+            "text": each.text,
+            "score": each.score,
+            "cosine": each.cosine,
+            "overlap": each.overlap,
+        }
+        for each in check.evidence
+    ]
+    own = {"at": list(check.at), "text": check.text, "cited": list(check.cited), "status": check.status}
+    return {**own, "missing": list(check.missing), "evidence": evidence}
+
+
+def _chunk(chunk: Chunk | None, *keys: str) -> dict[str, Any]:
+    """Return a chunk's id and some of its fields, each None without a chunk."""
+    if chunk is None:
+        return dict.fromkeys(("chunk_id", *keys))
+    return {"chunk_id": chunk.id, **select(chunk, keys)}
+
+
+def _notice(notice: Notice) -> dict[str, str]:
+    return {"kind": notice.kind, "message": notice.message}
