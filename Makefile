@@ -83,9 +83,9 @@ $(MODEL): .venv/build.stamp requirements/model.txt $(wildcard packages/kinsplit-
 	$(call install,--no-deps --no-build-isolation $(MODEL) -e .)
 	touch $@
 
-.venv/dev.stamp: pyproject.toml requirements/dev.txt $(MODEL)
+.venv/dev.stamp: pyproject.toml packages/kinsplit-testing/pyproject.toml requirements/dev.txt $(MODEL)
 	$(call install,--require-hashes -r requirements/dev.txt)
-	$(call install,--no-deps --no-build-isolation $(MODEL) -e .)
+	$(call install,--no-deps --no-build-isolation $(MODEL) -e . -e packages/kinsplit-testing)
 	touch $@ .venv/base.stamp
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml

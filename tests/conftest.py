@@ -24,7 +24,7 @@ settings.register_profile(
 )
 settings.load_profile("kinsplit")
 # Must run before any test imports the contract tests.
-pytest.register_assert_rewrite("kinsplit.stores.testing")
+pytest.register_assert_rewrite("kinsplit_testing")
 
 
 def pytest_configure() -> None:

@@ -20,7 +20,7 @@ from statistics import median
 #: Words in -ing and -ed that are nouns of the field, or adjectives before a noun.
 NOUNS = {
     "answering", "cached", "chunking", "decoding", "embedding", "hashing", "indexing", "packing", "parsing", "scoring",
-    "streaming", "testing", "threaded", "tuning", "structured", "generated", "normalised",
+    "streaming", "threaded", "tuning", "structured", "generated", "normalised",
 }  # fmt: skip
 #: Participles without either suffix.
 IRREGULAR = {"asked", "given", "kept", "known", "made", "shown", "stated", "stored", "told", "written"}

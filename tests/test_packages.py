@@ -1,4 +1,4 @@
-"""The packages for LangChain and LlamaIndex: built like kinsplit itself, and holding its names."""
+"""The other packages: built like kinsplit itself; those for LangChain and LlamaIndex hold its names."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ MODULES = {
     "langchain-kinsplit": ("langchain_kinsplit", "langchain"),
     "llama-index-node-parser-kinsplit": ("llama_index.node_parser.kinsplit", "llama_index"),
 }
+
+
+#: Requirements of kinsplit that the packages add to its name.
+EXTRAS = {**{name: f"[{extra.replace('_', '-')}]" for name, (_, extra) in MODULES.items()}, "kinsplit-testing": ""}
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -45,13 +49,23 @@ def test_a_package_has_the_names_of_the_integration(name: str, tmp_path: Path, m
     assert all(getattr(package, name) is getattr(own, name) for name in package.__all__)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_package_needs_the_extra_and_the_version_of_kinsplit(name: str) -> None:
+def test_the_contract_of_stores_is_built_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = pytest.importorskip("hatchling.build", reason="building without a network needs hatchling")
+    folder = ROOT / "packages" / "kinsplit-testing"
+    monkeypatch.chdir(folder)
+    with zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))) as wheel:
+        held = {file for file in wheel.namelist() if ".dist-info/" not in file}
+    assert held == {
+        f"kinsplit_testing/{path.name}" for path in (folder / "kinsplit_testing").iterdir() if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_a_package_needs_the_version_of_kinsplit(name: str) -> None:
     own, whole = project(ROOT / "packages" / name), project(ROOT)
-    extra = MODULES[name][1].replace("_", "-")
     major, minor, *_ = kinsplit.__version__.split(".")
-    assert own["dependencies"] == [f"kinsplit[{extra}]>={major}.{minor},<{major}.{int(minor) + 1}"]
-    assert extra in whole["optional-dependencies"]
+    assert own["dependencies"][0] == f"kinsplit{EXTRAS[name]}>={major}.{minor},<{major}.{int(minor) + 1}"
+    assert EXTRAS[name].strip("[]") in {"", *whole["optional-dependencies"]}
     assert own["version"] == whole["version"] == kinsplit.__version__
     assert own["requires-python"] == whole["requires-python"]
     assert (ROOT / "packages" / name / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

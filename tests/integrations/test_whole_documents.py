@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kinsplit_testing import SCHEMA
 from langchain_core.documents import Document as LangChainDocument
 from langchain_qdrant import QdrantVectorStore as LangChainQdrant
 from llama_index.core import VectorStoreIndex
@@ -18,7 +19,6 @@ from qdrant_client import QdrantClient, models
 from kinsplit import Document, Index
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA
 
 from .test_langchain_store import HashEmbeddings
 from .test_llama_index_store import HashEmbedding

@@ -11,7 +11,7 @@ def processes() -> multiprocessing.context.BaseContext:
     """Context of processes that start fast, forked from a server with only the required imports."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["kinsplit.stores.testing", "kinsplit.stores.engines.edge.store", "kinsplit.stores.engines.postgres.store"]
+        ["kinsplit_testing", "kinsplit.stores.engines.edge.store", "kinsplit.stores.engines.postgres.store"]
     )
     return context
 

@@ -4,8 +4,9 @@ import random
 from itertools import cycle
 from unittest.mock import patch
 
+from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
+
 from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 COLLECTION = "faults"
 

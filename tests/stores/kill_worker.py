@@ -3,8 +3,9 @@
 import os
 import signal
 
+from kinsplit_testing import SCHEMA, TEXTS, make_chunks, save
+
 from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
 
 #: Name of the collection.
 COLLECTION = "cs"

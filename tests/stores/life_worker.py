@@ -3,10 +3,11 @@
 from itertools import cycle
 from pathlib import Path
 
+from kinsplit_testing import SCHEMA
+
 from kinsplit.backup import back_up, restore
 from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.maintenance import copy
-from kinsplit.stores.testing import SCHEMA
 
 #: Name of the file that is written again and again.
 WRITTEN = "written.parquet"

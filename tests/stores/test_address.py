@@ -1,10 +1,10 @@
 import sys
 
 import pytest
+from kinsplit_testing import SCHEMA
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA
 
 
 @pytest.mark.parametrize("address", ["", "memory", "edge", "edge:", "qdrant:", "pgvector:", "redis:x", "EDGE:./data"])

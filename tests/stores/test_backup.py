@@ -10,12 +10,12 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinsplit_testing import SCHEMA, TEXTS, make_chunks, make_document, save
 
 from kinsplit.backup import back_up, read_head, restore
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError, MissingExtraError, StoreError
 from kinsplit.stores import ChunkStore, Vectors, open_catalog, open_store
-from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, make_document, save
 
 pq = pytest.importorskip("pyarrow.parquet")
 

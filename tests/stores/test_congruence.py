@@ -7,13 +7,13 @@ from unittest.mock import patch
 
 import pytest
 from engines import ENGINES, address_of
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, make_chunks, make_document, save
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import SchemaMismatchError
 from kinsplit.stores import open_store
 from kinsplit.stores.maintenance import Copied, copy
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, make_chunks, make_document, save
 
 WORDS = (
     *("class", "object", "loop", "list", "tuple", "stack", "queue", "tree", "graph"),

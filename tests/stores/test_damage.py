@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
@@ -19,7 +20,6 @@ from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.maintenance import verify
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from tests.sparse import copy_sparse
 
 DOCUMENTS = [f"doc{number}" for number in range(4)]

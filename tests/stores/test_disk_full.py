@@ -8,12 +8,12 @@ import sys
 from collections import namedtuple
 
 import pytest
+from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, save
 
 from kinsplit.errors import DiskFullError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.maintenance import verify
-from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, save
 
 Usage = namedtuple("Usage", ["total", "used", "free"])
 CHUNKS = make_chunks("doc", TEXTS)
@@ -84,7 +84,7 @@ FILL = """
 import os, shutil, sys
 from kinsplit.errors import DiskFullError
 from kinsplit.stores import open_store
-from kinsplit.stores.testing import SCHEMA, make_chunks, embed
+from kinsplit_testing import SCHEMA, make_chunks, embed
 for place in sys.argv[1:]:
     written = 0
     try:

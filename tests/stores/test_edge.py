@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 from kill_worker import sync_and_die
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
@@ -21,7 +22,6 @@ from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.protocol import Query, SyncReport
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
 
 
 class TestEdgeStore(ChunkStoreContract):

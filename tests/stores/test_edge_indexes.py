@@ -3,13 +3,13 @@
 import shutil
 
 import pytest
+from kinsplit_testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 from kinsplit.errors import DiskFullError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import engine as edge_engine
 from kinsplit.stores.engines.edge import indexes as edge_indexes
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 VALUES = [
     *("a", "b", "1", "true", "2020-05-31", 1, 2, 0, -5, 2**40, 1.5, 0.1 + 0.2, True, False, None),

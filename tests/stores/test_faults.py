@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from fault_worker import COLLECTION, VECTORS, VERSIONS, fill, sync_forever
+from kinsplit_testing import DENSE, SCHEMA, SPARSE
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE
 
 # Fifty if all damage is tested; see test_damage.
 KILLS = 50 if os.environ.get("KINSPLIT_TEST_ALL_DAMAGE") else 8

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import qdrant_edge as qe
+from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 from kinsplit.chunk import STATE
 from kinsplit.errors import StoreError
@@ -15,7 +16,6 @@ from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.process import open_detached
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import contents_of, state_of
-from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 TURNED = TEXTS[::-1]
 

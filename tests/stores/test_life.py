@@ -6,13 +6,13 @@ import time
 
 import pytest
 from fault_worker import VERSIONS, fill
+from kinsplit_testing import SCHEMA
 from life_worker import CONTENTS, WRITTEN, change_forever, change_once
 from test_faults import edge, kill, state
 
 from kinsplit.backup import back_up, restore
 from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.maintenance import copy, verify
-from kinsplit.stores.testing import SCHEMA
 
 pytest.importorskip("pyarrow")
 

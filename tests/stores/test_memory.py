@@ -2,11 +2,11 @@ import uuid
 
 import numpy as np
 import pytest
+from kinsplit_testing import DENSE, SCHEMA, TEXTS, ChunkStoreContract, embed, make_chunks, save
 
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query, Vectors
-from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, ChunkStoreContract, embed, make_chunks, save
 
 
 class TestNamedMemory(ChunkStoreContract):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinsplit_testing import SCHEMA, make_chunks, save
 
 from kinsplit.chunk import RESERVED, Document
 from kinsplit.errors import InvalidParameterError, StoreError
@@ -20,7 +21,6 @@ from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.filters import MOST_CONDITIONS, MOST_VALUES, check_request, to_conditions
 from kinsplit.stores.payload import check_metadata, from_payload, to_payload
 from kinsplit.stores.protocol import SyncReport, Where
-from kinsplit.stores.testing import SCHEMA, make_chunks, save
 
 
 class Kind(Enum):

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kinsplit_testing import make_chunks
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.payload import to_payload
 from kinsplit.stores.plan import content_of, plan_sync
 from kinsplit.stores.protocol import SyncReport, Vectors
-from kinsplit.stores.testing import make_chunks
 
 versions = st.lists(st.sampled_from("abcdef"), max_size=8)
 

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kill_worker import delete_and_die, sync_twenty_times
-
-from kinsplit.chunk import DOCUMENT
-from kinsplit.errors import LockWarning, StoreError
-from kinsplit.stores import open_catalog, open_store
-from kinsplit.stores.engines.postgres.where import decode_text, dump, encode_text, load
-from kinsplit.stores.filters import to_conditions
-from kinsplit.stores.protocol import Query, SyncReport, Vectors
-from kinsplit.stores.testing import (
+from kinsplit_testing import (
     DENSE,
     SCHEMA,
     SPARSE,
@@ -24,6 +17,13 @@ from kinsplit.stores.testing import (
     make_document,
     save,
 )
+
+from kinsplit.chunk import DOCUMENT
+from kinsplit.errors import LockWarning, StoreError
+from kinsplit.stores import open_catalog, open_store
+from kinsplit.stores.engines.postgres.where import decode_text, dump, encode_text, load
+from kinsplit.stores.filters import to_conditions
+from kinsplit.stores.protocol import Query, SyncReport, Vectors
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kill_worker import load_and_die
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, save
 
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query, Vectors
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, save
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")

@@ -3,15 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic_core import to_json
-
-from kinsplit.chunk import DOCUMENT
-from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.stores import open_catalog, open_store
-from kinsplit.stores.engines.qdrant.collection import postpone_graph
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
-from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import (
+from kinsplit_testing import (
     COLLECTION,
     DENSE,
     SCHEMA,
@@ -22,6 +14,14 @@ from kinsplit.stores.testing import (
     make_document,
     save,
 )
+from pydantic_core import to_json
+
+from kinsplit.chunk import DOCUMENT
+from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.stores import open_catalog, open_store
+from kinsplit.stores.engines.qdrant.collection import postpone_graph
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
+from kinsplit.stores.protocol import Query
 
 pytest.importorskip("qdrant_client")
 from tests.stores.qdrant_server import BODIES, parsed, qdrant_server

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kinsplit_testing import SCHEMA, TEXTS, make_chunks, save
 
 from kinsplit.stores.engines.edge import engine
 from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files are read ahead on Linux only")
 

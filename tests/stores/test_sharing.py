@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from engines import address_of
+from kinsplit_testing import DENSE, SCHEMA, TEXTS, make_chunks, save
 
 from kinsplit import Index
 from kinsplit.chunk import Document
@@ -16,7 +17,6 @@ from kinsplit.errors import KinsplitError, SchemaMismatchError, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, make_chunks, save
 
 CHUNKS = make_chunks("doc", TEXTS)
 

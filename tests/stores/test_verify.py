@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 from kinsplit import Index
 from kinsplit.chunk import DOCUMENT, Document
@@ -12,7 +13,6 @@ from kinsplit.parsers import create, names
 from kinsplit.spans import Span
 from kinsplit.stores import Vectors, open_store
 from kinsplit.stores.maintenance import verify
-from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 from tests.generators import strategy_parameters, texts
 from tests.parsers.sized import plain
 

@@ -15,7 +15,7 @@ from kinsplit.identity import chunk_id
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.protocol import Query, SyncReport, Where
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.testing.base import Contract
+from kinsplit_testing.base import Contract
 
 
 class Batches(Contract):

@@ -18,7 +18,7 @@ from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, mak
 from kinsplit.stores.payload import contents_of, state_of
 from kinsplit.stores.protocol import DocumentComparison, Query, SyncReport
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.testing.base import Contract
+from kinsplit_testing.base import Contract
 
 
 class Syncing(Contract):

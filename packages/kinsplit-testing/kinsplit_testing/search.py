@@ -13,7 +13,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.testing.base import Contract
+from kinsplit_testing.base import Contract
 
 
 class Searching(Contract):

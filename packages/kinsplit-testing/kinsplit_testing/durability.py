@@ -15,7 +15,7 @@ from kinsplit.spans import Span
 from kinsplit.stores.maintenance.samples import DENSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.protocol import Query, SyncReport
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.testing.base import Contract
+from kinsplit_testing.base import Contract
 
 
 class Keeping(Contract):

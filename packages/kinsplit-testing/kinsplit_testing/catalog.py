@@ -13,7 +13,7 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, Stor
 from kinsplit.stores.address import open_catalog
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.maintenance.samples import SCHEMA, TEXTS, make_chunks, save
-from kinsplit.stores.testing.base import COLLECTION, Contract
+from kinsplit_testing.base import COLLECTION, Contract
 
 _OTHER = f"{COLLECTION}-second"
 

@@ -15,7 +15,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.protocol import Entry, Query, SyncReport, Vectors
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.testing.base import Contract
+from kinsplit_testing.base import Contract
 
 
 def _family(source_id: str, title: str, **metadata: Any) -> list[Chunk]:

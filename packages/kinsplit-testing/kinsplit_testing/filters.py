@@ -16,7 +16,7 @@ from kinsplit.stores.filters import MOST_CONDITIONS, MOST_DEPTH, MOST_VALUES
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.protocol import Query, Where
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.testing.base import Contract
+from kinsplit_testing.base import Contract
 
 #: Metadata by source id; "e" has none.
 _SOURCES: dict[str, dict[str, Any]] = {

@@ -1,7 +1,7 @@
 """Contract tests of `ChunkStore`, which the tests of each engine inherit. Requires pytest.
 
 ```python
-pytest.register_assert_rewrite("kinsplit.stores.testing")  # in conftest.py
+pytest.register_assert_rewrite("kinsplit_testing")  # in conftest.py
 
 class TestMyStore(ChunkStoreContract):
     @pytest.fixture
@@ -22,15 +22,15 @@ from kinsplit.stores.maintenance.samples import (
     make_document,
     save,
 )
-from kinsplit.stores.testing.base import COLLECTION
-from kinsplit.stores.testing.batches import Batches
-from kinsplit.stores.testing.catalog import Naming
-from kinsplit.stores.testing.durability import Keeping
-from kinsplit.stores.testing.filters import Filtering
-from kinsplit.stores.testing.levels import Levels
-from kinsplit.stores.testing.lifecycle import Opening
-from kinsplit.stores.testing.search import Searching
-from kinsplit.stores.testing.sync import Syncing
+from kinsplit_testing.base import COLLECTION
+from kinsplit_testing.batches import Batches
+from kinsplit_testing.catalog import Naming
+from kinsplit_testing.durability import Keeping
+from kinsplit_testing.filters import Filtering
+from kinsplit_testing.levels import Levels
+from kinsplit_testing.lifecycle import Opening
+from kinsplit_testing.search import Searching
+from kinsplit_testing.sync import Syncing
 
 __all__ = [
     "COLLECTION",
