@@ -7,6 +7,7 @@ begins with `<!-- setup` is run; readers don't see them.
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -21,6 +22,16 @@ _BLOCK = re.compile(
     r"|^<!-- setup\n(?P<setup>.*?)^-->$",
     re.DOTALL | re.MULTILINE,
 )
+
+
+def docs_module(name: str) -> Any:
+    """Return a module of docs/, such as a generator of pages."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Block(NamedTuple):

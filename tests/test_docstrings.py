@@ -23,7 +23,7 @@ TEXT = "Owls hunt at night. They hear mice under snow. Larks sing at dawn. Gulls
 FILES = sorted(
     path
     for path in PACKAGE.rglob("*.py")
-    if ">>> " in path.read_text(encoding="utf-8") and path.parent.name != "strategies" and path.stem != "reference"
+    if ">>> " in path.read_text(encoding="utf-8") and path.parent.name != "strategies"
 )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.snippets import ROOT
+from tests.snippets import ROOT, docs_module
 
 yaml = pytest.importorskip("yaml")
 DOCS = ROOT / "docs"
@@ -22,23 +20,18 @@ def config() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def hooks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def hooks() -> Any:
+    return docs_module("hooks")
 
 
-def test_the_navigation_has_every_page_once(config: dict[str, Any], hooks: ModuleType) -> None:
+def test_the_navigation_has_every_page_once(config: dict[str, Any], hooks: Any) -> None:
     listed = [path for section in config["nav"] for entries in section.values() for _, path in hooks.pages(entries)]
     written = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     notebooks = [f"notebooks/{path.stem}.md" for path in hooks.NOTEBOOKS.glob("*.ipynb")]
     assert sorted(listed) == sorted(written + notebooks)
 
 
-def test_llms_txt_describes_every_page_under_its_address(config: dict[str, Any], hooks: ModuleType) -> None:
+def test_llms_txt_describes_every_page_under_its_address(config: dict[str, Any], hooks: Any) -> None:
     pytest.importorskip("nbconvert")
     lines = hooks.llms_txt(config).splitlines()
     rows = [re.fullmatch(r"- \[(.+?)\]\((.+?)\): (.+)", line) for line in lines if line.startswith("-")]

@@ -1,7 +1,7 @@
 """Strategies by name, and the shortest way from a text to its chunks.
 
 Type checkers and editors see the parameters of each strategy in `factory.pyi`, which
-`python -m kinsplit.integrations.stubs` writes.
+`python docs/stubs.py` writes.
 """
 
 from __future__ import annotations

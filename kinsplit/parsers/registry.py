@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from kinsplit.parsers.base import Strategy
 from kinsplit.registry import Registry
+from kinsplit.support.literals import type_name
 
 
 def _adopt(name: str, part: Any) -> type[Strategy]:
@@ -106,3 +108,29 @@ def parameters(name: str) -> list[Parameter]:
         )
         for field, info in strategy_class(name).model_fields.items()
     ]
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return name, summary, origin and parameter table of a strategy as JSON values.
+
+    Args:
+        name: One of `names()`.
+
+    Raises:
+        InvalidParameterError: No strategy has that name.
+    """
+    kind = strategy_class(name)
+    return {
+        "name": kind.name,
+        "summary": kind.summary,
+        "origin": kind.origin,
+        "parameters": [
+            {"name": p.name, "default": p.default, "type": type_name(p.annotation), "description": p.description}
+            for p in parameters(kind.name)
+        ],
+    }
+
+
+def default_text(value: object) -> str:
+    """Return a default in the syntax of `--set`."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kinsplit.integrations.stubs import stubs
 from tests.test_base import ALONE, run
 
 #: Modules that each framework brings.
@@ -134,8 +133,3 @@ def test_what_is_missing_is_named_with_its_extra(langchain: Any) -> None:
 
 def test_the_adapter_of_llama_index_loads_nothing_else_and_needs_nothing_else() -> None:
     assert reported("llama_index", _LLAMA_INDEX) == {"added": ["kinsplit"], "loaded": [], "linked": True}
-
-
-def test_the_stubs_are_those_of_the_strategies() -> None:
-    for path, content in stubs().items():
-        assert path.read_text(encoding="utf-8") == content, "run: python -m kinsplit.integrations.stubs"

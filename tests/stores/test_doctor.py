@@ -111,16 +111,6 @@ def test_stores_lists_the_options_of_a_server(cli, engine):
     assert cli("stores", "redis").exit_code == 2
 
 
-def test_the_docs_hold_the_options(request):
-    from kinsplit.stores.address import STORES
-    from kinsplit.stores.engines.catalog import reference
-
-    page = (request.config.rootpath / "docs" / "servers.md").read_text(encoding="utf-8")
-    for engine in STORES.load_all().values():
-        if engine.options is not None:
-            assert reference(engine.options) in page
-
-
 @pytest.mark.enable_socket
 def test_grpc_does_what_http_does():
     pytest.importorskip("qdrant_client")

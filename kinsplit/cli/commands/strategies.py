@@ -20,7 +20,7 @@ def strategies(
 ) -> None:
     """List the strategies, or the parameters of one strategy."""
     from kinsplit.parsers import names
-    from kinsplit.parsers.reference import describe
+    from kinsplit.parsers.registry import describe
 
     terminal = Terminal(as_json=as_json)
     if as_json:
@@ -42,7 +42,7 @@ def _overview(described: list[dict[str, Any]]) -> Table:
 
 
 def _parameters(described: list[dict[str, Any]]) -> Table:
-    from kinsplit.parsers.reference import default_text
+    from kinsplit.parsers.registry import default_text
 
     table = text_table("Parameter", "Default", "Type", "Meaning")
     for parameter in described:

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from kinsplit.loaders import suffixes
 from kinsplit.parsers import names, strategy_class
-from kinsplit.parsers.reference import describe
+from kinsplit.parsers.registry import describe
 from kinsplit.retrieval import rankings
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection, UploadFolders

@@ -293,12 +293,3 @@ def describe(options: type[StoreOptions]) -> list[dict[str, Any]]:
 def default_text(default: Any) -> str:
     """Return a default in the syntax of a query string; a dash stands for the server's own, or for none."""
     return "-" if default is None else str(default).lower()
-
-
-def reference(options: type[StoreOptions]) -> str:
-    """Return the options as a table in Markdown."""
-    rows = (
-        f"| `{row['name']}` | {row['scope']} | {default_text(row['default'])} | {row['type']} | {row['description']} |"
-        for row in ({**each, "type": each["type"].replace("|", "\\|")} for each in describe(options))
-    )
-    return "\n".join(["| option | applies to | default | type | meaning |", "|---|---|---|---|---|", *rows])
