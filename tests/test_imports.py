@@ -13,7 +13,6 @@ PACKAGE = Path(kinsplit.__file__).parent
 
 #: Parts that each part may import besides itself; all of them are listed above it.
 LAYERS: dict[str, set[str]] = {
-    "compat": set(),
     "errors": set(),
     "markup": {"errors"},
     "spans": set(),
@@ -64,7 +63,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "wire": {"answering", "chunk", "retrieval"},
     "evaluation": {
-        *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing"),
+        *("answering", "chunk", "embedding", "errors", "identity", "index", "indexing"),
         "language_models",
         *("loaders", "markup", "parsers", "registry", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
@@ -73,12 +72,12 @@ LAYERS: dict[str, set[str]] = {
         *("spans", "stores", "support", "tokenizers"),
     },
     "server": {
-        *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
+        *("answering", "chunk", "embedding", "errors", "identity", "index", "indexing", "language_models"),
         *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch", "wire"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server", "wire"},
     "cli": {
-        *("answering", "backup", "chunk", "compat", "embedding", "errors", "evaluation", "index"),
+        *("answering", "backup", "chunk", "embedding", "errors", "evaluation", "index"),
         *(
             "indexing",
             "integrations",

@@ -7,16 +7,16 @@ measures, and everything else under `kinsplit`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import (
     ResultValues,
     StrategyResult,
 )
+from kinsplit.evaluation.measures.registry import RAG_EVAL
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Cell, TableRow
@@ -77,7 +77,7 @@ class Results(ResultValues):
                 {
                     "query": texts[result.question_id],
                     "strategy": result.strategy,
-                    **rag_eval.renamed(result.measures),
+                    **_renamed(result.measures),
                     "retrieved_chunks": [hit.text for hit in result.hits],
                 }
                 for result in self.results
@@ -88,7 +88,7 @@ class Results(ResultValues):
     def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
         return {
-            **rag_eval.renamed(means, "avg_"),
+            **_renamed(means, "avg_"),
             "count": sum(result.strategy == strategy.label for result in self.results),
             **means,
         }
@@ -115,3 +115,35 @@ def _table(headings: Sequence[str], rows: Sequence[TableRow]) -> str:
         return f"{cell.text or '–'}{' ★' if cell.best else ''} {cell.remark}".rstrip()
 
     return table(["Strategy", *headings], ([row.name, *map(text, row.cells)] for row in rows))
+
+
+def _renamed(values: Mapping[str, float], prefix: str = "") -> dict[str, float]:
+    """Return the values of the measures that `rag_eval` has, under its names with a prefix."""
+    return {f"{prefix}{theirs}": values[ours] for theirs, ours in RAG_EVAL.items() if ours in values}
+
+
+def read_summary(path: Path) -> Mapping[str, Mapping[str, float]] | None:
+    """Read the summary of a result file that `rag_eval` wrote.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        Means of each strategy under kinsplit's names, with the number of `questions`; None for any other file.
+
+    Raises:
+        OSError: The file can't be read.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    summary = content.get("summary") if isinstance(content, dict) and "kinsplit" not in content else None
+    if not isinstance(summary, dict) or not all(isinstance(means, dict) for means in summary.values()):
+        return None
+    return {str(strategy): _means(values) for strategy, values in summary.items()}
+
+
+def _means(values: Mapping[str, object]) -> Mapping[str, float]:
+    names = {"count": "questions"} | {f"avg_{theirs}": ours for theirs, ours in RAG_EVAL.items()}
+    return {names.get(name, name): value for name, value in values.items() if isinstance(value, int | float)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.compat import rag_eval
+from kinsplit.evaluation.measures.registry import RAG_EVAL
 from tests.cli.conftest import Cli
 from tests.evaluation.made_results import HEADLINE, results
 
@@ -23,7 +23,7 @@ def old(tmp_path: Path) -> Path:
         "fixed": {"avg_response_time": 0.0001, "avg_relevancy": 0.0174, "avg_faithfulness": 0.6944, "count": 3},
         "semantic": {"avg_response_time": 0.0002, "avg_relevancy": 0.1451, "avg_faithfulness": 0.3556, "count": 3},
     }
-    row = {"query": "What?", "strategy": "fixed", **dict.fromkeys(rag_eval.MEASURES, 0.5), "retrieved_chunks": ["a"]}
+    row = {"query": "What?", "strategy": "fixed", **dict.fromkeys(RAG_EVAL, 0.5), "retrieved_chunks": ["a"]}
     (tmp_path / "old.json").write_text(json.dumps({"summary": summary, "results": [row]}), encoding="utf-8")
     return tmp_path / "old.json"
 

@@ -16,7 +16,6 @@ from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.compat import rag_eval
 from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
 
 if TYPE_CHECKING:
@@ -26,7 +25,13 @@ if TYPE_CHECKING:
     from kinsplit.parsers import Strategy
 
 #: kinsplit's default as the baseline, and the four strategies of rag_eval under their names there.
-DEFAULTS = ("default", *rag_eval.STRATEGIES)
+DEFAULTS = (
+    "default",
+    "fixed=word:chunk_size=256,chunk_overlap=20",
+    "structure=structure:unit=word,min_chunk_size=128,chunk_size=512",
+    "semantic=cluster:passage_size=512,passage_overlap=50,threshold=0.75",
+    "multigranular=multigranular:chunk_sizes=[256,512,1024]",
+)
 #: Label of kinsplit's default strategy.
 _DEFAULT = "default"
 _QUESTIONS = Path("queries.json")

@@ -39,9 +39,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show which strategy is better, with confidence intervals, and individual questions."""
-    from kinsplit.compat.rag_eval import read_summary
     from kinsplit.evaluation.report.tables import conclusion
-    from kinsplit.evaluation.results import Results
+    from kinsplit.evaluation.results import Results, read_summary
 
     terminal = Terminal(as_json=as_json)
     old = read_summary(results)

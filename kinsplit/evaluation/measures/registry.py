@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.protocol import Asked, Family, Measure
 from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule
@@ -25,12 +24,11 @@ MEASURES: Registry[tuple[Family, ...]] = Registry(
     several(Family),
 )
 
+#: kinsplit's names for the measures of `rag_eval`, whose "relevancy" and "faithfulness" don't look at answers.
+RAG_EVAL = {"response_time": "seconds", "relevancy": "jaccard", "faithfulness": "query_terms"}
+
 #: Other names for the part of a name before "@": those of `rag_eval`, and those of ir-measures.
-ALIASES = {
-    **rag_eval.MEASURES,
-    "RR": "MRR",
-    "AP": "MAP",
-}
+ALIASES = {**RAG_EVAL, "RR": "MRR", "AP": "MAP"}
 
 
 def names() -> list[str]:

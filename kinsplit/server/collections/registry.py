@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from kinsplit import embedding, language_models
-from kinsplit.compat import SEARCH_SERVICE_STRATEGIES
 from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
@@ -87,6 +86,8 @@ class Switches:
 
 #: Collection of `kinsplit demo`.
 _DEMO = "demo"
+# Names of strategies in the 10-K search service that kinsplit names differently.
+_OTHER_NAMES = {"fixed": "word"}
 
 
 _P = ParamSpec("_P")
@@ -253,7 +254,7 @@ class Collections:
 
     def _find(self, name: str) -> OpenCollection:
         wanted = name.strip().casefold()
-        for each in (wanted, SEARCH_SERVICE_STRATEGIES.get(wanted, wanted)):
+        for each in (wanted, _OTHER_NAMES.get(wanted, wanted)):
             for collection in self:
                 if collection.name.casefold() == each:
                     return collection

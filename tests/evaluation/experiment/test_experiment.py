@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kinsplit.chunk import Document, Part
-from kinsplit.compat import rag_eval
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
@@ -21,6 +20,7 @@ from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answers import UnjudgedWarning
 from kinsplit.evaluation.measures.passages import found_share, read_spans
+from kinsplit.evaluation.measures.registry import RAG_EVAL
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_spec
 from kinsplit.evaluation.statistics import TIMES
@@ -118,15 +118,15 @@ def test_results_hold_everything_that_reports_need(tmp_path: Path) -> None:
     whole, cut = (strategy.measures["recall@20t"].mean for strategy in results.strategies)
     assert 0 < cut < whole == 1
     summary = results.to_json()["summary"]["word"]
-    assert {f"avg_{name}" for name in rag_eval.MEASURES} <= set(summary)
-    assert all(summary[f"avg_{name}"] is not None for name in rag_eval.MEASURES)
+    assert {f"avg_{name}" for name in RAG_EVAL} <= set(summary)
+    assert all(summary[f"avg_{name}"] is not None for name in RAG_EVAL)
 
 
 def test_rag_evals_figures_are_left_out_unless_they_were_asked_for() -> None:
     results = experiment(measures=["recall@20t", "jaccard"]).run()
     summary, row = results.to_json()["summary"]["word"], results.to_json()["results"][0]
     assert {key for key in summary if key.startswith("avg_")} == {"avg_relevancy"}
-    assert {name for name in rag_eval.MEASURES if name in row} == {"relevancy"}
+    assert {name for name in RAG_EVAL if name in row} == {"relevancy"}
 
 
 def test_half_a_surrogate_pair_is_written_and_read(tmp_path: Path) -> None:
