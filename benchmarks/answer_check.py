@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kinsplit import Index
-from kinsplit.answering.checking import THRESHOLD, check
+from kinsplit.answering.checking import check
 from kinsplit.answering.run import Draft
 from kinsplit.answering.sources import Marker, number
 from kinsplit.answering.values import Check
+from kinsplit.options import THRESHOLD
 
 COURSE = Path(__file__).parents[1] / "examples" / "course"
 

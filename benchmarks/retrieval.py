@@ -23,8 +23,8 @@ from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import estimate, estimates
 from kinsplit.evaluation.splitters import from_spec
+from kinsplit.options import NO_KIN, KinWeights
 from kinsplit.parsers import Strategy, create, default_strategy
-from kinsplit.retrieval import NO_KIN, KinWeights
 
 BUDGETS = (250, 500, 1000, 2000)
 #: Target shares (%) of the default within 1,000 tokens.

@@ -18,7 +18,8 @@ import numpy as np
 import store_data
 from scaling import peak, settled
 
-from kinsplit.retrieval import Expansion, SearchOptions, SearchQuestion, search
+from kinsplit.options import SearchOptions
+from kinsplit.retrieval import Expansion, SearchQuestion, search
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.engines.edge.points import to_point

@@ -16,8 +16,8 @@ from rich.table import Table
 from texts import SHARED_DATA
 
 from kinsplit.evaluation.tuning.trial import CHOICES, WeightBench, choose
+from kinsplit.options import NO_KIN, KinWeights
 from kinsplit.parsers import default_strategy
-from kinsplit.retrieval import NO_KIN, KinWeights
 
 _MEASURE = "recall@1000t"
 

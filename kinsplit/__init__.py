@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     )
     from kinsplit.frames import to_arrow, to_dataframe
     from kinsplit.index import Index
+    from kinsplit.options import KinWeights, SearchOptions
     from kinsplit.parsers import create as create_strategy
     from kinsplit.parsers import names as strategy_names
     from kinsplit.parsers import split
-    from kinsplit.retrieval import KinWeights, Passage, SearchOptions
+    from kinsplit.retrieval import Passage
     from kinsplit.spans import Span
     from kinsplit.view.views import show
 
@@ -104,9 +105,9 @@ _HOME = {
     "Chunk": ("kinsplit.chunk", "Chunk"),
     "Document": ("kinsplit.chunk", "Document"),
     "Index": ("kinsplit.index", "Index"),
-    "KinWeights": ("kinsplit.retrieval", "KinWeights"),
+    "KinWeights": ("kinsplit.options", "KinWeights"),
     "Passage": ("kinsplit.retrieval", "Passage"),
-    "SearchOptions": ("kinsplit.retrieval", "SearchOptions"),
+    "SearchOptions": ("kinsplit.options", "SearchOptions"),
     "Span": ("kinsplit.spans", "Span"),
     "create_strategy": ("kinsplit.parsers", "create"),
     "show": ("kinsplit.view", "show"),

@@ -29,14 +29,12 @@ from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.indexing.run import AddKeywords, add, interruptible
+from kinsplit.keywords import SearchKeywords
 from kinsplit.loaders import Limits, Loaded, SourceFile
+from kinsplit.options import KinWeights, Reranker, SearchOptions
 from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
-    KinWeights,
     Passage,
-    Reranker,
-    SearchKeywords,
-    SearchOptions,
     SearchQuestion,
     create_reranker,
     search,
@@ -266,9 +264,7 @@ class Index:
 
         Args:
             query: The question.
-            **options: See `kinsplit.retrieval.SearchOptions`: `top_k`, `candidates`, `window`, `parents`,
-                `within_sections`, `rerank`, `budget`, `context_share`, `where`, `level`, `ranking`, `diversity`,
-                `weights`.
+            **options: See `kinsplit.SearchOptions`.
 
         Returns:
             Passages, best first.
@@ -296,7 +292,7 @@ class Index:
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
-        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "window": options.expansion.window}
+        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "window": options.siblings}
         limits = {"top_k": options.passages, "budget": options.budget}
         retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:

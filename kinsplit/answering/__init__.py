@@ -7,9 +7,8 @@ event loop.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Unpack
+from typing import Unpack, cast
 
-from kinsplit.answering.checking import THRESHOLD
 from kinsplit.answering.prompt import NOT_FOUND
 from kinsplit.answering.run import Events, run
 from kinsplit.answering.values import (
@@ -26,28 +25,19 @@ from kinsplit.answering.values import (
     TextPiece,
     Verdict,
 )
-from kinsplit.errors import InvalidParameterError, require
+from kinsplit.errors import require
 from kinsplit.index import Index
+from kinsplit.keywords import AnswerKeywords, SearchKeywords
 from kinsplit.language_models import resolve
-from kinsplit.retrieval import SearchKeywords, SearchOptions
+from kinsplit.options import AnswerOptions, SearchOptions
 from kinsplit.support.telemetry import spanned
 from kinsplit.support.threads import in_threads
 
-#: Default number of passages without a model, and of tokens with one whose window has room for them.
-TOP_K, BUDGET = 5, 8000
-#: Default maximum length of an answer in tokens.
-LONGEST = 1024
+# Default number of passages without a model, and of tokens with one whose window has room for them.
+_TOP_K, _BUDGET = 5, 8000
 
 
-def answer(
-    index: Index,
-    question: str,
-    model: object = None,
-    *,
-    max_tokens: int = LONGEST,
-    threshold: float = THRESHOLD,
-    **options: Unpack[SearchKeywords],
-) -> Events:
+def answer(index: Index, question: str, model: object = None, **options: Unpack[AnswerKeywords]) -> Events:
     """Answer a question from an index, as a stream of events.
 
     Closing the generator stops the model. If there is no model, or it can't answer, the best sentences of the sources
@@ -58,10 +48,8 @@ def answer(
         question: The question.
         model: Anything that `kinsplit.language_models.resolve` accepts: a name such as "ollama:llama3", a language
             model of LlamaIndex or LangChain, or a function from prompt to answer; None quotes the sources.
-        max_tokens: Maximum length of the answer in the model's tokens; at most a quarter of its window is used.
-        threshold: See `kinsplit.answering.checking.check`.
-        **options: See `kinsplit.retrieval.SearchOptions`. If neither `top_k` nor `budget` is given, passages fill the
-            model's window, up to 8000 tokens; without a model there are 5.
+        **options: See `kinsplit.options.AnswerOptions` and `kinsplit.SearchOptions`. If neither `top_k` nor `budget` is
+            given, passages fill the model's window, up to 8000 tokens; without a model there are 5.
 
     Yields:
         `SourcesFound`, then pieces of the text, citations and notices as they occur, and finally `Finished`.
@@ -70,29 +58,20 @@ def answer(
         InvalidParameterError: The question is blank, `model` is not a language model, or an option's value is invalid.
         StoreError: The search failed.
     """
-    require(max_tokens >= 1, "max_tokens", "must be at least 1", max_tokens, f"The default is {LONGEST}.")
-    require(0 <= threshold <= 1, "threshold", "must be from 0 to 1", threshold, f"The default is {THRESHOLD}.")
-    if not isinstance(question, str) or not question.strip():
-        raise InvalidParameterError("question", "must not be blank", question, "Ask a question.")
-    SearchOptions(**options)
+    own, search = AnswerOptions.part(options)
+    known = isinstance(question, str) and question.strip()
+    require(known, "question", "must not be blank", question, "Ask a question.")
+    SearchOptions(**search)
     chosen = None if model is None else resolve(model)
-    if options.get("top_k") is None and options.get("budget") is None:
-        options = {**options, "top_k": TOP_K} if chosen is None else {**options, "budget": BUDGET}
-    events = run(index, question, chosen, max_tokens, threshold, options)
+    if search.get("top_k") is None and search.get("budget") is None:
+        search |= {"top_k": _TOP_K} if chosen is None else {"budget": _BUDGET}
+    events = run(index, question, chosen, own, cast(SearchKeywords, search))
     return spanned("kinsplit.ask", events, texts={"question": question})
 
 
-def ask(
-    index: Index,
-    question: str,
-    model: object = None,
-    *,
-    max_tokens: int = LONGEST,
-    threshold: float = THRESHOLD,
-    **options: Unpack[SearchKeywords],
-) -> Answer:
+def ask(index: Index, question: str, model: object = None, **options: Unpack[AnswerKeywords]) -> Answer:
     """Answer a question and return the finished answer; see `answer`."""
-    return collect(answer(index, question, model, max_tokens=max_tokens, threshold=threshold, **options))
+    return collect(answer(index, question, model, **options))
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -103,10 +82,7 @@ def collect(events: Iterator[Event]) -> Answer:
 
 
 __all__ = [
-    "LONGEST",
     "NOT_FOUND",
-    "THRESHOLD",
-    "TOP_K",
     "Answer",
     "Check",
     "Citation",

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from kinsplit.answering.values import Check, Citation, Evidence, Source, Verdict
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.options import THRESHOLD
 from kinsplit.parsers.units.sentences import sentences, words
 from kinsplit.spans import Span
 from kinsplit.text.blocks import FENCE, Block, blocks, parts
 from kinsplit.text.graphemes import trim
 
 FloatArray = NDArray[np.float32]
-
-#: Minimum score of the best evidence for a sentence to count as found (see docs/asking.md for the measurements).
-THRESHOLD = 0.55
 
 # Numbers of one digit are often written as words.
 _NUMBER = re.compile(r"\d[\d.,]*\d")

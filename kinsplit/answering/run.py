@@ -32,8 +32,9 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import LanguageModelError
 from kinsplit.index import Index
+from kinsplit.keywords import SearchKeywords
 from kinsplit.language_models import LanguageModel, stream
-from kinsplit.retrieval import SearchKeywords
+from kinsplit.options import AnswerOptions
 from kinsplit.spans import Span, overlap, unite
 from kinsplit.support.telemetry import model_span, span
 
@@ -97,14 +98,14 @@ _BEST_SENTENCES = "These are the best sentences that were found."
 
 
 def run(
-    index: Index, question: str, model: LanguageModel | None, max_tokens: int, threshold: float, options: SearchKeywords
+    index: Index, question: str, model: LanguageModel | None, options: AnswerOptions, search: SearchKeywords
 ) -> Events:
     """Answer a question; see `kinsplit.answering.answer`, which validates the arguments."""
-    longest = 0 if model is None else min(max_tokens, max(1, model.window // _SHARE))
-    budget = options.get("budget")
+    longest = 0 if model is None else min(options.max_tokens, max(1, model.window // _SHARE))
+    budget = search.get("budget")
     if model is not None and budget is not None:
-        options = {**options, "budget": max(1, min(budget, room(question, model.window, longest)))}
-    passages = index.search(question, **options)
+        search = {**search, "budget": max(1, min(budget, room(question, model.window, longest)))}
+    passages = index.search(question, **search)
     found = number(passages)
     fitting = found if model is None else fit(question, passages, model.window, longest)
     draft = Draft(question, fitting or found)
@@ -123,7 +124,7 @@ def run(
     else:
         if message := _left_out(found, fitting, model):
             yield draft.notice("left_out", message)
-        yield from _answer(draft, index, model, longest, threshold)
+        yield from _answer(draft, index, model, longest, options.threshold)
 
 
 def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:

@@ -22,6 +22,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import DEFECT, command
+from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError
 from kinsplit.support.environment import env_files
@@ -117,11 +118,19 @@ def _check(param: Any, ctx: Any) -> None:
 @cache
 def _load(name: str) -> Any:
     """Import a command, and build its parameters."""
-    word = name.replace("-", "_")
-    function = getattr(import_module(f"kinsplit.cli.commands.{_MODULES.get(name, word)}"), word)
+    function = _function(name)
     alone = typer.Typer(add_completion=False, **_SETTINGS)
-    alone.command(name, cls=_Command, help=_LINE_END.sub(" ", inspect.cleandoc(function.__doc__)))(command(function))
+    alone.command(name, cls=_Command, help=_help(function))(command(with_options(function)))
     return typer.main.get_command(alone)
+
+
+def _function(name: str) -> Any:
+    word = name.replace("-", "_")
+    return getattr(import_module(f"kinsplit.cli.commands.{_MODULES.get(name, word)}"), word)
+
+
+def _help(function: Any) -> str:
+    return _LINE_END.sub(" ", inspect.cleandoc(function.__doc__))
 
 
 class _Commands(Mapping[str, Any]):
@@ -149,6 +158,11 @@ class _Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        # A list of the commands needs no parameters, some of which are derived from models that take long to load.
+        self.commands = {name: TyperCommand(name, help=_help(_function(name))) for name in NAMES}
+        super().format_help(ctx, formatter)
 
 
 def _hide_flag_types(params: list[Any]) -> list[Any]:

@@ -121,28 +121,6 @@ SharedEmbeddingContext = Annotated[
 SharedLanguage = Annotated[
     str, typer.Option(metavar="LANGUAGE", help="Language of stop words and stems; any for words without stemming.")
 ]
-Rerank = Annotated[
-    str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
-]
-Ranking = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both without kin; "
-        "dense, by meaning; or terms, by words.",
-    ),
-]
-Diversity = Annotated[
-    float, typer.Option(metavar="X", help="Weight of unlikeness among the candidates (MMR), from 0 for none to 1.")
-]
-ContextShare = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        help="Share of --budget for the context around hits, from 0 to below 1. Default: what hits leave.",
-        show_default=False,
-    ),
-]
 Where = Annotated[
     list[str] | None,
     typer.Option(

@@ -12,8 +12,8 @@ from kinsplit import embedding
 from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.options import KinWeights
 from kinsplit.parsers import Strategy, create, strategy_class
-from kinsplit.retrieval import KinWeights
 from kinsplit.support.extras import needs
 from kinsplit.support.settings import Settings
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
+from pydantic.fields import FieldInfo
 from starlette.applications import Starlette
 from starlette.routing import Route
 
@@ -30,11 +32,13 @@ from kinsplit.mcp.results import (
     to_answered,
     to_found,
 )
+from kinsplit.options import MCP_ASK, MCP_SEARCH, AnswerOptions, Door, SearchOptions
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.request_options import RANKING, RANKINGS, parse_filter
+from kinsplit.server.request_options import parse_filter
 from kinsplit.server.settings import ServiceSettings
+from kinsplit.support.settings import Settings
 
 _LOG = logging.getLogger("kinsplit.mcp")
 #: Nothing is changed, and nothing outside the index is reached.
@@ -43,6 +47,8 @@ _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 _ROWS, _AROUND = 100, 50
 #: End of every document.
 _END = 2**31
+
+_Tool = TypeVar("_Tool", bound=Callable[..., Any])
 
 _Question = Annotated[
     str,
@@ -57,14 +63,27 @@ _Where = Annotated[
         description='Metadata filter, such as {"subject": "cs", "year": {"$gte": 2020}}; list_documents shows the keys.'
     ),
 ]
-_Window = Annotated[
-    int | None,
-    Field(
-        ge=0,
-        le=limits.WINDOW,
-        description="Neighbouring chunks to add on each side of a found one; null for 1 where found ones leave tokens.",
-    ),
-]
+
+
+def _with_options(door: Door, *models: type[Settings]) -> Callable[[_Tool], _Tool]:
+    """Replace the `**options` of a tool by the options of some models that a door offers."""
+
+    def replace(tool: _Tool) -> _Tool:
+        signature = inspect.signature(tool, eval_str=True)
+        own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
+        derived = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info.default, annotation=_annotated(info))
+            for name, info in door.fields(*models).items()
+            if name not in own
+        ]
+        tool.__signature__ = signature.replace(parameters=[*own.values(), *derived])  # type: ignore[attr-defined]
+        return tool
+
+    return replace
+
+
+def _annotated(info: FieldInfo) -> Any:
+    return Annotated[info.annotation, info]
 
 
 def create_server(collections: Collections) -> MCPServer:
@@ -133,18 +152,12 @@ def _reported() -> Iterator[None]:
 
 def _add_search(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Search documents", annotations=_READS)
+    @_with_options(MCP_SEARCH, SearchOptions)
     async def search(
         question: _Question,
         collection: _Collection = None,
-        top_k: Annotated[
-            int | None, Field(ge=1, le=limits.TOP_K, description="Maximum number of passages; null for as many as fit.")
-        ] = None,
-        window: _Window = None,
-        budget: Annotated[
-            int, Field(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
-        ] = 4000,
-        ranking: Annotated[str, Field(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
         where: _Where = None,
+        **options: Any,
     ) -> FoundPassages:
         """Find the passages of the indexed documents that answer a question, by meaning and by words.
 
@@ -153,23 +166,19 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         """
         with _reported():
             picked = collections.pick(collection)
-            passages = await picked.index.asearch(
-                question, top_k=top_k, window=window, budget=budget, ranking=ranking, where=parse_filter(where)
-            )
+            passages = await picked.index.asearch(question, where=parse_filter(where), **options)
         return to_found(picked.name, passages)
 
 
 def _add_ask(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Answer from documents", annotations=_READS)
+    @_with_options(MCP_ASK, SearchOptions, AnswerOptions)
     async def ask(
         question: _Question,
         context: Context[Any, Any],
         collection: _Collection = None,
-        top_k: Annotated[
-            int | None,
-            Field(ge=1, le=limits.TOP_K, description="Maximum number of passages to read; null for as many as fit."),
-        ] = None,
         where: _Where = None,
+        **options: Any,
     ) -> Answered:
         """Answer a question from the indexed documents, with citations that are checked sentence by sentence.
 
@@ -178,7 +187,7 @@ def _add_ask(server: MCPServer, collections: Collections) -> None:
         """
         with _reported():
             picked = collections.pick(collection)
-            events = answer(picked.index, question, collections.model, top_k=top_k, where=parse_filter(where))
+            events = answer(picked.index, question, collections.model, where=parse_filter(where), **options)
             # If the client cancels the call, this closes the generator, which stops the model.
             async with aclosing(in_threads(events)) as steps:
                 number = 0

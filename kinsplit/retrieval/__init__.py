@@ -1,8 +1,8 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
+from kinsplit.options import Ranked, Reranker
 from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
 from kinsplit.retrieval.expand import Expansion, arrange, expand
-from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Candidate, Passage, cite, join
 from kinsplit.retrieval.rankings import KIN, Ranking, SearchQuestion, find_candidates, rankings
 from kinsplit.retrieval.rerank import (
@@ -10,25 +10,20 @@ from kinsplit.retrieval.rerank import (
     ItemReader,
     LanguageModelReranker,
     LateInteractionReranker,
-    Ranked,
-    Reranker,
     RerankWarning,
     create_reranker,
     rerank,
 )
 from kinsplit.retrieval.search import search
-from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [
     "KIN",
-    "NO_KIN",
     "Budget",
     "Candidate",
     "Context",
     "CrossEncoderReranker",
     "Expansion",
     "ItemReader",
-    "KinWeights",
     "LanguageModelReranker",
     "LateInteractionReranker",
     "Passage",
@@ -36,8 +31,6 @@ __all__ = [
     "Ranking",
     "RerankWarning",
     "Reranker",
-    "SearchKeywords",
-    "SearchOptions",
     "SearchQuestion",
     "arrange",
     "cite",

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise, takewhile
-from typing import Protocol
+from typing import Protocol, Self
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
+from kinsplit.options import SearchOptions
 from kinsplit.parsers.units.sentences import Units, as_units, clauses, cut_at, sentences, words
 from kinsplit.retrieval.expand import Expansion, longest, surroundings
 from kinsplit.retrieval.passage import Candidate, Part, Passage, continues, join, pieces
@@ -69,6 +70,27 @@ class Budget:
     is_strategys: bool = False
     terms: Terms = no_terms
     overhead: int = 0
+
+    @classmethod
+    def of(cls, options: SearchOptions, tokenizer: Counter, terms: Terms = no_terms) -> Self | None:
+        """Return the budget of a search; None without one.
+
+        Args:
+            options: The options of the search.
+            tokenizer: The strategy's tokenizer.
+            terms: See `Budget`.
+        """
+        if options.budget is None:
+            return None
+        return cls(
+            options.budget,
+            tokenizer,
+            options.context_share or 0.0,
+            with_context=options.context_share is None and (options.parents or options.window is not None),
+            top_k=options.top_k,
+            is_strategys=True,
+            terms=terms,
+        )
 
     def length(self, chunk: Chunk) -> int:
         """Return the number of tokens of a chunk."""

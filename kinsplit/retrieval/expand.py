@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Self
 
 from pydantic import Field
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.identity import chunk_id
+from kinsplit.options import WINDOW, ExpansionOptions
 from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
 from kinsplit.stores.protocol import Entry
 from kinsplit.stores.store import ChunkStore
@@ -25,9 +27,14 @@ class Expansion(Settings):
         parents: Whether to take the whole parent instead of siblings; a hit without a parent gets siblings.
     """
 
-    window: int = Field(default=1, ge=0)
+    window: int = Field(default=WINDOW, ge=0)
     within_sections: bool = False
     parents: bool = False
+
+    @classmethod
+    def of(cls, options: ExpansionOptions) -> Self:
+        """Return the expansion that options ask for."""
+        return cls(window=options.siblings, parents=options.parents, within_sections=options.within_sections)
 
     def kin(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
         """Return the id of the parent that replaces a hit, or the ids of the hit and its siblings in order.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
+from kinsplit.options import KinWeights
 from kinsplit.retrieval.passage import Candidate
 from kinsplit.retrieval.scoring import KinRankings, ScoredEntry, score_with_kin, unit
-from kinsplit.retrieval.weights import KinWeights
 from kinsplit.spans import holds, overlap
 from kinsplit.stores.protocol import Entry, Query, Where
 from kinsplit.stores.store import ChunkStore

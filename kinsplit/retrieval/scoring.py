@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.retrieval.weights import KinWeights
+from kinsplit.options import KinWeights
 from kinsplit.stores.protocol import Entry
 
 #: Approximate characters per token of English, for strategies that don't count tokens.

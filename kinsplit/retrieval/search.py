@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, embedded_text
-from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
+from kinsplit.options import FEWEST, Reranker, SearchOptions
+from kinsplit.retrieval.budget import Budget, Terms, context_of, no_terms, spend
 from kinsplit.retrieval.expand import Expansion, arrange, fetch_kin
-from kinsplit.retrieval.options import FEWEST, SearchOptions
 from kinsplit.retrieval.passage import Candidate, Passage
 from kinsplit.retrieval.rankings import SearchQuestion, find_entries, pick, to_candidates, without_straddlers
-from kinsplit.retrieval.rerank import ItemReader, Reranker, rerank
+from kinsplit.retrieval.rerank import ItemReader, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span
@@ -107,10 +107,10 @@ def search(
         Passages, best first. Those that a reranker left out come last and keep their earlier score, which is on another
         scale. With a budget, the reranker reads only the candidates.
     """
-    expansion = options.expansion
+    expansion = Expansion.of(options)
     levels = levels or (question.level,)
     entries = find_entries(store, question, options.weights, options.limit, pick(options.ranking), levels)
-    budget = None if tokenizer is None else options.spending(tokenizer, terms)
+    budget = None if tokenizer is None else Budget.of(options, tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
     chunks, vectors = _fetch(store, entries, expansion, fingerprint, with_vectors=bool(options.diversity))

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 StrategyName = Annotated[
     str | None,
-    Query(
+    Field(
         max_length=limits.NAME,
         description="Indexed strategy to search (case-insensitive), or the name of its collection; "
         "GET /strategies lists both.",

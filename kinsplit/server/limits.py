@@ -1,4 +1,4 @@
-"""Upper limits of a single request."""
+"""Upper limits of a single request; those of the options of a search are in `kinsplit.options.HTTP`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,6 @@ from __future__ import annotations
 QUERY = 2_000
 #: Characters of one filter condition, and conditions per request.
 CONDITION, CONDITIONS = 2_000, 20
-#: Passages.
-TOP_K = 50
-#: Siblings on each side of a hit.
-WINDOW = 10
-#: Total tokens of the passages.
-BUDGET = 100_000
 #: Characters of a text to preview, and the chunks and characters of its preview.
 TEXT, CHUNKS, CHARACTERS = 200_000, 5_000, 1_000_000
 #: Bytes of memory for one preview.

@@ -1,35 +1,57 @@
-"""Rankings, rerankers and metadata filters as requests name them."""
+"""Options of a search or an answer as requests give them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, create_model
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import Reranker, rankings
+from kinsplit.options import HTTP, AnswerOptions, SearchOptions
+from kinsplit.server import limits
 from kinsplit.server.collections import Collections
+from kinsplit.server.dependencies import StrategyName
+from kinsplit.server.models import Model
 from kinsplit.stores.filters import check_request, parse_where
+from kinsplit.support.settings import Settings
 from kinsplit.wire import is_hidden
 
-#: Description and OpenAPI schema of the rankings, which `SearchOptions` validates.
-RANKING = "Ranking of the chunks. " + "; ".join(f"{each.name}: {each.description}" for each in rankings()) + "."
-RANKINGS: dict[str, Any] = {"enum": [each.name for each in rankings()]}
+_OPTIONS = {*SearchOptions.model_fields, *AnswerOptions.model_fields}
 
-DIVERSITY = "Weight of unlikeness among the candidates (MMR), from 0 for none to 1."
+Conditions = Annotated[list[Annotated[str, Field(max_length=limits.CONDITION)]], Field(max_length=limits.CONDITIONS)]
 
 
-def pick_reranker(rerank: str, collections: Collections) -> str | Reranker:
-    """Return one of the service's rerankers by name.
+class SearchRequest(Model):
+    """The collection, and the options that have a form of their own in requests."""
 
-    Raises:
-        InvalidParameterError: The service does not have it; loading another one would read a disk or a network.
-    """
-    try:
-        return collections.rerankers[rerank]
-    except KeyError:
-        remedy = f"Use one of: {', '.join(collections.rerankers)}."
-        raise InvalidParameterError("rerank", "must be a reranker of this service", rerank, remedy) from None
+    strategy: StrategyName = None
+    rerank: str = Field(default="none", max_length=limits.NAME, description="Reranker; GET /strategies lists them.")
+    where: Any = None
+    render: bool = Field(
+        default=False, description="Whether to return how passages can be shown, Markdown and code as safe HTML."
+    )
+
+    def options(self, collections: Collections) -> dict[str, Any]:
+        """Return the given options as keyword arguments of a search or an answer.
+
+        Raises:
+            InvalidParameterError: The filter is invalid, or the service doesn't have the reranker: loading another one
+                would read a disk or a network.
+        """
+        if self.rerank not in collections.rerankers:
+            remedy = f"Use one of: {', '.join(collections.rerankers)}."
+            raise InvalidParameterError("rerank", "must be a reranker of this service", self.rerank, remedy)
+        given = {name: getattr(self, name) for name in self.model_fields_set & _OPTIONS}
+        return {**given, "rerank": collections.rerankers[self.rerank], "where": parse_filter(self.where)}
+
+
+def offered(*models: type[Settings]) -> Any:
+    """Return the base of a request with the options of some models that the service offers, within its limits."""
+    fields = ((name, info) for name, info in HTTP.fields(*models).items() if name not in SearchRequest.model_fields)
+    derived: Any = {name: (info.annotation, info) for name, info in fields}
+    return create_model("Offered", __base__=SearchRequest, **derived)
 
 
 def parse_filter(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:

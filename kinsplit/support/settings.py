@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -74,6 +74,12 @@ class Settings(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise self._as_parameter_error(error) from None
+
+    @classmethod
+    def part(cls, values: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+        """Return the settings among keyword arguments, and the other arguments."""
+        own = {name: value for name, value in values.items() if name in cls.model_fields}
+        return cls(**own), {name: value for name, value in values.items() if name not in own}
 
     @classmethod
     def _as_parameter_error(cls, error: ValidationError) -> InvalidParameterError:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kinsplit import Document, Index
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import Candidate, SearchOptions
+from kinsplit.options import SearchOptions
+from kinsplit.retrieval import Candidate
 from kinsplit.retrieval.rankings import names
 from kinsplit.retrieval.search import diversify
 from kinsplit.spans import Span

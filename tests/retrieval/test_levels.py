@@ -8,8 +8,9 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
+from kinsplit.options import SearchOptions
 from kinsplit.parsers import create
-from kinsplit.retrieval import SearchOptions, search
+from kinsplit.retrieval import search
 from kinsplit.spans import overlap
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import CountingStore, course, question

@@ -10,18 +10,8 @@ import pytest
 from kinsplit.chunk import Document
 from kinsplit.embedding import create
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import (
-    NO_KIN,
-    KinWeights,
-    Passage,
-    Ranked,
-    Reranker,
-    RerankWarning,
-    SearchKeywords,
-    SearchOptions,
-    find_candidates,
-    search,
-)
+from kinsplit.options import NO_KIN, KinWeights, SearchOptions
+from kinsplit.retrieval import Passage, Ranked, Reranker, RerankWarning, find_candidates, search
 from kinsplit.retrieval.rankings import find_entries
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import STRATEGY, CountingStore, course, question
@@ -227,10 +217,6 @@ def test_candidates_that_vanish_between_two_calls_are_left_out() -> None:
     found = find_candidates(store, question("recursion"), NO_KIN, 30)  # type: ignore[arg-type]
 
     assert {candidate.chunk.source_id for candidate in found} == {"lecture_1.md"}
-
-
-def test_options_and_their_keywords_are_the_same() -> None:
-    assert set(SearchKeywords.__annotations__) == set(SearchOptions.model_fields)
 
 
 @pytest.mark.parametrize(

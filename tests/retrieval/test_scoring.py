@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import NO_KIN, KinWeights
+from kinsplit.options import NO_KIN, KinWeights
 from kinsplit.retrieval.scoring import KinRankings, score_with_kin, sibling_weight
 from kinsplit.stores import Entry
 

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import (
-    AsJson,
-    Collection,
-    ContextShare,
-    Diversity,
-    Embedder,
-    Ranking,
-    Rerank,
-    Store,
-    Where,
-    parse_where,
-)
+from kinsplit.cli.derive import from_options
+from kinsplit.cli.options import AsJson, Collection, Embedder, Store
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
+from kinsplit.keywords import AnswerKeywords
 
 if TYPE_CHECKING:
     from kinsplit.answering import Answer
 
 
+@from_options("SearchOptions", "AnswerOptions")
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)],
     store: Store = "edge:./kinsplit-data",
@@ -41,39 +33,10 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Maximum number of passages. Default: as many as fit, or 5 without a model.",
-            show_default=False,
-        ),
-    ] = None,
-    window: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Neighbours to add on each side of a hit. Default: 1, only where hits leave tokens.",
-            show_default=False,
-        ),
-    ] = None,
-    ranking: Ranking = "kin",
-    rerank: Rerank = "none",
-    diversity: Diversity = 0.0,
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Maximum total tokens of the passages, 8000 unless --top-k is given; the model's context window "
-            "always applies.",
-            show_default=False,
-        ),
-    ] = None,
-    context_share: ContextShare = None,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="Maximum length of the answer in tokens.")] = 1024,
-    where: Where = None,
     embedder: Embedder = "bundled",
+    *,
     as_json: AsJson = False,
+    **options: Unpack[AnswerKeywords],
 ) -> None:
     """Answer a question from the passages found for it, with citations that are checked sentence by sentence.
 
@@ -85,22 +48,8 @@ def ask(
     from kinsplit.support.environment import read
 
     terminal = Terminal(as_json=as_json)
-    conditions = parse_where(where)
     with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
-        events = answer(
-            opened,
-            question,
-            model or read("KINSPLIT_MODEL"),
-            max_tokens=max_tokens,
-            top_k=top_k,
-            window=window,
-            ranking=ranking,
-            rerank=rerank,
-            diversity=diversity,
-            budget=budget,
-            context_share=context_share,
-            where=conditions,
-        )
+        events = answer(opened, question, model or read("KINSPLIT_MODEL"), **options)
         with closing(events):
             if as_json:
                 finished = collect(events)

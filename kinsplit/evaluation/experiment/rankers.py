@@ -10,16 +10,9 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.passages import Slices
 from kinsplit.index import Index
-from kinsplit.retrieval import (
-    KIN,
-    KinWeights,
-    Ranking,
-    SearchKeywords,
-    SearchOptions,
-    SearchQuestion,
-    find_candidates,
-    rankings,
-)
+from kinsplit.keywords import SearchKeywords
+from kinsplit.options import KinWeights, SearchOptions
+from kinsplit.retrieval import KIN, Ranking, SearchQuestion, find_candidates, rankings
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore
 
@@ -69,7 +62,7 @@ def search(**options: Unpack[SearchKeywords]) -> Ranker:
     """Return the passages of `Index.search`, which are what a reader gets; leaves are ranked as in the search.
 
     Args:
-        **options: See `kinsplit.retrieval.SearchOptions`, without `budget`, which the measures give.
+        **options: See `kinsplit.SearchOptions`, without `budget`, which the measures give.
     """
 
     def passages(index: Index, question: str, budget: int) -> list[Slices]:

@@ -17,8 +17,8 @@ from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.statistics import ChunkingProfile, tokens_embedded
 from kinsplit.evaluation.tuning.space import needs
 from kinsplit.index import Index
+from kinsplit.options import KinWeights
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import KinWeights
 from kinsplit.retrieval import SearchQuestion as Asked
 from kinsplit.retrieval.rankings import find_evidence, rank_together
 from kinsplit.retrieval.scoring import KinRankings, score_with_kin

@@ -26,8 +26,8 @@ from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial, choose
 from kinsplit.index import Index
 from kinsplit.indexing.configuration import Configuration, IndexSettings
 from kinsplit.indexing.embedding_context import check_embedding_context
+from kinsplit.options import KinWeights
 from kinsplit.parsers import Strategy, default_strategy, strategy_class
-from kinsplit.retrieval import KinWeights
 
 #: First line of each configuration that tuning writes.
 SIGNATURE = "Written by kinsplit tune"

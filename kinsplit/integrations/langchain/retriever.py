@@ -15,7 +15,9 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.langchain.documents import to_document
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, ToolSearch, to_prompt, to_results
-from kinsplit.retrieval import Passage, SearchKeywords, SearchOptions
+from kinsplit.keywords import SearchKeywords
+from kinsplit.options import SearchOptions
+from kinsplit.retrieval import Passage
 
 
 class KinsplitRetriever(BaseRetriever):
@@ -33,7 +35,7 @@ class KinsplitRetriever(BaseRetriever):
         metadata: Metadata of the retriever's runs.
         slim: Whether passages keep only the metadata for a prompt: their position and score (see
             `kinsplit.integrations.shared.metadata.slimmed`).
-        **options: See `kinsplit.retrieval.SearchOptions`.
+        **options: See `kinsplit.SearchOptions`.
 
     Raises:
         InvalidParameterError: An option is unknown, or its value is invalid.
@@ -101,7 +103,7 @@ def search_tool(
         index: The index.
         name: Name of the tool.
         description: What the model reads about it. Say what the documents are about.
-        **options: See `kinsplit.retrieval.SearchOptions`; a `where` restricts every call.
+        **options: See `kinsplit.SearchOptions`; a `where` restricts every call.
 
     Raises:
         InvalidParameterError: An option is unknown, or its value is invalid.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Unpack
 
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
@@ -13,6 +14,8 @@ from pydantic import ConfigDict, PrivateAttr
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
 from kinsplit.integrations.shared.kin.readers import OpenedReader, open_reader
 from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
+from kinsplit.keywords import ExpansionKeywords
+from kinsplit.options import ExpansionOptions
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Budget, Expansion
 from kinsplit.support.threads import in_thread
@@ -33,20 +36,16 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
             its vector store doesn't have; a `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open store, or
             a `QdrantClient`; or the address of a store, which is opened and closed with this object.
         collection: Name of the collection, for an address or a `QdrantClient`.
-        window: Number of siblings to add on each side.
-        parents: Whether to take the whole parent instead; a node without one gets siblings.
         parent_store: Store of the parents, if it is another one, such as a docstore.
         parent_key: Metadata key of the parent's id in `parent_store`.
-        within_sections: Whether siblings stop where the heading path changes.
         strategy: The strategy that split the documents, such as `parser.strategy`. If it is known, or `Index` created
             the collection, kin are fetched by their ids in one read.
         slim: Whether passages keep only the metadata for a prompt: their position and score (see
             `kinsplit.integrations.shared.metadata.slimmed`).
-        budget: Maximum number of tokens of all texts together, by the tokenizer of the strategy, or the bundled one if
-            the strategy is not known. It is spent as in a search: on the nodes best first, the last ones cut at
-            ends of sentences, then on their siblings. None for any number.
-        context_share: Share of the budget for siblings or parents, from 0 to below 1. None for what the nodes
-            leave; parents then come first.
+        callback_manager: Receives the events of queries.
+        **options: See `kinsplit.options.ExpansionOptions`. A budget is that of all texts together, counted by the
+            tokenizer of the strategy, or the bundled one if the strategy is not known. It is spent on the nodes
+            best first, then on their siblings, also on a given window.
 
     Raises:
         InvalidParameterError: An option is out of range, or `store` is none of these and needs a `KinStore`.
@@ -58,16 +57,11 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
 
     model_config = ConfigDict(extra="forbid")
 
-    window: int = 1
-    parents: bool = False
+    options: ExpansionOptions = ExpansionOptions()
     parent_key: str = "parent_id"
-    within_sections: bool = False
     slim: bool = False
-    budget: int | None = None
-    context_share: float | None = None
 
     _opened: OpenedReader = PrivateAttr()
-    _expansion: Expansion = PrivateAttr()
     _budget: Budget | None = PrivateAttr()
 
     def __init__(
@@ -75,31 +69,21 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         store: object,
         collection: str = "default",
         *,
-        window: int = 1,
-        parents: bool = False,
         parent_store: object = None,
         parent_key: str = "parent_id",
-        within_sections: bool = False,
         strategy: Strategy | None = None,
         slim: bool = False,
-        budget: int | None = None,
-        context_share: float | None = None,
-        **data: object,
+        callback_manager: CallbackManager | None = None,
+        **options: Unpack[ExpansionKeywords],
     ) -> None:
-        expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        spending = budget_of(store, strategy, budget, context_share, parents=parents)
+        own = ExpansionOptions(**options)
         super().__init__(
-            window=window,
-            parents=parents,
+            options=own,
             parent_key=parent_key,
-            within_sections=within_sections,
             slim=slim,
-            budget=budget,
-            context_share=context_share,
-            **data,
+            callback_manager=callback_manager or CallbackManager(),
         )
-        self._expansion = expansion
-        self._budget = spending
+        self._budget = budget_of(store, strategy, own)
         self._opened = open_reader(store, collection, strategy, parent_store)
 
     def close(self) -> None:
@@ -130,7 +114,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     def _expand(self, nodes: Sequence[NodeWithScore]) -> list[Expanded]:
         return expand_found(
             [to_found(node) for node in nodes],
-            self._expansion,
+            Expansion.of(self.options),
             self._opened.reader,
             self._opened.parents,
             parent_key=self.parent_key,

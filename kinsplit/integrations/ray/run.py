@@ -26,8 +26,8 @@ from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
 from kinsplit.integrations.ray.report import RayReport, StoredReport, Totals
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 from kinsplit.loaders import Limits
+from kinsplit.options import KinWeights
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import KinWeights
 from kinsplit.stores.address import has_server
 from kinsplit.support.extras import needs
 

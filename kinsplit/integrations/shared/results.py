@@ -14,7 +14,9 @@ from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.origins import FINDING, SPANS
 from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
-from kinsplit.retrieval import Passage, SearchKeywords, SearchOptions
+from kinsplit.keywords import SearchKeywords
+from kinsplit.options import SearchOptions
+from kinsplit.retrieval import Passage
 
 
 class Result(NamedTuple):
@@ -132,7 +134,7 @@ class ToolSearch:
 
     Args:
         index: The index.
-        options: See `kinsplit.retrieval.SearchOptions`. Their filter holds besides that of a call.
+        options: See `kinsplit.SearchOptions`. Their filter holds besides that of a call.
 
     Raises:
         InvalidParameterError: An option is unknown, or its value is invalid.

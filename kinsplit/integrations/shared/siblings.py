@@ -16,8 +16,9 @@ from kinsplit.integrations.shared.metadata import is_slim, slimmed
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.integrations.shared.results import Result, to_related, to_result
+from kinsplit.options import ExpansionOptions, SearchOptions
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, SearchOptions, context_of, spend
+from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, context_of, spend
 from kinsplit.retrieval.expand import arrange
 from kinsplit.tokenizers import BUNDLED, resolve
 
@@ -37,24 +38,18 @@ class Expanded(NamedTuple):
     related: bool = False
 
 
-def budget_of(
-    store: object, strategy: Strategy | None, tokens: int | None, context_share: float | None, *, parents: bool
-) -> Budget | None:
+def budget_of(store: object, strategy: Strategy | None, options: ExpansionOptions) -> Budget | None:
     """Return the budget of an expansion, counted by the tokenizer of its strategy, or else the bundled one.
 
     Args:
         store: The store of the hits; an `Index` knows its strategy.
         strategy: The strategy, if it is known.
-        tokens: See `SearchOptions.budget`.
-        context_share: See `SearchOptions`.
-        parents: Whether whole parents are the context.
-
-    Raises:
-        InvalidParameterError: A value is invalid.
+        options: The options of the expansion.
     """
-    options = SearchOptions(budget=tokens, context_share=context_share, parents=parents)
+    # The documents come before their siblings, also before those of a given window.
+    search = SearchOptions(budget=options.budget, context_share=options.context_share, parents=options.parents)
     known = store.strategy if isinstance(store, Index) else strategy
-    return options.spending(resolve(BUNDLED if known is None else known.tokenizer))
+    return Budget.of(search, resolve(BUNDLED if known is None else known.tokenizer))
 
 
 def expand_found(

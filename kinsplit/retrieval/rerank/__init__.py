@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinsplit.embedding.protocol import Embedder
+from kinsplit.options import Ranked, Reranker
 from kinsplit.registry import Registry, function
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
 from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
 from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
-from kinsplit.retrieval.rerank.protocol import ItemReader, Ranked, Reranker, RerankWarning, rerank
+from kinsplit.retrieval.rerank.protocol import ItemReader, RerankWarning, rerank
 
 #: The rerankers by the first part of their specs; each is called with the rest of the spec and the index's embedder.
 #: Those of other packages are entry points of the group `kinsplit.rerankers`.

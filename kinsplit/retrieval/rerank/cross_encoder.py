@@ -12,7 +12,8 @@ from kinsplit.embedding.backends.model_files import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
-from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning
+from kinsplit.options import Ranked
+from kinsplit.retrieval.rerank.protocol import RerankWarning
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:

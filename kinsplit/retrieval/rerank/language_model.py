@@ -8,7 +8,7 @@ from kinsplit import language_models
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
-from kinsplit.retrieval.rerank.protocol import Ranked
+from kinsplit.options import Ranked
 
 _KEY = "order"
 _SCHEMA = numbers_schema(_KEY)

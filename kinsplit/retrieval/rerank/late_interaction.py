@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import Embedder, TokenEmbedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval.rerank.protocol import Ranked
+from kinsplit.options import Ranked
 
 
 class LateInteractionReranker:

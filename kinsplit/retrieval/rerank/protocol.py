@@ -1,4 +1,4 @@
-"""The protocol of rerankers."""
+"""Order of items by a reranker's scores."""
 
 from __future__ import annotations
 
@@ -7,44 +7,15 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.options import Ranked, Reranker
 from kinsplit.retrieval.scoring import standard
 from kinsplit.support.telemetry import span
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A reranker's score of one text.
-
-    Attributes:
-        index: Index of the text among those given.
-        score: Higher is better; comparable within one call only.
-    """
-
-    index: int
-    score: float
-
-
-@runtime_checkable
-class Reranker(Protocol):
-    """Scores texts by how well they answer a question."""
-
-    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[Ranked]:
-        """Score texts.
-
-        Args:
-            query: The question.
-            texts: At least one text.
-
-        Returns:
-            Scores in any order, at most one for each text; texts may be left out.
-        """
-        ...
 
 
 def no_reranker(_rest: str, _embedder: Embedder) -> None:

@@ -11,43 +11,22 @@ from fastapi import APIRouter, Body
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
-from kinsplit.answering import LONGEST, TOP_K, answer
+from kinsplit.answering import answer
 from kinsplit.errors import CollectionNotFoundError
+from kinsplit.options import AnswerOptions, SearchOptions
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
-from kinsplit.server.models import Model
-from kinsplit.server.request_options import RANKINGS, parse_filter, pick_reranker
+from kinsplit.server.request_options import Conditions, offered
 
 router = APIRouter(tags=["search"])
 
-Condition = Annotated[str, Field(max_length=limits.CONDITION)]
 
-
-class AskRequest(Model):
-    """A question, with the options of its search."""
+class AskRequest(offered(SearchOptions, AnswerOptions)):  # type: ignore[misc]
+    """A question, with the options of its search and of the answer."""
 
     question: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")
-    strategy: str | None = Field(default=None, max_length=limits.NAME, description="See GET /search.")
-    top_k: int | None = Field(
-        default=None,
-        ge=1,
-        le=limits.TOP_K,
-        description=f"Maximum number of passages. Default: as many as fit, or {TOP_K} without a model.",
-    )
-    window: int | None = Field(default=None, ge=0, le=limits.WINDOW, description="See GET /search.")
-    ranking: str = Field(
-        default="kin", max_length=limits.NAME, description="See GET /search.", json_schema_extra=RANKINGS
-    )
-    rerank: str = Field(default="none", max_length=limits.NAME, description="See GET /search.")
-    diversity: float = Field(default=0.0, ge=0, le=1, description="See GET /search.")
-    budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="See GET /search.")
-    context_share: float | None = Field(default=None, ge=0, lt=1, description="See GET /search.")
-    max_tokens: int = Field(
-        default=LONGEST, ge=1, le=4 * LONGEST, description="Maximum length of the answer in tokens."
-    )
-    render: bool = Field(default=False, description="See GET /search.")
-    where: dict[str, Any] | Annotated[list[Condition], Field(max_length=limits.CONDITIONS)] | None = Field(
+    where: dict[str, Any] | Conditions | None = Field(
         default=None, description="Metadata filter, as a JSON object or as conditions; see GET /search."
     )
 
@@ -78,23 +57,10 @@ async def ask(
     citation marker, `notice` a remark for the reader. `finished` comes last, with the whole answer, its verdict and its
     checks; on failure `error` takes its place. Without a language model the best sentences are quoted.
     """
-    where, rerank = parse_filter(question.where), pick_reranker(question.rerank, collections)
+    options = question.options(collections)
 
     async def begin(collection: OpenCollection) -> tuple[bytes, AsyncGenerator[bytes, None]]:
-        events = answer(
-            collection.index,
-            question.question,
-            collections.model,
-            max_tokens=question.max_tokens,
-            top_k=question.top_k,
-            window=question.window,
-            ranking=question.ranking,
-            rerank=rerank,
-            diversity=question.diversity,
-            budget=question.budget,
-            context_share=question.context_share,
-            where=where,
-        )
+        events = answer(collection.index, question.question, collections.model, **options)
         stream = answers.stream(events, viewer if question.render else None)
         # A failure before the first event becomes an ordinary error response.
         return await anext(stream), stream

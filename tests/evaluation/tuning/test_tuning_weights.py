@@ -9,8 +9,8 @@ import pytest
 from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.tuning.trial import CHOICES, WeightBench, choose
+from kinsplit.options import KinWeights
 from kinsplit.parsers import create
-from kinsplit.retrieval import KinWeights
 from tests.evaluation.tuning.test_tuning import forest
 
 STRATEGY = create("sentence", chunk_size=16, chunk_overlap=0)

@@ -1,0 +1,327 @@
+"""Options of searches, answers and indexes: each with its type, bounds, default and description.
+
+Every door derives from these models: Python, the command line, the service, MCP, LangChain, LlamaIndex, Ray and TOML
+files. `docs/options.py` writes `kinsplit/keywords.py` and the tables of the site from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+
+from annotated_types import Le
+from pydantic import ConfigDict, Field, SkipValidation, model_validator
+from pydantic.fields import FieldInfo
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.filters import check_where
+from kinsplit.stores.protocol import Where
+from kinsplit.support.settings import Settings
+
+#: Minimum score of the best evidence for a sentence to count as found (see docs/asking.md for the measurements).
+THRESHOLD = 0.55
+# Upper bound of every count: more than a search needs, and safe for every engine.
+_MOST = 1_000_000
+#: Default number of passages without a budget, and of siblings on each side.
+PASSAGES, WINDOW = 3, 1
+#: Default number of candidates: several per passage, since neighbours are merged.
+FEWEST, _PER_PASSAGE = 30, 4
+# With a budget, there is a candidate for so many tokens; few chunks are shorter.
+_TOKENS_PER_CANDIDATE = 20
+
+#: Names of the rankings; see `kinsplit.retrieval.rankings`.
+RankingName = Literal["kin", "hybrid", "dense", "terms"]
+#: A level of chunks, or all levels.
+Level = Annotated[int, Field(ge=0, le=_MOST)] | Literal["all"]
+#: A filter, which `check_where` checks.
+Filter = Annotated[Where | None, SkipValidation]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A reranker's score of one text.
+
+    Attributes:
+        index: Index of the text among those given.
+        score: Higher is better; comparable within one call only.
+    """
+
+    index: int
+    score: float
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores texts by how well they answer a question."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[Ranked]:
+        """Score texts.
+
+        Args:
+            query: The question.
+            texts: At least one text.
+
+        Returns:
+            Scores in any order, at most one for each text; texts may be left out.
+        """
+        ...
+
+
+class KinWeights(Settings):
+    """Weights and pool sizes of kin scoring, chosen by `benchmarks/weights.py` (see docs/kin-scoring.md).
+
+    All scores are standardised over the candidates, so that weights are comparable. The scores of a ranking also count
+    by its peak, the standard score of its best candidate: a ranking in which nothing stands out says little.
+    """
+
+    bm25: float = Field(
+        default=0.2,
+        ge=0,
+        description="Weight of the squared term score relative to the cosine, each times its peak. Both make a chunk's "
+        "own score.",
+    )
+    siblings: float = Field(
+        default=0.6,
+        ge=0,
+        description="Weight of the mean own score of the previous and the next chunk, for chunks of 100 tokens. It "
+        "falls with the chunks' length, since long chunks hold most of what neighbours could add.",
+    )
+    parent: float = Field(default=0.1, ge=0, description="Weight of the parent's term score times its peak.")
+    parent_dense: float = Field(
+        default=0.0,
+        ge=0,
+        description="Weight of the parent's cosine times its peak; its vector is the mean of its chunks' vectors.",
+    )
+    document: float = Field(default=0.4, ge=0, description="Weight of the document's term score times its peak.")
+    best_chunk: float = Field(
+        default=0.5, ge=0, description="Weight of the best own score among the document's candidates."
+    )
+    pool: int = Field(default=100, ge=1, le=10_000, description="Number of chunks to take from each ranking.")
+    parents: int = Field(default=30, ge=1, le=10_000, description="Number of parents to rank.")
+    documents: int = Field(default=10, ge=1, le=10_000, description="Number of documents to rank.")
+    best_documents: int = Field(
+        default=3, ge=0, le=100, description="Number of documents to search inside with a second call."
+    )
+    inside: int = Field(
+        default=20, ge=1, le=10_000, description="Number of chunks to take from each of their two rankings."
+    )
+
+
+#: Weights that score a chunk by itself alone.
+NO_KIN = KinWeights(siblings=0, parent=0, parent_dense=0, document=0, best_chunk=0, best_documents=0)
+
+
+class ExpansionOptions(Settings):
+    """Options of the context that is added to hits, also for the stage `SiblingExpansion` of both frameworks."""
+
+    window: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MOST,
+        description="Number of siblings to add to a hit on each side. Default: 1. With a budget, the default takes "
+        "only the tokens that hits leave, while a given number is added to each hit before the next hit.",
+    )
+    parents: bool = Field(
+        default=False,
+        description="Return the whole parents of hits instead of their siblings; with a budget, where they fit.",
+    )
+    within_sections: bool = Field(default=False, description="Add no siblings beyond a change of the heading path.")
+    budget: int | None = Field(
+        default=None,
+        ge=1,
+        le=2**62,
+        description="Maximum number of tokens of all passages together, by the strategy's tokenizer. Chunks are taken "
+        "best first until it is full, the last ones cut at ends of sentences, and only then merged into passages. "
+        "Default: none; for an answer by a model, 8000 unless top_k is given, and never more than its window.",
+    )
+    context_share: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Share of the budget for siblings or parents of hits, from 0 to below 1. Default: what hits leave; "
+        "a given window, or parents, then comes with each hit.",
+    )
+
+    @model_validator(mode="after")
+    def _check_share(self) -> Self:
+        if self.context_share is not None and self.budget is None:
+            raise InvalidParameterError(
+                "context_share", "needs a budget", self.context_share, "Give one, or leave it out."
+            )
+        return self
+
+    @property
+    def siblings(self) -> int:
+        """Number of siblings to add on each side."""
+        return WINDOW if self.window is None else self.window
+
+
+class SearchOptions(ExpansionOptions):
+    """Options of a search.
+
+    Raises:
+        InvalidParameterError: An option is unknown or has an invalid value, or two of them exclude each other.
+
+    Example:
+        >>> options = SearchOptions(top_k=5, window=2, budget=1000, where={"course": "birds"})
+        >>> options.limit  # candidates
+        30
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    top_k: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST,
+        description="Maximum number of passages, counted after neighbouring hits are merged. Default: 3, or with a "
+        "budget as many as fit; for an answer, as many as fit, or 5 without a model.",
+    )
+    candidates: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST,
+        description="Number of chunks to rerank and expand, at least top_k. Default: 4 per passage and at least 30, as "
+        "in the course search that kinsplit replaces; with a budget alone, as many as fill it.",
+    )
+    ranking: RankingName = Field(
+        default="kin",
+        description="Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both "
+        "without kin; dense, by meaning; or terms, by words.",
+    )
+    rerank: str | Reranker = Field(
+        default="none",
+        description="Reranker of the candidates and then, unless it scored none of them, of the passages: none, late, "
+        "cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python an object.",
+    )
+    diversity: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Weight of unlikeness among the candidates (MMR), from 0 for none to 1. Above 0, a reranker reads "
+        "only the candidates, whose order this changes.",
+    )
+    where: Filter = Field(
+        default=None,
+        description='Filter on metadata: keys with a value, a list of values or operators, such as {"subject": "cs", '
+        '"year": {"$gte": 2020}}.',
+    )
+    level: Level = Field(
+        default=0,
+        description="Level of the chunks to find: 0 for leaves, 1 for their parents, or all for all levels at once: "
+        "those that fit a budget best, without repeated text.",
+    )
+    weights: KinWeights = Field(
+        default=KinWeights(),
+        description="Weights of kin scoring, for the ranking kin alone. Default: those of the collection.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.candidates is not None and self.top_k is not None and self.candidates < self.top_k:
+            rule, remedy = f"must be at least top_k ({self.top_k})", "Raise candidates, lower top_k, or leave it out."
+            raise InvalidParameterError("candidates", rule, self.candidates, remedy)
+        if self.ranking != "kin" and "weights" in self.model_fields_set:
+            rule = f"are not used by the ranking {self.ranking!r}"
+            raise InvalidParameterError("weights", rule, self.weights, "Leave them out, or take the ranking 'kin'.")
+        if self.level == "all":
+            self._check_all()
+        check_where(self.where)
+        return self
+
+    def _check_all(self) -> None:
+        """Check that levels can compete."""
+        if self.budget is None:
+            raise InvalidParameterError("level", "needs a budget to be 'all'", self.level, "Give one, such as 1000.")
+        if self.ranking != "kin":
+            rule = f"can't be 'all' with the ranking {self.ranking!r}, whose scores differ between levels"
+            raise InvalidParameterError("level", rule, self.level, "Take the ranking 'kin'.")
+        if self.window or self.parents:
+            rule = "can't be 'all' with window or parents, since larger chunks take the place of both"
+            raise InvalidParameterError("level", rule, self.level, "Leave them out.")
+
+    @property
+    def siblings(self) -> int:
+        """Number of siblings to add on each side; by default none where larger chunks are the context."""
+        return 0 if self.level == "all" else super().siblings
+
+    @property
+    def passages(self) -> int | None:
+        """Maximum number of passages; None if only a budget limits them."""
+        return PASSAGES if self.top_k is None and self.budget is None else self.top_k
+
+    @property
+    def limit(self) -> int:
+        """Number of candidates to find."""
+        if self.candidates is not None:
+            return self.candidates
+        if self.passages is not None:
+            return max(FEWEST, _PER_PASSAGE * self.passages)
+        return max(self.weights.pool, min(_MOST, (self.budget or 0) // _TOKENS_PER_CANDIDATE))
+
+
+class AnswerOptions(Settings):
+    """Options of an answer, besides those of its search."""
+
+    max_tokens: int = Field(
+        default=1024,
+        ge=1,
+        description="Maximum length of the answer in the model's tokens; at most a quarter of its window is used.",
+    )
+    threshold: float = Field(
+        default=THRESHOLD,
+        ge=0,
+        le=1,
+        description="Minimum score of the best evidence for a sentence to count as found in what it cites.",
+    )
+
+
+@dataclass(frozen=True)
+class Door:
+    """A door other than Python, which offers the options with exceptions.
+
+    Attributes:
+        without: Options that it does not offer, each with the reason.
+        most: Upper bounds below those of Python.
+        defaults: Defaults other than those of Python.
+    """
+
+    without: Mapping[str, str] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
+
+    def fields(self, *models: type[Settings]) -> dict[str, FieldInfo]:
+        """Return the options of some models that the door offers, with its bounds and defaults."""
+        offered = {name: copy(info) for model in models for name, info in model.model_fields.items()}
+        for name in offered.keys() & self.without.keys():
+            del offered[name]
+        for name in offered.keys() & self.most.keys():
+            offered[name].metadata = [*offered[name].metadata, Le(self.most[name])]
+        for name in offered.keys() & self.defaults.keys():
+            offered[name].default = self.defaults[name]
+        return offered
+
+
+_TUNED = "kinsplit tune chooses them, and the collection keeps them"
+#: The command line.
+CLI = Door(without={"weights": _TUNED})
+# One request must not take the time of many.
+_MOST_OF_A_SEARCH = {"top_k": 50, "candidates": 200, "window": 10, "budget": 100_000}
+#: The service.
+HTTP = Door(without={"weights": _TUNED}, most={**_MOST_OF_A_SEARCH, "max_tokens": 4096})
+_FEW = "a model chooses better among few arguments"
+#: The tool `search` of MCP, whose passages go into the context of a model: a budget limits them always.
+MCP_SEARCH = Door(
+    without={
+        "weights": _TUNED,
+        **dict.fromkeys(("candidates", "parents", "within_sections", "diversity", "context_share", "level"), _FEW),
+        "rerank": "a model would have to know the rerankers of the service",
+    },
+    most=_MOST_OF_A_SEARCH,
+    defaults={"budget": 4000},
+)
+_SHORT = dict.fromkeys(("window", "ranking", "budget", "max_tokens", "threshold"), _FEW)
+#: The tool `ask` of MCP.
+MCP_ASK = Door(without={**MCP_SEARCH.without, **_SHORT}, most=_MOST_OF_A_SEARCH)

@@ -1,0 +1,139 @@
+"""Options are declared once, and every door derives from the declaration."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import get_args
+
+import pytest
+
+from kinsplit import options
+from kinsplit.options import CLI, HTTP, MCP_ASK, MCP_SEARCH, AnswerOptions, RankingName, SearchOptions
+from kinsplit.retrieval import rankings
+from tests.cli.conftest import environment
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "kinsplit"
+#: Puts another option into the model before any door is imported.
+_DUMMY = """
+from pydantic import Field
+from kinsplit import options
+
+class SearchOptions(options.SearchOptions):
+    dummy: int = Field(default=7, ge=0, le=9, description="Dummy of a test.")
+
+options.SearchOptions = SearchOptions
+"""
+#: Modules in which a search or an answer is asked for.
+DOORS = {
+    *("index.py", "answering/__init__.py", "answering/run.py", "cli/commands/search.py", "cli/commands/ask.py"),
+    *("server/request_options.py", "server/routes/search.py", "server/routes/ask.py", "mcp/server.py"),
+    *("integrations/langchain/retriever.py", "integrations/llama_index/retriever.py", "integrations/shared/results.py"),
+}
+#: Options with a form of their own at a door, such as `KEY=VALUE`; `Index.find` also has a level, and `Index` weights.
+OWN_FORMS = {"where", "rerank", "level", "weights"}
+#: What a stage of a search makes of the options.
+VALUES = {"retrieval/expand.py Expansion"}
+#: Programs that print whether each door has the option.
+_DOORS = {
+    "Python": "from kinsplit import Index\nIndex('memory:', embedder='hash')._options({'dummy': 8}).dummy == 8",
+    "LangChain": (
+        "from kinsplit import Index\nfrom kinsplit.integrations.langchain import KinsplitRetriever\n"
+        "KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8)._merged()['dummy'] == 8"
+    ),
+    "LlamaIndex": (
+        "from kinsplit import Index\nfrom kinsplit.integrations.llama_index import KinsplitRetriever\n"
+        "KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8)._options['dummy'] == 8"
+    ),
+    "command line": (
+        "from kinsplit.cli.app import _load\n"
+        "all('dummy' in [each.name for each in _load(name).params] for name in ('search', 'ask'))"
+    ),
+    "service": (
+        "from kinsplit.server.routes import ask, search\nfrom fastapi import FastAPI\nimport json\n"
+        "app = FastAPI()\napp.include_router(search.router)\napp.include_router(ask.router)\nfound = app.openapi()\n"
+        "'dummy' in json.dumps(found['paths']['/search']) and 'dummy' in json.dumps(found['components'])"
+    ),
+    "MCP": (
+        "from kinsplit.mcp.server import _with_options\nfrom kinsplit.options import MCP_SEARCH\nimport inspect\n"
+        "async def search(question: str, **options): ...\n"
+        "'dummy' in inspect.signature(_with_options(MCP_SEARCH, options.SearchOptions)(search)).parameters"
+    ),
+    "generated files": (
+        "import runpy\nmade = runpy.run_path('docs/options.py')['generated']()\n"
+        "[text.count('dummy') for text in made.values()] == [2, 1]"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("options_generator", ROOT / "docs" / "options.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("door", _DOORS)
+def test_an_option_is_added_to_every_door_by_its_declaration(door: str) -> None:
+    *before, last = _DOORS[door].splitlines()
+    code = "\n".join([_DUMMY, *before, f"print({last})"])
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
+
+
+def test_an_option_is_declared_once() -> None:
+    names = SearchOptions.model_fields.keys() | AnswerOptions.model_fields.keys()
+    declared = {
+        f"{path.relative_to(PACKAGE).as_posix()} {node.name}": names & set(_declared(node))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    several = {place: found for place, found in declared.items() if len(found) > 2}
+    assert several.keys() == VALUES | {"options.py ExpansionOptions", "options.py SearchOptions"}
+    at_doors = {place: found for place, found in declared.items() if place.split()[0] in DOORS and found}
+    assert set().union(*at_doors.values()) == OWN_FORMS
+
+
+def _declared(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ClassDef):
+        fields = (each for each in node.body if isinstance(each, ast.AnnAssign) and each.value is not None)
+        return [each.target.id for each in fields if isinstance(each.target, ast.Name)]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        given = positional[len(positional) - len(arguments.defaults) :] if arguments.defaults else []
+        return [each.arg for each in (*given, *arguments.kwonlyargs)]
+    return []
+
+
+def test_the_generated_files_are_those_of_the_options(generator: ModuleType) -> None:
+    for path, text in generator.generated().items():
+        assert path.read_text(encoding="utf-8") == text, "run: python docs/options.py"
+
+
+def test_the_names_of_the_rankings_are_those_of_the_options() -> None:
+    assert get_args(RankingName) == tuple(each.name for each in rankings())
+    assert [each.name for each in rankings() if each.weighs] == ["kin"]
+
+
+@pytest.mark.parametrize("door", [CLI, HTTP, MCP_SEARCH, MCP_ASK])
+def test_a_door_makes_exceptions_of_known_options_alone(door: options.Door) -> None:
+    known = SearchOptions.model_fields.keys() | AnswerOptions.model_fields.keys()
+    assert {*door.without, *door.most, *door.defaults} <= known
+
+
+def test_splitting_loads_no_options() -> None:
+    code = "import sys, kinsplit; kinsplit.split('Owls hunt.'); print('kinsplit.options' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
