@@ -35,6 +35,7 @@ from kinsplit.embedding.backends.torch import TorchBackend
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning, MissingExtraError, require
+from kinsplit.identity import UNSTORED
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -296,6 +297,13 @@ def split_spec(spec: str) -> tuple[str, str, str | None]:
 
 
 def from_spec(rest: str) -> SentenceTransformerEmbedder:
-    """Return the embedder of "st:" and a model's name or folder, which a backend and a device may follow."""
+    """Return the embedder of "st:" and a model's name or folder, which a backend and a device may follow.
+
+    Raises:
+        InvalidParameterError: The folder is one whose path a collection left out.
+    """
+    remedy = "Give the model again with its path, such as --set embedder=st:/PATH."
+    rule = "is a model in a folder, whose path is not stored"
+    require(not rest.startswith(f"{UNSTORED}/"), "embedder", rule, f"st:{rest}", remedy)
     model, backend, device = split_spec(rest)
     return SentenceTransformerEmbedder(model, backend, device or "auto")
