@@ -151,6 +151,17 @@ def function(name: str, part: Any) -> Any:
     return part
 
 
+def instance(kind: type[T]) -> Callable[[str, Any], T]:
+    """Return an `adopt` of `Registry` for parts that are objects of a type."""
+
+    def adopt(name: str, part: Any) -> T:
+        if not isinstance(part, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}, not {part!r}")
+        return part
+
+    return adopt
+
+
 def several(kind: type[T]) -> Callable[[str, Any], tuple[T, ...]]:
     """Return an `adopt` of `Registry` for parts that are one object of a type, or a list or tuple of them."""
 

@@ -87,7 +87,8 @@ LAYERS: dict[str, set[str]] = {
         "keywords",
         "options",
         *("answering", "chunk", "embedding", "errors", "identity", "index", "indexing", "language_models"),
-        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch", "wire"),
+        *("loaders", "markup", "parsers", "registry", "retrieval", "spans", "stores", "support", "tokenizers"),
+        *("watch", "wire"),
     },
     "mcp": {"options", "answering", "chunk", "errors", "identity", "retrieval", "server", "support", "wire"},
     "cli": {
@@ -101,6 +102,7 @@ LAYERS: dict[str, set[str]] = {
             "markup",
             "mcp",
             "parsers",
+            "registry",
             "retrieval",
             "server",
             "stores",

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from kinsplit import Document, registry, strategy_names
+from kinsplit.cli.app import COMMANDS, app
 from kinsplit.embedding.registry import EMBEDDERS
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.registry import MEASURES
@@ -21,6 +23,7 @@ from kinsplit.parsers import create
 from kinsplit.parsers.registry import STRATEGIES
 from kinsplit.registry import PluginWarning, Registry
 from kinsplit.retrieval.rerank import RERANKERS
+from kinsplit.server.app import ROUTES
 from kinsplit.stores.address import STORES
 
 #: A strategy as another package writes it: one line of verse is a chunk.
@@ -62,6 +65,8 @@ KINDS: dict[str, tuple[Registry[Any], str, Callable[[Any], object], str]] = {
     "language_models": (LANGUAGE_MODELS, "PART = lambda rest, timeout: rest", lambda part: part("x", 1.0), "5"),
     "rerankers": (RERANKERS, "PART = lambda rest, embedder: rest", lambda part: part("x", None), "5"),
     "readers": (READERS, "from kinsplit.loaders.formats.plain import TEXT as PART", lambda part: part[0].reader, "()"),
+    "commands": (COMMANDS, "def PART(): return 1", lambda part: part(), "5"),
+    "routes": (ROUTES, "from kinsplit.server.routes.chunk import router as PART", lambda part: part.routes, "5"),
     "measures": (MEASURES, "from kinsplit.evaluation.measures.words import FAMILIES as PART", len, "(5,)"),
 }
 
@@ -124,6 +129,15 @@ def test_every_kind_takes_parts_of_other_packages(kind: str, announced: list[Ent
         known.load("bad")
     with pytest.raises(InvalidParameterError, match=rf"{known.field}: must be one of .*got 'bad'.*install its package"):
         known.of_spec("bad:secret")
+
+
+def test_the_help_leaves_out_a_broken_command(announced: list[EntryPoint]) -> None:
+    announced.append(EntryPoint("broken", "other_broken:PART", "kinsplit.commands"))
+    shown = CliRunner().invoke(app, ["--help"])
+    assert shown.exit_code == 0
+    assert "fetch-wikipedia" in shown.stdout
+    assert shown.stderr.startswith("Warning: 'broken' of other_broken:PART is left out of the commands")
+    assert CliRunner().invoke(app, ["broken"]).exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["sentences", "", None, 5, ["sentence"]])

@@ -8,9 +8,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
 from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
@@ -21,10 +20,11 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
-from kinsplit.cli.command import DEFECT, command
+from kinsplit.cli.command import DEFECT, command, report_warnings
 from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import KinsplitError
+from kinsplit.errors import InvalidParameterError, KinsplitError
+from kinsplit.registry import Registry, function
 from kinsplit.support.environment import env_files
 
 # Modules of the commands that share one; each other command has a module of its own name in `commands`.
@@ -42,6 +42,15 @@ NAMES = (
     *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
     *("info", "verify", "delete", "stores", "doctor", "collections", "rename", "switch", "drop", "copy", "backup"),
     *("restore", "compare", "evaluate", "show", "report", "questions", "qrels", "tune", "settings"),
+)
+
+#: The commands; those of other packages are entry points of the group `kinsplit.commands`, and come after these in the
+#: help. Each is a function with Typer's parameters, of which `as_json`, if there is one, is `--json`.
+COMMANDS: Registry[Callable[..., None]] = Registry(
+    "commands",
+    "command",
+    {name: f"kinsplit.cli.commands.{_MODULES.get(name, name)}:{name}".replace("-", "_") for name in NAMES},
+    function,
 )
 
 _SETTINGS: dict[str, Any] = {
@@ -118,34 +127,35 @@ def _check(param: Any, ctx: Any) -> None:
 @cache
 def _load(name: str) -> Any:
     """Import a command, and build its parameters."""
-    function = _function(name)
+    part = COMMANDS.load(name)
     alone = typer.Typer(add_completion=False, **_SETTINGS)
-    alone.command(name, cls=_Command, help=_help(function))(command(with_options(function)))
+    alone.command(name, cls=_Command, help=_help(part))(command(with_options(part)))
     return typer.main.get_command(alone)
 
 
-def _function(name: str) -> Any:
-    word = name.replace("-", "_")
-    return getattr(import_module(f"kinsplit.cli.commands.{_MODULES.get(name, word)}"), word)
+def _names() -> list[str]:
+    with report_warnings(Terminal(as_json=False)):
+        return list(COMMANDS.load_all())
 
 
-def _help(function: Any) -> str:
-    return _LINE_END.sub(" ", inspect.cleandoc(function.__doc__))
+def _help(part: Callable[..., None]) -> str:
+    return _LINE_END.sub(" ", inspect.cleandoc(part.__doc__ or ""))
 
 
 class _Commands(Mapping[str, Any]):
     """The commands by name, each loaded when it is used: loading all of them is half of a start."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in NAMES:
-            raise KeyError(name)
-        return _load(name)
+        try:
+            return _load(name)
+        except InvalidParameterError:
+            raise KeyError(name) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(NAMES)
+        return iter(_names())
 
     def __len__(self) -> int:
-        return len(NAMES)
+        return len(_names())
 
 
 class _Group(TyperGroup):
@@ -154,14 +164,14 @@ class _Group(TyperGroup):
         self.commands = _Commands()  # type: ignore[assignment]  # Nothing is added to them.
 
     def list_commands(self, _ctx: Any) -> list[str]:
-        return list(NAMES)
+        return _names()
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         # A list of the commands needs no parameters, some of which are derived from models that take long to load.
-        self.commands = {name: TyperCommand(name, help=_help(_function(name))) for name in NAMES}
+        self.commands = {name: TyperCommand(name, help=_help(COMMANDS.load(name))) for name in _names()}
         super().format_help(ctx, formatter)
 
 

@@ -50,12 +50,12 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
     """Make a command report its expected failures in one line and an exit code, without a traceback.
 
     Args:
-        function: The command; it has a parameter `as_json`.
+        function: The command; its parameter `as_json`, if it has one, makes notes JSON.
     """
 
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        terminal = Terminal(as_json=bool(kwargs["as_json"]))
+        terminal = Terminal(as_json=bool(kwargs.get("as_json")))
         try:
             try:
                 with report_warnings(terminal):

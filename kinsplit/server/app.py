@@ -12,6 +12,7 @@ from fastapi import APIRouter, FastAPI, Security
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 import kinsplit
+from kinsplit.registry import Registry, instance
 from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
 from kinsplit.server.collections import Collections, UploadFolders
@@ -19,33 +20,21 @@ from kinsplit.server.errors import RESPONSES, add_handlers
 from kinsplit.server.middleware.stack import guard
 from kinsplit.server.processes.previews import Previewer
 from kinsplit.server.processes.viewer import Viewer
-from kinsplit.server.routes import (
-    ask,
-    chunk,
-    document,
-    documents,
-    files,
-    filters,
-    operation,
-    page,
-    search,
-    strategies,
-    uploads,
-)
+from kinsplit.server.routes import operation, page, uploads
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.threads import Workers, YieldingWorkers
 
-#: In the order in which paths are matched: the more specific route first.
-_ROUTERS: tuple[APIRouter, ...] = (
-    search.router,
-    ask.router,
-    chunk.router,
-    strategies.router,
-    documents.router,
-    filters.router,
-    files.router,
-    document.router,
-    operation.metrics_router,
+#: The routes in the order in which paths are matched: the more specific one first. Those of other packages are entry
+#: points of the group `kinsplit.routes`, come last, and need a key like the others.
+ROUTES: Registry[APIRouter] = Registry(
+    "routes",
+    "route",
+    {
+        **{name: f"kinsplit.server.routes.{name}:router" for name in ("search", "ask", "chunk", "strategies")},
+        **{name: f"kinsplit.server.routes.{name}:router" for name in ("documents", "filters", "files", "document")},
+        "metrics": "kinsplit.server.routes.operation:metrics_router",
+    },
+    instance(APIRouter),
 )
 #: All other paths need a key, if the service has keys.
 _OPEN_PATHS = re.compile(r"/|/page/.*|/healthz|/readyz|/openapi\.json")
@@ -117,5 +106,6 @@ def _add_routes(app: FastAPI, *, has_uploads: bool) -> None:
     add_handlers(app)
     app.include_router(operation.health_router)
     app.include_router(page.router)
-    for router in (*_ROUTERS, uploads.router) if has_uploads else _ROUTERS:
+    routers = list(ROUTES.load_all().values())
+    for router in [*routers, uploads.router] if has_uploads else routers:
         app.include_router(router, dependencies=_KEYS, responses=RESPONSES)

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kinsplit.registry import Registry
+from kinsplit.registry import Registry, instance
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
-
-
-def _adopt(name: str, part: Any) -> Engine:
-    if not isinstance(part, Engine):
-        raise TypeError(f"{name} must be a kinsplit.stores.engines.Engine, not {part!r}")
-    return part
-
 
 #: The engines by the prefix of their addresses; those of other packages are entry points of the group
 #: `kinsplit.stores`.
@@ -28,7 +19,7 @@ STORES: Registry[Engine] = Registry(
         "pgvector": "kinsplit.stores.engines.postgres:ENGINE",
         "memory": "kinsplit.stores.engines.memory:ENGINE",
     },
-    _adopt,
+    instance(Engine),
     {
         "edge": ("edge:PATH",),
         "qdrant": ("qdrant:URL", "qdrant:PATH", "qdrant::memory:"),

@@ -26,6 +26,7 @@ from kinsplit.stores.protocol import Query, SyncReport
 
 class TestEdgeStore(ChunkStoreContract):
     exclusive = True
+    holds_names = True
 
     @pytest.fixture
     def address(self, tmp_path: Path) -> str:

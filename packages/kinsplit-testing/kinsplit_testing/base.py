@@ -21,10 +21,12 @@ class Contract:
 
     Attributes:
         exclusive: Whether only one process at a time can open a collection; otherwise all see the same chunks.
+        holds_names: Whether an open collection can't be dropped or renamed.
         reach: Scope in which an address names the same data: every process, this process, or a single object.
     """
 
     exclusive: ClassVar[bool] = False
+    holds_names: ClassVar[bool] = False
     reach: ClassVar[Literal["machine", "process", "object"]] = "machine"
 
     def open(self, address: str, collection: str = COLLECTION, schema: Schema | None = None) -> ChunkStore:

@@ -94,9 +94,9 @@ class Naming(Contract):
             assert store.sources() == {"new": 1}
 
     def test_an_open_store_keeps_its_collection(self, address: str, catalog: Catalog) -> None:
-        """It reads and writes what it opened, whatever the name becomes; an exclusive one can't be changed."""
+        """It reads and writes what it opened, whatever the name becomes, unless it holds the name."""
         with self.open(address) as store:
-            if self.exclusive and address.startswith("edge:"):
+            if self.holds_names:
                 with pytest.raises(StoreLockedError, match="open"):
                     catalog.drop(COLLECTION)
                 with pytest.raises(StoreLockedError, match="open"):
