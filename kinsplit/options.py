@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from annotated_types import Le
-from pydantic import ConfigDict, Field, SkipValidation, model_validator
+from pydantic import ConfigDict, Field, SkipValidation, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.registry import Registry
 from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
 from kinsplit.support.settings import Settings
+
+Model = TypeVar("Model", bound=Settings)
 
 #: Minimum score of the best evidence for a sentence to count as found (see docs/asking.md for the measurements).
 THRESHOLD = 0.55
@@ -158,7 +161,52 @@ class ExpansionOptions(Settings):
         return WINDOW if self.window is None else self.window
 
 
-class SearchOptions(ExpansionOptions):
+class SearchExtension(Settings):
+    """Options that another package adds to those of every search, as an entry point of the group `kinsplit.options`.
+
+    Its module is imported together with this one, and can import those above it for type checkers only.
+    """
+
+    def refine(self, candidates: list[Any]) -> list[Any]:
+        """Return the candidates of a search in their order, before they are reranked and expanded.
+
+        Args:
+            candidates: The `kinsplit.retrieval.Candidate` objects, best first.
+
+        Returns:
+            Those to keep, passed through `super().refine`, so that other packages' options apply too.
+        """
+        return candidates
+
+
+def _adopt(name: str, part: Any) -> type[SearchExtension]:
+    if not (isinstance(part, type) and issubclass(part, SearchExtension)):
+        raise TypeError(f"{name} must be a subclass of kinsplit.options.SearchExtension, not {part!r}")
+    return part
+
+
+#: Options of other packages.
+OPTIONS: Registry[type[SearchExtension]] = Registry("options", "option", {}, _adopt)
+
+
+def _extended(model: type[Model]) -> type[Model]:
+    """Return a model with the options of other packages."""
+    taken, parts = set(model.model_fields), []
+    for name, part in OPTIONS.load_all().items():
+        if clash := taken & part.model_fields.keys():
+            OPTIONS.leave_out(name, f"there is another option {min(clash)}")
+        else:
+            taken |= part.model_fields.keys()
+            parts.append(part)
+    if not parts:
+        return model
+    bases: Any = (*parts, model)
+    made = create_model(model.__name__, __base__=bases, __doc__=model.__doc__, __module__=model.__module__)
+    return cast("type[Model]", made)
+
+
+@_extended
+class SearchOptions(ExpansionOptions, SearchExtension):
     """Options of a search.
 
     Raises:

@@ -92,6 +92,11 @@ class Registry(Generic[T]):
         self.__dict__.pop("_others", None)
         self._loaded = {name: part for name, part in self._loaded.items() if name in self._own}
 
+    def leave_out(self, name: str, why: str) -> None:
+        """Leave a part of another package out, with a warning that gives the reason."""
+        self._loaded.pop(name, None)
+        self._warn(self._others.pop(name), why)
+
     def of_spec(self, spec: str) -> tuple[T, str]:
         """Return the part that a spec names, and the rest of the spec: for "st:MODEL" the part "st", and "MODEL".
 
@@ -116,8 +121,7 @@ class Registry(Generic[T]):
         try:
             self._loaded[name] = self._adopt(name, entry.load())
         except (Exception, SystemExit) as error:  # Whatever the code of another package does when it is imported.
-            del self._others[name]
-            self._warn(entry, repr(error))
+            self.leave_out(name, repr(error))
 
     @functools.cached_property
     def _others(self) -> dict[str, EntryPoint]:

@@ -40,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "stores": {"chunk", "embedding", "errors", "identity", "registry", "spans", "support"},
-    "options": {"errors", "stores", "support"},
+    "options": {"errors", "registry", "stores", "support"},
     "keywords": {"options"},
     "frames": {"chunk", "stores", "support", "tokenizers"},
     "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,6 +114,41 @@ def test_a_measure(install: Install) -> None:
     strategy = create_strategy("sentence", unit="word", chunk_size=4)
     results = Experiment(dataset, {"s": strategy}, embedder="hash", measures=["variety@4"], headline="variety@4").run()
     assert results.strategies[0].measures["variety@4"].mean == 0.5
+
+
+_OPTION = """
+import json, sys
+from typer.testing import CliRunner
+from kinsplit import Document, Index
+from kinsplit.cli.app import app
+from kinsplit.server.routes.search import router
+
+with Index("memory:", embedder="hash") as index:
+    index.add([Document(name, f"{name} owls hunt at night. They hear mice. " * 60, {}) for name in "ab"])
+    many, few = index.search("owls", top_k=9, window=0), index.search("owls", top_k=9, window=0, per_document=1)
+found = [[hit.chunk.source_id for passage in each for hit in passage.hits] for each in (many, few)]
+print(json.dumps([found, "--per-document" in CliRunner().invoke(app, ["search", "--help"]).stdout]))
+"""
+
+
+def test_an_option(install: Install, tmp_path: Path) -> None:
+    from kinsplit.options import OPTIONS
+
+    install("option", OPTIONS)
+    # The options are part of a model that this process has loaded.
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", _OPTION],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (many, few), offered = json.loads(done.stdout)
+    assert len(many) > len(few)
+    assert sorted(few) == ["a", "b"]
+    assert offered
 
 
 def test_a_command(install: Install, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.registry import MEASURES
 from kinsplit.language_models.registry import LANGUAGE_MODELS
 from kinsplit.loaders.registry import READERS
+from kinsplit.options import OPTIONS
 from kinsplit.parsers import create
 from kinsplit.parsers.registry import STRATEGIES
 from kinsplit.registry import PluginWarning, Registry
@@ -67,6 +68,12 @@ KINDS: dict[str, tuple[Registry[Any], str, Callable[[Any], object], str]] = {
     "readers": (READERS, "from kinsplit.loaders.formats.plain import TEXT as PART", lambda part: part[0].reader, "()"),
     "commands": (COMMANDS, "def PART(): return 1", lambda part: part(), "5"),
     "routes": (ROUTES, "from kinsplit.server.routes.chunk import router as PART", lambda part: part.routes, "5"),
+    "options": (
+        OPTIONS,
+        "from kinsplit.options import SearchExtension as PART",
+        lambda part: part.model_fields == {},
+        "5",
+    ),
     "measures": (MEASURES, "from kinsplit.evaluation.measures.words import FAMILIES as PART", len, "(5,)"),
 }
 
@@ -105,17 +112,19 @@ def test_a_strategy_of_another_package_is_one_of_them(announced: list[EntryPoint
 def test_every_kind_takes_parts_of_other_packages(kind: str, announced: list[EntryPoint], tmp_path: Path) -> None:
     known, sound, use, wrong = KINDS[kind]
     own = known.names()
+    # kinsplit's own options have no names here, so that only another package's part can have the same one.
+    taken = own[0] if own else "absent"
     assert known.kind == kind
     module = f"other_{kind}"
     (tmp_path / f"{module}.py").write_text(f"{sound}\nBAD = {wrong}\n")
     announced += [
         EntryPoint(name, f"{module}:{attribute}", f"kinsplit.{kind}")
-        for name, attribute in (("zeta", "PART"), ("bad", "BAD"), ("absent", "NOTHING"), (own[0], "PART"))
+        for name, attribute in (("zeta", "PART"), ("bad", "BAD"), ("absent", "NOTHING"), (taken, "PART"))
     ]
     announced.append(EntryPoint("broken", "other_broken:PART", f"kinsplit.{kind}"))
     known.refresh()
 
-    with pytest.warns(PluginWarning, match=f"'{own[0]}' of other_{kind}:PART is left out of the {kind}: its name is"):
+    with pytest.warns(PluginWarning, match=f"'{taken}' of other_{kind}:.* is left out of the {kind}: its name is"):
         assert known.names() == [*own, "absent", "bad", "broken", "zeta"]
     assert module not in sys.modules, "a part is loaded at its first use"
     assert use(known.load("zeta"))
@@ -125,7 +134,10 @@ def test_every_kind_takes_parts_of_other_packages(kind: str, announced: list[Ent
     assert list(everything) == known.names() == [*own, "zeta"]
     assert known.parse("zeta:x") == ("zeta", "x")
     assert known.forms()[-2:] == ["zeta", "zeta:..."]
-    with pytest.raises(InvalidParameterError, match=f"{known.field}: must be the name of a .* Known {kind}: {own[0]}"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=f"{known.field}: must be the name of a .* Known {kind}: {own[0] if own else 'zeta'}",
+    ):
         known.load("bad")
     with pytest.raises(InvalidParameterError, match=rf"{known.field}: must be one of .*got 'bad'.*install its package"):
         known.of_spec("bad:secret")

@@ -117,6 +117,7 @@ def search(
     found = to_candidates(entries, chunks)
     if len(levels) > 1:
         found = without_straddlers(found)
+    found = options.refine(found)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
     if options.diversity:
