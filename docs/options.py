@@ -5,6 +5,7 @@ Run `python docs/options.py` after a change to an option.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import textwrap
@@ -30,7 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from kinsplit.options import {names}
+{imports}
 '''
 
 _PAGE = """\
@@ -50,6 +51,8 @@ def models() -> dict[type[Settings], type[Settings] | None]:
         options.ExpansionOptions: None,
         options.SearchOptions: options.ExpansionOptions,
         options.AnswerOptions: options.SearchOptions,
+        options.IndexOptions: None,
+        options.AddOptions: None,
     }
 
 
@@ -61,8 +64,21 @@ def generated() -> dict[Path, str]:
 def _keywords() -> str:
     classes = [_typed_dict(kind, base) for kind, base in models().items()]
     types = " ".join(re.findall(r"^    \w+: (.+)$", "".join(classes), re.MULTILINE))
-    known = set(re.findall(r"[A-Z]\w+", types)) & vars(options).keys()
-    return "\n\n".join([_KEYWORDS.format(names=", ".join(sorted(known))), *classes])
+    imports: dict[str, list[str]] = {}
+    for name in sorted(set(re.findall(r"[A-Z]\w+", types)) & vars(options).keys()):
+        imports.setdefault(_home(name), []).append(name)
+    order = sorted(imports, key=lambda module: (module.startswith("kinsplit"), module))
+    lines = [f"    from {module} import {', '.join(imports[module])}" for module in order]
+    lines.insert(sum(not module.startswith("kinsplit") for module in order), "")
+    return "\n\n".join([_KEYWORDS.format(imports="\n".join(lines)), *classes])
+
+
+def _home(name: str) -> str:
+    """Return the module from which `kinsplit.options` has a name."""
+    for node in ast.parse(Path(options.__file__).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+            return node.module or ""
+    return options.__name__
 
 
 def _typed_dict(kind: type[Settings], base: type[Settings] | None) -> str:
@@ -97,6 +113,8 @@ def _page() -> str:
         "Search": options.SearchOptions,
         "Weights of kin scoring": options.KinWeights,
         "Answers, besides those of their search": options.AnswerOptions,
+        "An index": options.IndexOptions,
+        "Adding files": options.AddOptions,
     }
     sections = (line for title, kind in tables.items() for line in _section(title, kind))
     return "\n".join([_PAGE, *sections, *_exceptions(), ""])

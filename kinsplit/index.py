@@ -25,13 +25,12 @@ from kinsplit.errors import (
     StoreError,
 )
 from kinsplit.identity import without_location
-from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
-from kinsplit.indexing.run import AddKeywords, add, interruptible
-from kinsplit.keywords import SearchKeywords
-from kinsplit.loaders import Limits, Loaded, SourceFile
-from kinsplit.options import KinWeights, Reranker, SearchOptions
+from kinsplit.indexing.run import AddArguments, add, interruptible
+from kinsplit.keywords import AddKeywords, IndexKeywords, SearchKeywords
+from kinsplit.loaders import Loaded, SourceFile
+from kinsplit.options import AddOptions, IndexOptions, KinWeights, Reranker, SearchOptions
 from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
     Passage,
@@ -61,23 +60,10 @@ class Index:
     Args:
         store: Address of the store (see `kinsplit.stores.open_store`).
         collection: Name of the collection there.
-        strategy: Strategy or its name. None takes the collection's strategy, and `default_strategy` for a new
-            collection.
-        embedder: Embedder or its spec (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
-            LangChain.
-        embedding_context: Text that is embedded with a chunk: "headings", its heading path or table header; "none"; or
-            "late", the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking). None
-            keeps the collection's setting; a new collection gets "headings".
-        language: Language of BM25's stop words and stemmer, such as "german", or "any" to leave words unchanged. None
-            keeps the collection's language; a new collection gets English.
         must_exist: Whether to raise an error instead of creating a collection.
-        weights: Weights of kin scoring for searches that give none; a new collection keeps them. None takes the
-            collection's, or the defaults.
-        vector_cache: Folder in which `add` caches vectors, so that no index embeds a text twice; True for kinsplit's
-            default cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors of an object that isn't
-            repeatable are not cached (see `kinsplit.embedding.protocol.repeatable`).
         opener: Function that opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded
             engine from blocking the program's other threads.
+        **options: See `kinsplit.options.IndexOptions`.
 
     Raises:
         CollectionNotFoundError: The collection does not exist, and `must_exist` is set.
@@ -96,32 +82,25 @@ class Index:
         store: str = DEFAULT_STORE,
         *,
         collection: str = DEFAULT_COLLECTION,
-        strategy: str | Strategy | None = None,
-        embedder: object = "bundled",
-        embedding_context: str | None = None,
-        language: str | None = None,
         must_exist: bool = False,
-        weights: KinWeights | None = None,
-        vector_cache: bool | str | Path = False,
         opener: Opener = open_store,
+        **options: Unpack[IndexKeywords],
     ) -> None:
-        self.embedder = embedding.resolve(embedder)
-        self._embedding_context: EmbeddingContext | None = (
-            None if embedding_context is None else check_embedding_context(embedding_context)
-        )
+        asked = IndexOptions(**options)
+        self.embedder = embedding.resolve("bundled" if asked.embedder is None else asked.embedder)
+        self._embedding_context = asked.embedding_context
         if self._embedding_context == "late":
             token_embedder(without_cache(self.embedder))
-        asked = None if language is None else _bm25(language)
-        self._vector_cache = vector_cache
-        if vector_cache and not repeatable(self.embedder):
+        bm25 = None if asked.language is None else _bm25(asked.language)
+        self._vector_cache = asked.vector_cache
+        if asked.vector_cache and not repeatable(self.embedder):
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
-        self._weights = weights
+        self._weights = asked.weights
         self._rerankers: dict[str, Reranker | None] = {}
         # Error of searches until something is added to a collection that did not exist.
         self._missing = ""
-        if isinstance(strategy, str):
-            strategy = create(strategy)
+        strategy = create(asked.strategy) if isinstance(asked.strategy, str) else asked.strategy
         try:
             self.store = opener(store, collection, None)
         except CollectionNotFoundError as error:
@@ -129,12 +108,12 @@ class Index:
                 raise
             self._missing = str(error)
             strategy = strategy or default_strategy()
-            self.bm25 = asked or Bm25Embedder()
+            self.bm25 = bm25 or Bm25Embedder()
             self.store = opener(store, collection, self._schema(strategy))
         try:
             stored = Bm25Embedder.of(self.store.schema.sparse)
             # A collection keeps its kinds of terms, of which older versions of kinsplit had fewer.
-            self.bm25 = asked if asked and asked.language != stored.language else stored
+            self.bm25 = bm25 if bm25 and bm25.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or self.store.schema.embedding_context
             if replace(self.store.schema, weights="") != replace(self._asked(strategy), weights=""):
@@ -169,14 +148,11 @@ class Index:
         self,
         items: str | Path | Document | Iterable[str | Path | Document],
         *,
-        subjects: Sequence[str] = (),
-        readers: Sequence[str] = (),
-        prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
-        limits: Limits | None = None,
         progress: Progress | None = None,
         on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
+        **options: Unpack[AddKeywords],
     ) -> AddReport:
         """Add files and documents to the index; unchanged ones are not embedded or written again.
 
@@ -189,17 +165,12 @@ class Index:
 
         Args:
             items: Files, folders and documents.
-            subjects: Names of the sub-folders of the given folders to read; empty for all.
-            readers: Names of the readers of files that go before the others (see `kinsplit.loaders.registry`).
-            prune: Whether to delete documents of the given folders and files that no longer exist there, including rows
-                of files. Documents below a sub-folder that can't be listed are kept, and so are those that another
-                folder of that name still contains.
             known: Function that returns whether a file is indexed in its current state; such files are not read and
                 stay as stored.
-            limits: Limits of each file (see `kinsplit.loaders.Limits`); None for the defaults.
             progress: Function called with the number of embedded texts of a batch and their total.
             on_file: Function called with each file that was read or couldn't be read.
             on_document: Function called with the report of each document.
+            **options: See `kinsplit.options.AddOptions`.
 
         Returns:
             A report, which includes files that couldn't be loaded, and documents that couldn't be split or embedded;
@@ -216,18 +187,15 @@ class Index:
             return add(
                 self._indexer(),
                 items,
-                subjects=subjects,
-                readers=readers,
-                prune=prune,
+                AddOptions(**options),
                 known=known,
-                limits=limits,
                 progress=progress,
                 on_file=on_file,
                 on_document=partial(self._report, on_document),
             )
 
     async def aadd(
-        self, items: str | Path | Document | Iterable[str | Path | Document], **options: Unpack[AddKeywords]
+        self, items: str | Path | Document | Iterable[str | Path | Document], **options: Unpack[AddArguments]
     ) -> AddReport:
         """Add files and documents without blocking the event loop; see `add`.
 

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kinsplit.embedding.protocol import EmbeddingContext
+    from kinsplit.loaders import Limits
     from kinsplit.options import Filter, KinWeights, Level, RankingName, Reranker
+    from kinsplit.parsers import Strategy
 
 
 class ExpansionKeywords(TypedDict, total=False):
@@ -47,8 +53,7 @@ class SearchKeywords(ExpansionKeywords, total=False):
             cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python an object.
         diversity: Weight of unlikeness among the candidates (MMR), from 0 for none to 1. Above 0, a reranker reads only
             the candidates, whose order this changes.
-        where: Filter on metadata: keys with a value, a list of values or operators, such as {"subject": "cs", "year":
-            {"$gte": 2020}}.
+        where: Filter on metadata: keys with a value, a list of values, or operators such as $gte.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents, or all for all levels at once: those that
             fit a budget best, without repeated text.
         weights: Weights of kin scoring, for the ranking kin alone. Default: those of the collection.
@@ -74,3 +79,49 @@ class AnswerKeywords(SearchKeywords, total=False):
 
     max_tokens: int
     threshold: float
+
+
+class IndexKeywords(TypedDict, total=False):
+    """`IndexOptions` as keyword arguments.
+
+    Attributes:
+        strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
+            new one.
+        embedder: Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
+            or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
+        embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
+            none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
+            Default: that of the collection; headings for a new one.
+        language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
+            that of the collection; english for a new one.
+        weights: Weights of kin scoring for searches that give none; a new collection keeps them. Default: those of the
+            collection.
+        vector_cache: Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder,
+            or in Python in a given folder. Vectors of an object that isn't repeatable are not cached (see
+            `kinsplit.embedding.protocol.repeatable`).
+    """
+
+    strategy: str | Strategy | None
+    embedder: object
+    embedding_context: EmbeddingContext | None
+    language: str | None
+    weights: KinWeights | None
+    vector_cache: bool | str | Path
+
+
+class AddKeywords(TypedDict, total=False):
+    """`AddOptions` as keyword arguments.
+
+    Attributes:
+        subjects: Names of the sub-folders of the given folders to read. Default: all.
+        readers: Readers of files that go before the others; kinsplit readers lists them.
+        prune: Delete documents of the given files and folders that are no longer there, with rows of files. Documents
+            below a sub-folder that can't be listed are kept, and so are those that another folder of that name still
+            contains.
+        limits: Limits of each file: size, text and memory in bytes, and seconds.
+    """
+
+    subjects: Sequence[str]
+    readers: Sequence[str]
+    prune: bool
+    limits: Limits | None

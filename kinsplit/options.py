@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from annotated_types import Le
 from pydantic import ConfigDict, Field, SkipValidation, create_model, model_validator
 from pydantic.fields import FieldInfo
 
+from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.errors import InvalidParameterError
+from kinsplit.loaders import Limits
+from kinsplit.parsers import Strategy
 from kinsplit.registry import Registry
 from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
@@ -253,8 +257,7 @@ class SearchOptions(ExpansionOptions, SearchExtension):
     )
     where: Filter = Field(
         default=None,
-        description='Filter on metadata: keys with a value, a list of values or operators, such as {"subject": "cs", '
-        '"year": {"$gte": 2020}}.',
+        description="Filter on metadata: keys with a value, a list of values, or operators such as $gte.",
     )
     level: Level = Field(
         default=0,
@@ -323,6 +326,66 @@ class AnswerOptions(Settings):
         ge=0,
         le=1,
         description="Minimum score of the best evidence for a sentence to count as found in what it cites.",
+    )
+
+
+class IndexOptions(Settings):
+    """Options of an index, which belong to its collection, but for the cache."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    strategy: str | Strategy | None = Field(
+        default=None,
+        description="Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap "
+        "for a new one.",
+    )
+    embedder: object = Field(
+        default=None,
+        description="Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, "
+        "litellm:PROVIDER/MODEL, or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. "
+        "Default: bundled.",
+    )
+    embedding_context: EmbeddingContext | None = Field(
+        default=None,
+        description="Context that is embedded with a chunk's text: headings, its heading path or table header; none; "
+        "or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking). "
+        "Default: that of the collection; headings for a new one.",
+    )
+    language: str | None = Field(
+        default=None,
+        description="Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. "
+        "Default: that of the collection; english for a new one.",
+    )
+    weights: KinWeights | None = Field(
+        default=None,
+        description="Weights of kin scoring for searches that give none; a new collection keeps them. Default: those "
+        "of the collection.",
+    )
+    vector_cache: bool | str | Path = Field(
+        default=False,
+        description="Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder, "
+        "or in Python in a given folder. Vectors of an object that isn't repeatable are not cached (see "
+        "`kinsplit.embedding.protocol.repeatable`).",
+    )
+
+
+class AddOptions(Settings):
+    """Options of adding files to an index."""
+
+    subjects: Sequence[str] = Field(
+        default=(), description="Names of the sub-folders of the given folders to read. Default: all."
+    )
+    readers: Sequence[str] = Field(
+        default=(), description="Readers of files that go before the others; kinsplit readers lists them."
+    )
+    prune: bool = Field(
+        default=False,
+        description="Delete documents of the given files and folders that are no longer there, with rows of files. "
+        "Documents below a sub-folder that can't be listed are kept, and so are those that another folder of that name "
+        "still contains.",
+    )
+    limits: Limits | None = Field(
+        default=None, description="Limits of each file: size, text and memory in bytes, and seconds."
     )
 
 

@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Unpack
 
 from kinsplit.embedding.protocol import Progress
 from kinsplit.errors import KinsplitError, LoadError
 from kinsplit.index import AddReport, Index
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.indexing.run import interruptible
-from kinsplit.loaders import Limits, Loaded, SourceFile, discover
+from kinsplit.keywords import AddKeywords
+from kinsplit.loaders import Loaded, SourceFile, discover
+from kinsplit.options import AddOptions
 from kinsplit.support.extras import needs
 
 #: Seconds for which a file must be unchanged before it is read, since it may still be being written.
@@ -44,8 +46,7 @@ class _Watched:
     """
 
     paths: Sequence[Path]
-    subjects: Sequence[str]
-    readers: Sequence[str]
+    options: AddOptions
     settle: float
     done: dict[str, _State] = field(default_factory=dict)
     ready: dict[str, _State] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class _Watched:
 
     def look(self) -> bool:
         """Compare all files with what was done, and return whether there is any work."""
-        found = discover(self.paths, subjects=self.subjects, readers=self.readers)
+        found = discover(self.paths, subjects=self.options.subjects, readers=self.options.readers)
         now = {source.source_id: _state(source) for source in found.files}
         changed = {id_: state for id_, state in now.items() if self.done.get(id_) != state}
         clock = time.time_ns()
@@ -77,15 +78,13 @@ def watch(
     index: Index,
     paths: Sequence[Path],
     *,
-    subjects: Sequence[str] = (),
-    readers: Sequence[str] = (),
     settle: float = SETTLE,
-    limits: Limits | None = None,
     stop: Event | None = None,
     on_file: Callable[[Loaded], None] | None = None,
     on_document: Callable[[DocumentReport], None] | None = None,
     progress: Progress | None = None,
     on_error: Callable[[LoadError], None] | None = None,
+    **options: Unpack[AddKeywords],
 ) -> Iterator[AddReport]:
     """Keep an index up to date with files and folders until `stop` is set or Ctrl-C is pressed.
 
@@ -95,15 +94,13 @@ def watch(
     Args:
         index: The index.
         paths: Files and folders, as for `Index.add`.
-        subjects: See `Index.add`.
-        readers: See `Index.add`.
         settle: Seconds for which a file must be unchanged before it is read.
-        limits: See `Index.add`.
         stop: Event that ends the loop.
         on_file: See `Index.add`.
         on_document: See `Index.add`.
         progress: See `Index.add`.
         on_error: Called when the paths can't be searched, once for each reason; they are tried again.
+        **options: See `kinsplit.options.AddOptions`; `prune` is always set.
 
     Yields:
         A report of each update; the first one at once.
@@ -111,8 +108,9 @@ def watch(
     Raises:
         LoadError: The paths are wrong from the beginning.
     """
-    watched = _Watched(paths, subjects, readers, settle)
-    add = partial(index.add, paths, subjects=subjects, readers=readers, prune=True, limits=limits, progress=progress)
+    watched = _Watched(paths, AddOptions(**options), settle)
+    options["prune"] = True
+    add = partial(index.add, paths, progress=progress, **options)
 
     def step() -> Iterator[AddReport]:
         if watched.look():

@@ -40,8 +40,8 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "stores": {"chunk", "embedding", "errors", "identity", "registry", "spans", "support"},
-    "options": {"errors", "registry", "stores", "support"},
-    "keywords": {"options"},
+    "options": {"embedding", "errors", "loaders", "parsers", "registry", "stores", "support"},
+    "keywords": {"embedding", "loaders", "options", "parsers"},
     "frames": {"chunk", "stores", "support", "tokenizers"},
     "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},
     "retrieval": {
@@ -54,6 +54,7 @@ LAYERS: dict[str, set[str]] = {
         "options",
         *("chunk", "embedding", "errors", "identity", "loaders", "parsers", "retrieval", "spans", "stores"),
         "support",
+        "keywords",
     },
     "index": {
         "keywords",
@@ -61,7 +62,7 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "embedding", "errors", "identity", "indexing", "loaders", "parsers", "retrieval", "stores"),
         *("support", "tokenizers"),
     },
-    "watch": {"embedding", "errors", "index", "indexing", "loaders", "support"},
+    "watch": {"embedding", "errors", "index", "indexing", "loaders", "support", "keywords", "options"},
     "wikipedia": {"errors", "support"},
     "answering": {
         "keywords",

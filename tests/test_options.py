@@ -13,7 +13,17 @@ from typing import get_args
 import pytest
 
 from kinsplit import options
-from kinsplit.options import CLI, HTTP, MCP_ASK, MCP_SEARCH, AnswerOptions, RankingName, SearchOptions
+from kinsplit.options import (
+    CLI,
+    HTTP,
+    MCP_ASK,
+    MCP_SEARCH,
+    AddOptions,
+    AnswerOptions,
+    IndexOptions,
+    RankingName,
+    SearchOptions,
+)
 from kinsplit.retrieval import rankings
 from tests.cli.conftest import environment
 
@@ -27,7 +37,10 @@ from kinsplit import options
 class SearchOptions(options.SearchOptions):
     dummy: int = Field(default=7, ge=0, le=9, description="Dummy of a test.")
 
-options.SearchOptions = SearchOptions
+class IndexOptions(options.IndexOptions):
+    kind: int = Field(default=7, ge=0, le=9, description="Kind of a test.")
+
+options.SearchOptions, options.IndexOptions = SearchOptions, IndexOptions
 """
 #: Modules in which a search or an answer is asked for.
 DOORS = {
@@ -35,8 +48,13 @@ DOORS = {
     *("server/request_options.py", "server/routes/search.py", "server/routes/ask.py", "mcp/server.py"),
     *("integrations/langchain/retriever.py", "integrations/llama_index/retriever.py", "integrations/shared/results.py"),
 }
-#: Options with a form of their own at a door, such as `KEY=VALUE`; `Index.find` also has a level, and `Index` weights.
-OWN_FORMS = {"where", "rerank", "level", "weights"}
+#: Modules in which an index is made or added to.
+INDEX_DOORS = {
+    *("index.py", "watch.py", "indexing/run.py", "integrations/ray/run.py"),
+    *("cli/commands/index.py", "cli/commands/watch.py", "cli/commands/chunk.py"),
+}
+#: Options with a form of their own at a door, such as `KEY=VALUE`; `Index.find` also has a level.
+OWN_FORMS = {"where", "rerank", "level"}
 #: What a stage of a search makes of the options.
 VALUES = {"retrieval/expand.py Expansion"}
 #: Programs that print whether each door has the option.
@@ -59,6 +77,14 @@ _DOORS = {
         "app = FastAPI()\napp.include_router(search.router)\napp.include_router(ask.router)\nfound = app.openapi()\n"
         "'dummy' in json.dumps(found['paths']['/search']) and 'dummy' in json.dumps(found['components'])"
     ),
+    "index in Python": "from kinsplit import Index\nIndex('memory:', embedder='hash', kind=8).count() == 0",
+    "index on the command line": (
+        "from kinsplit.cli.app import _load\n"
+        "all('kind' in [each.name for each in _load(name).params] for name in ('index', 'watch', 'chunk'))"
+    ),
+    "configuration file": (
+        "from kinsplit.indexing.configuration import Configuration\nConfiguration(index={'kind': 8}).index.kind == 8"
+    ),
     "MCP": (
         "from kinsplit.mcp.server import _with_options\nfrom kinsplit.options import MCP_SEARCH\nimport inspect\n"
         "async def search(question: str, **options): ...\n"
@@ -66,7 +92,8 @@ _DOORS = {
     ),
     "generated files": (
         "import runpy\nmade = runpy.run_path('docs/options.py')['generated']()\n"
-        "[text.count('dummy') for text in made.values()] == [2, 1]"
+        "[text.count(name) for text in made.values() for name in ('dummy:', '`dummy`', ' kind:', '`kind`')]"
+        " == [2, 0, 2, 0, 0, 1, 0, 1]"
     ),
 }
 
@@ -91,18 +118,31 @@ def test_an_option_is_added_to_every_door_by_its_declaration(door: str) -> None:
     assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
 
 
-def test_an_option_is_declared_once() -> None:
-    names = SearchOptions.model_fields.keys() | AnswerOptions.model_fields.keys()
-    declared = {
-        f"{path.relative_to(PACKAGE).as_posix()} {node.name}": names & set(_declared(node))
+@pytest.fixture(scope="module")
+def declared() -> dict[str, set[str]]:
+    """Names with a default that each class and function declares, by its place."""
+    return {
+        f"{path.relative_to(PACKAGE).as_posix()} {node.name}": set(_declared(node))
         for path in sorted(PACKAGE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     }
-    several = {place: found for place, found in declared.items() if len(found) > 2}
-    assert several.keys() == VALUES | {"options.py ExpansionOptions", "options.py SearchOptions"}
-    at_doors = {place: found for place, found in declared.items() if place.split()[0] in DOORS and found}
-    assert set().union(*at_doors.values()) == OWN_FORMS
+
+
+def test_an_option_of_a_search_is_declared_once(declared: dict[str, set[str]]) -> None:
+    names = SearchOptions.model_fields.keys() | AnswerOptions.model_fields.keys()
+    several = {place for place, found in declared.items() if len(names & found) > 2}
+    assert several == VALUES | {"options.py ExpansionOptions", "options.py SearchOptions"}
+    assert set().union(*(names & found for place, found in declared.items() if place.split()[0] in DOORS)) == OWN_FORMS
+
+
+def test_an_option_of_an_index_is_declared_once(declared: dict[str, set[str]]) -> None:
+    names = IndexOptions.model_fields.keys() | AddOptions.model_fields.keys()
+    assert {
+        place: names & found for place, found in declared.items() if place.split()[0] in INDEX_DOORS if names & found
+    } == {}
+    # In a file, both are names.
+    assert names & declared["indexing/configuration.py IndexSettings"] == {"strategy", "embedder"}
 
 
 def _declared(node: ast.AST) -> list[str]:

@@ -6,35 +6,69 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import typer
 
-from kinsplit.cli.options import Where, parse_where
+from kinsplit.cli.options import parse_limits, parse_names, parse_where
 from kinsplit.support.literals import read_value
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
-#: Names of models in `kinsplit.options`, by the command that takes their fields as its options.
-_MODELS: dict[Callable[..., None], tuple[str, ...]] = {}
-# Options with a form of their own on the command line, and the functions that read it.
-_FORMS: dict[str, tuple[Any, Callable[[Any], Any]]] = {"where": (Where, parse_where)}
+# Names of models in `kinsplit.options` and of fields that are left out, by the command that has the others as options.
+_MODELS: dict[Callable[..., None], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
 
 
-def from_options(*models: str) -> Callable[[_Command], _Command]:
+# Shorter names of some options.
+_FLAGS = {"vector_cache": "--cache"}
+
+
+class _Form(NamedTuple):
+    """The form of a value on the command line, where it can't be written as one.
+
+    Attributes:
+        flag: Name of the option.
+        metavar: Word for the value.
+        help: Addition to the description.
+        read: Function that returns the value.
+        repeats: Whether the option can be repeated.
+    """
+
+    flag: str
+    metavar: str
+    help: str
+    read: Callable[[Any], Any]
+    repeats: bool = True
+
+
+_FORMS = {
+    "where": _Form(
+        "--where",
+        "KEY=VALUE",
+        "Also with !=, <, <=, > or >= instead of =; repeating KEY= adds an alternative value.",
+        parse_where,
+    ),
+    "subjects": _Form("--subjects", "A,B", "", parse_names, repeats=False),
+    "readers": _Form("--reader", "NAME", "Repeatable.", tuple),
+    "limits": _Form("--limit", "KEY=VALUE", "Such as memory=4GiB; repeatable.", parse_limits),
+}
+
+
+def from_options(*models: str, without: tuple[str, ...] = ()) -> Callable[[_Command], _Command]:
     """Make the fields of some models options of a command, which gets those that were given as keyword arguments.
 
     The models are loaded when the command is used, since that takes half as long as a start.
 
     Args:
         *models: Their names in `kinsplit.options`.
+        without: Fields that this command has no use for.
     """
 
     def mark(function: _Command) -> _Command:
-        _MODELS[function] = models
+        _MODELS[function] = models, without
         return function
 
     return mark
@@ -46,8 +80,9 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
         return function
     from kinsplit import options
 
-    fields = options.CLI.fields(*(getattr(options, model) for model in _MODELS[function]))
-    derived = [_option(name, info) for name, info in fields.items()]
+    models, without = _MODELS[function]
+    fields = options.CLI.fields(*(getattr(options, model) for model in models))
+    derived = [_option(name, info) for name, info in fields.items() if name not in without]
     signature = inspect.signature(function, eval_str=True)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
@@ -57,7 +92,7 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
         for each in derived:
             value = arguments.pop(each.name)
             if value != each.default:
-                arguments[each.name] = _FORMS[each.name][1](value) if each.name in _FORMS else value
+                arguments[each.name] = _FORMS[each.name].read(value) if each.name in _FORMS else value
         function(**arguments)
 
     del run.__wrapped__  # Typer would take its signature.
@@ -69,23 +104,27 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def _option(name: str, info: FieldInfo) -> inspect.Parameter:
     """Return the option of a field."""
+    flag, default, kind = f"--{name.replace('_', '-')}", info.default, _kind(info.annotation)
+    settings: dict[str, Any] = {"help": info.description}
     if name in _FORMS:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_FORMS[name][0])
-    kinds = _kinds(info.annotation)
-    words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
-    plain = next((kind for kind in kinds if kind in (bool, int, float, str)), str)
-    settings: dict[str, Any] = {"help": info.description, "metavar": _WORDS.get(plain, name.upper())}
-    kind: Any = plain
-    if words and len(kinds) > 1:
-        settings |= {"metavar": "|".join([settings["metavar"], *words]), "parser": _number_or_word}
-    elif words:
-        settings["metavar"], kind = "|".join(words), kinds[0]
-    elif plain is bool:
-        del settings["metavar"]
-    option = typer.Option(f"--{name.replace('_', '-')}", **settings)
-    made: Any = kind if info.default is not None else kind | None
-    annotation = Annotated[made, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info.default, annotation=annotation)
+        form, default = _FORMS[name], None
+        flag, kind = form.flag, list[str] if form.repeats else str
+        settings = {"help": f"{info.description} {form.help}".strip(), "metavar": form.metavar}
+    elif get_origin(kind) is Literal:
+        settings["metavar"] = "|".join(get_args(kind))
+    elif words := [word for each in _kinds(info.annotation) for word in get_args(each)]:
+        settings |= {"metavar": "|".join([_WORDS[kind], *words]), "parser": _number_or_word}
+    elif kind is not bool:
+        settings["metavar"] = _WORDS.get(kind, name.upper())
+    made: Any = kind if default is not None else kind | None
+    annotation = Annotated[made, typer.Option(_FLAGS.get(name, flag), **settings)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _kind(annotation: Any) -> Any:
+    """Return the first type that the command line can express; text for all others."""
+    kinds = _kinds(annotation)
+    return next((kind for kind in kinds if kind in (bool, int, float) or get_origin(kind) is Literal), str)
 
 
 def _number_or_word(value: str | int) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -51,12 +51,11 @@ Config = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="TOML file with defaults for these options, such as kinsplit tune writes: its table [index] has strategy, "
-        "[index.parameters], embedder, embedding_context and language.",
+        help="TOML file with defaults for these options in its table [index], and for --set in [index.parameters], "
+        "such as kinsplit tune writes.",
         show_default=False,
     ),
 ]
-Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only these subfolders of the given folders.")]
 Store = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.")
 ]
@@ -73,26 +72,6 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-Cache = Annotated[
-    bool,
-    typer.Option("--cache", help="Cache vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
-]
-FileReaders = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--reader",
-        metavar="NAME",
-        help="Reader of files that goes before the others; repeatable. See: kinsplit readers",
-    ),
-]
-FileLimits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limit",
-        metavar="KEY=VALUE",
-        help="Limit per file: size, text or memory, such as memory=4GiB, or seconds; repeatable.",
-    ),
-]
 Normalise = Annotated[
     str | None,
     typer.Option(
@@ -106,27 +85,12 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Only show how many language model calls and tokens the strategy would need."),
 ]
-EmbeddingContext = Annotated[
-    str | None,
-    typer.Option(
-        metavar="headings|none|late",
-        help="Context embedded with a chunk's text. Default: that of the collection; headings for a new one.",
-        show_default=False,
-    ),
-]
 #: Shared by all strategies of a comparison.
 SharedEmbeddingContext = Annotated[
     str, typer.Option(metavar="headings|none|late", help="Context embedded with a chunk's text.")
 ]
 SharedLanguage = Annotated[
     str, typer.Option(metavar="LANGUAGE", help="Language of stop words and stems; any for words without stemming.")
-]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KEY=VALUE",
-        help="Metadata filter, also with !=, <, <=, > or >=; repeating KEY= adds an alternative value.",
-    ),
 ]
 ServiceStore = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
@@ -204,6 +168,26 @@ def read_config(path: Path | None) -> IndexSettings:
         if isinstance(spec, str):
             check_source(Setting(name, spec, Origin.FILE, str(path)))
     return read
+
+
+def with_config(options: Mapping[str, Any], settings: Iterable[str] | None, config: Path | None) -> dict[str, Any]:
+    """Return the options of an index, with those of a configuration file where none are given, and with the strategy.
+
+    Args:
+        options: The given options.
+        settings: Parameters of the strategy; see `parse_settings`.
+        config: The file.
+
+    Raises:
+        LoadError: See `read_config`, and there also the other errors.
+    """
+    from kinsplit.options import IndexOptions
+
+    read = read_config(config)
+    of_file = {name: value for name, value in read.given().items() if name in IndexOptions.model_fields}
+    named = options.get("strategy", read.strategy)
+    strategy = make_strategy(named, settings, read) if named or settings else None
+    return {**of_file, **options, "strategy": strategy}
 
 
 def make_strategy(name: str | None, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:

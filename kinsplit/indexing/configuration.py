@@ -9,41 +9,24 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from kinsplit import embedding
-from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError
-from kinsplit.options import KinWeights
+from kinsplit.options import IndexOptions
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.support.extras import needs
 from kinsplit.support.settings import Settings
 
-#: Keys of files that older versions wrote.
-_FORMER_KEYS = {"context": "embedding_context", "terms": "language"}
 
-
-class IndexSettings(Settings):
-    """Table `[index]`: settings of splitting and embedding. Missing keys have the usual defaults.
+class IndexSettings(IndexOptions):
+    """Table `[index]`: options of an index. Missing keys have the usual defaults.
 
     Attributes:
-        strategy: Name of the strategy.
-        parameters: Its parameters; missing ones have the strategy's defaults.
-        embedder: Spec of the embedding model.
-        embedding_context: Context that chunks are embedded with.
-        language: Language of BM25.
-        weights: Weights of kin scoring for searches that give none, in the table `[index.weights]`.
+        parameters: Parameters of the strategy; missing ones have its defaults.
     """
 
     strategy: str | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
     embedder: str | None = None
-    embedding_context: EmbeddingContext | None = None
-    language: str | None = None
-    weights: KinWeights | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _rename_former_keys(cls, values: object) -> object:
-        return {_FORMER_KEYS.get(key, key): v for key, v in values.items()} if isinstance(values, dict) else values
+    parameters: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("strategy")
     @classmethod

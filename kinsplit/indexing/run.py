@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import ParamSpec, TypedDict
+from typing import ParamSpec
 
 from kinsplit.chunk import Document
 from kinsplit.embedding.protocol import Progress
@@ -20,7 +20,9 @@ from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
+from kinsplit.keywords import AddKeywords
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
+from kinsplit.options import AddOptions
 from kinsplit.stores.protocol import SyncReport
 from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span
@@ -28,14 +30,10 @@ from kinsplit.support.telemetry import span
 _P = ParamSpec("_P")
 
 
-class AddKeywords(TypedDict, total=False):
-    """Options of `kinsplit.Index.add` as keyword arguments."""
+class AddArguments(AddKeywords, total=False):
+    """Keyword arguments of `kinsplit.Index.add`."""
 
-    subjects: Sequence[str]
-    readers: Sequence[str]
-    prune: bool
     known: Callable[[SourceFile], bool] | None
-    limits: Limits | None
     progress: Progress | None
     on_file: Callable[[Loaded], None] | None
     on_document: Callable[[DocumentReport], None] | None
@@ -48,12 +46,9 @@ class DuplicateWarning(KinsplitWarning):
 def add(
     indexer: Indexer,
     items: str | Path | Document | Iterable[str | Path | Document],
+    options: AddOptions,
     *,
-    subjects: Sequence[str],
-    readers: Sequence[str],
-    prune: bool,
     known: Callable[[SourceFile], bool] | None,
-    limits: Limits | None,
     progress: Progress | None,
     on_file: Callable[[Loaded], None] | None,
     on_document: Callable[[DocumentReport], None],
@@ -66,12 +61,12 @@ def add(
     documents = [item for item in given if isinstance(item, Document)]
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]
-    found = discover(paths, subjects=subjects, readers=readers) if paths else Discovery()
+    found = discover(paths, subjects=options.subjects, readers=options.readers) if paths else Discovery()
     ids = {source.source_id for source in new_files(store, fingerprint, found.files)}
     changed = {source.source_id: source for source in found.files if known is None or not known(source)}
     new = (source for source in changed.values() if source.source_id in ids)
     inbox = Inbox()
-    reading = _Reading(store, fingerprint, found, tuple(changed.values()), limits, on_file, inbox)
+    reading = _Reading(store, fingerprint, found, tuple(changed.values()), options.limits, on_file, inbox)
     reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, new, changed))
 
     stored: list[DocumentReport] = []
@@ -90,7 +85,7 @@ def add(
         record(**asdict(changes))
 
     gone: list[str] = []
-    if prune:
+    if options.prune:
         kept = {report.source_id for report in stored} | {failure.source_id for failure in reading.failed}
         files = {source.source_id: source for source in found.files}
         gone = find_gone(store, fingerprint, found.folders, files, kept | (files.keys() - changed.keys()))
@@ -151,7 +146,7 @@ def warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
     return [message]
 
 
-def interruptible(options: AddKeywords, check: Callable[[], None]) -> AddKeywords:
+def interruptible(options: AddArguments, check: Callable[[], None]) -> AddArguments:
     """Return options with which a run calls `check` between its steps, which may raise an error to end the run."""
     return {
         **options,

@@ -81,6 +81,11 @@ class Settings(BaseModel):
         own = {name: value for name, value in values.items() if name in cls.model_fields}
         return cls(**own), {name: value for name, value in values.items() if name not in own}
 
+    def given(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults."""
+        fields = type(self).model_fields.items()
+        return {name: value for name, info in fields if (value := getattr(self, name)) != info.default}
+
     @classmethod
     def _as_parameter_error(cls, error: ValidationError) -> InvalidParameterError:
         fault = first_fault(error.errors())
@@ -100,5 +105,5 @@ class Settings(BaseModel):
         if info is None or info.is_required():
             remedy = known
         else:
-            remedy = "Leave it out for none." if default is None else f"The default is {default!r}."
+            remedy = "Leave it out." if default is None else f"The default is {default!r}."
         return InvalidParameterError(field, rule, fault.value, remedy)

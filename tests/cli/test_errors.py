@@ -176,7 +176,7 @@ def test_an_unknown_suffix_names_the_formats_and_not_every_language(cli: Cli, fo
 def test_a_place_in_a_toml_file_or_an_option_that_may_be_left_out_says_so(cli: Cli, folder: Path) -> None:
     (folder / "course.toml").write_text("course = 3\n")
 
-    assert "course: must be a valid string (got 3). Leave it out for none." in cli("chunk", folder).stderr
+    assert "course: must be a valid string (got 3). Leave it out." in cli("chunk", folder).stderr
 
 
 def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:

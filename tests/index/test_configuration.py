@@ -27,11 +27,6 @@ def test_everything_can_be_said(file: Path) -> None:
     assert (index.embedder, index.embedding_context, index.language) == ("hash:8", "none", "german")
 
 
-def test_keys_of_older_versions_are_read(file: Path) -> None:
-    file.write_text('[index]\ncontext = "none"\nterms = "german"\n')
-    assert Configuration.read(file).index == IndexSettings(embedding_context="none", language="german")
-
-
 def test_an_empty_file_says_nothing(file: Path) -> None:
     file.write_text("# all as usual\n")
     index = Configuration.read(file).index

@@ -147,7 +147,7 @@ def test_an_embedder_without_tokens_is_refused_before_anything_is_made(tmp_path:
     with pytest.raises(InvalidParameterError, match="'late' needs an embedder with vectors for tokens"):
         opened(tmp_path / "store", "hash", "late")
     assert not (tmp_path / "store").exists()
-    with pytest.raises(InvalidParameterError, match="embedding_context: must be one of headings, none, late"):
+    with pytest.raises(InvalidParameterError, match="embedding_context: must be 'headings', 'none' or 'late'"):
         opened(tmp_path / "store", "hash", "all")
 
 

@@ -7,27 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import (
-    AsJson,
-    Cache,
-    Config,
-    DryRun,
-    FileLimits,
-    FileReaders,
-    Normalise,
-    Paths,
-    Settings,
-    Subjects,
-    make_strategy,
-    parse_limits,
-    parse_names,
-    read_config,
-)
+from kinsplit.cli.derive import from_options
+from kinsplit.cli.options import AsJson, Config, DryRun, Normalise, Paths, Settings, make_strategy, read_config
 from kinsplit.cli.output.index_report import ChunkTotals, Row, report_loaded, report_skipped, show, show_cost, to_rows
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
@@ -42,28 +28,19 @@ if TYPE_CHECKING:
 _BATCH = 2_000_000
 
 
+@from_options("IndexOptions", "AddOptions", without=("embedder", "embedding_context", "language", "prune"))
 def chunk(
     paths: Paths,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Splitting strategy. Default: sentences up to 160 tokens without overlap, as kinsplit index.",
-            show_default=False,
-        ),
-    ] = None,
     settings: Settings = None,
     config: Config = None,
+    *,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rows to this file, and a summary to stdout.")
     ] = None,
-    subjects: Subjects = None,
-    reader: FileReaders = None,
-    limit: FileLimits = None,
     normalise: Normalise = None,
-    cache: Cache = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Split files into chunks and write one row of JSON per chunk, to stdout or to a file.
 
@@ -73,32 +50,33 @@ def chunk(
     from kinsplit.embedding import use_vector_cache
     from kinsplit.evaluation.datasets.normalised import normalised_document, steps_of
     from kinsplit.loaders import discover, load_files
+    from kinsplit.options import AddOptions
     from kinsplit.tokenizers import resolve
 
     terminal = Terminal(as_json=as_json)
     configured = read_config(config)
-    splitter = make_strategy(strategy or configured.strategy, settings, configured)
+    adding, own = AddOptions.part(options)
+    splitter = make_strategy(own.get("strategy", configured.strategy), settings, configured)
     tokenizer = resolve(splitter.tokenizer)
-    limits = parse_limits(limit)
     steps = steps_of(normalise) if normalise else ()
-    found = discover(paths, subjects=parse_names(subjects), readers=reader or ())
+    found = discover(paths, subjects=adding.subjects, readers=adding.readers)
     files = _without(output, found.files)
     report_skipped(found.skipped, terminal)
     if dry_run:
-        failed, done = show_cost(splitter, files, terminal, limits)
+        failed, done = show_cost(splitter, files, terminal, adding.limits)
         raise typer.Exit(exit_code(failed=failed, done=done))
     started = time.perf_counter()
     summary = ChunkTotals(len(files))
     # Rows and a progress bar would overwrite each other on the same terminal.
     shown = output is not None or not terminal.out.is_terminal
     with (
-        use_vector_cache(cache),
+        use_vector_cache(own.get("vector_cache", configured.vector_cache)),
         _writer(output, terminal) as write,
         bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
     ):
 
         def documents() -> Iterator[Document]:
-            for loaded in load_files(files, limits):
+            for loaded in load_files(files, adding.limits):
                 _report(loaded, summary, terminal)
                 moving.advance()
                 yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)

@@ -227,6 +227,7 @@ def _opened(
         KinsplitError: See `Index`.
     """
     from kinsplit.index import DEFAULT_COLLECTION, Index
+    from kinsplit.indexing.embedding_context import check_embedding_context
 
     if store is None:
         if collections:
@@ -234,6 +235,7 @@ def _opened(
             raise InvalidParameterError("--store", rule, None, "Give the address of the store that has it.")
         yield {}
         return
+    context = check_embedding_context(embedding_context)
     with ExitStack() as stack:
         yield {
             name: stack.enter_context(
@@ -242,7 +244,7 @@ def _opened(
                     collection=name,
                     embedder=embedder,
                     # Those of the collection, unless others are asked for, which it refuses.
-                    embedding_context=None if embedding_context == "headings" else embedding_context,
+                    embedding_context=None if context == "headings" else context,
                     language=None if language == "english" else language,
                     must_exist=True,
                 )

@@ -5,30 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import (
-    AsJson,
-    Cache,
-    Collection,
-    Config,
-    DryRun,
-    EmbeddingContext,
-    FileLimits,
-    FileReaders,
-    Model,
-    Places,
-    Settings,
-    Store,
-    Subjects,
-    make_strategy,
-    parse_limits,
-    parse_names,
-    read_config,
-)
+from kinsplit.cli.derive import from_options
+from kinsplit.cli.options import AsJson, Collection, Config, DryRun, Places, Settings, Store, with_config
 from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, show_cost, summary, to_dict
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
@@ -39,44 +22,19 @@ if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
     from kinsplit.indexing.reports import DocumentReport
     from kinsplit.integrations.ray import FoundFiles, StoredReport
-    from kinsplit.loaders import Limits, Loaded
+    from kinsplit.keywords import AddKeywords
+    from kinsplit.loaders import Loaded
     from kinsplit.parsers import Strategy
 
 
+@from_options("IndexOptions", "AddOptions")
 def index(
     paths: Places,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for "
-            "a new one.",
-            show_default=False,
-        ),
-    ] = None,
     settings: Settings = None,
     config: Config = None,
-    subjects: Subjects = None,
-    reader: FileReaders = None,
-    prune: Annotated[
-        bool,
-        typer.Option("--prune", help="Delete documents that are no longer in the given files and folders."),
-    ] = False,
-    embedder: Model = None,
-    embedding_context: EmbeddingContext = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LANGUAGE",
-            help="Language of stop words and stems; any for words without stemming. Default: that of the collection; "
-            "english for a new one.",
-            show_default=False,
-        ),
-    ] = None,
-    limit: FileLimits = None,
-    cache: Cache = False,
+    *,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +48,7 @@ def index(
     ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Index files in a collection; a later run embeds only what has changed.
 
@@ -97,62 +56,31 @@ def index(
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
+    from kinsplit.options import AddOptions
 
     terminal = Terminal(as_json=as_json)
-    names, limits = parse_names(subjects), parse_limits(limit)
-    configured = read_config(config)
-    named = strategy or configured.strategy
-    splitter = make_strategy(named, settings, configured) if named or settings else None
-    model = (configured.embedder or "bundled") if embedder is None else embedder
+    adding, own = AddOptions.part(options)
+    made = with_config(own, settings, config)
     if ray is not None and not dry_run:
-        options: dict[str, Any] = {
-            "collection": collection,
-            "strategy": splitter,
-            "embedder": model,
-            "embedding_context": configured.embedding_context if embedding_context is None else embedding_context,
-            "language": configured.language if language is None else language,
-            "weights": configured.weights,
-            "subjects": names,
-            "readers": reader or (),
-            "limits": limits,
-            "prune": prune,
-            "vector_cache": cache,
-        }
-        raise typer.Exit(_index_on_ray(ray, paths, store, terminal, options))
+        raise typer.Exit(
+            _index_on_ray(ray, paths, store, terminal, {"collection": collection, **made, **adding.given()})
+        )
     if address := next((path for path in paths if "://" in path), None):
         if ray is None:
             rule, remedy = "can't be addresses without --ray", "Add --ray, or copy the files."
         else:
             rule, remedy = "can't be addresses with --dry-run", "Leave out --dry-run, or copy some of the files."
         raise InvalidParameterError("PATHS", rule, address, remedy)
-    found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
+    found = discover(
+        paths, subjects=adding.subjects, readers=adding.readers
+    )  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
     if dry_run:
-        chosen = splitter or _strategy_of(store, collection, model)
-        failed, done = show_cost(chosen, found.files, terminal, limits)
+        chosen = made["strategy"] or _strategy_of(store, collection, made.get("embedder"))
+        failed, done = show_cost(chosen, found.files, terminal, adding.limits)
         raise typer.Exit(exit_code(failed=failed, done=done))
-    with (
-        Index(
-            store,
-            collection=collection,
-            strategy=splitter,
-            embedder=model,
-            embedding_context=configured.embedding_context if embedding_context is None else embedding_context,
-            language=configured.language if language is None else language,
-            weights=configured.weights,
-            vector_cache=cache,
-        ) as opened,
-    ):
-        report = add(
-            opened,
-            paths,
-            terminal,
-            files=len(found.files),
-            subjects=names,
-            readers=reader or (),
-            prune=prune,
-            limits=limits,
-        )
+    with Index(store, collection=collection, **made) as opened:
+        report = add(opened, paths, terminal, files=len(found.files), **adding.given())
     if as_json:
         terminal.document(to_dict(report))
     else:
@@ -160,7 +88,7 @@ def index(
     raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
 
 
-def _strategy_of(store: str, collection: str, embedder: str) -> Strategy:
+def _strategy_of(store: str, collection: str, embedder: object) -> Strategy:
     """Return the strategy of a collection, or the default one if it does not exist yet."""
     from kinsplit.index import Index
     from kinsplit.parsers import default_strategy
@@ -178,10 +106,7 @@ def add(
     terminal: Terminal,
     *,
     files: int,
-    subjects: Sequence[str] = (),
-    readers: Sequence[str] = (),
-    prune: bool = False,
-    limits: Limits | None = None,
+    **options: Unpack[AddKeywords],
 ) -> AddReport:
     """Add files to an index and show the progress.
 
@@ -190,19 +115,13 @@ def add(
         paths: Files and folders.
         terminal: The terminal to write to.
         files: Number of files, for the progress bar.
-        subjects: See `Index.add`.
-        readers: See `Index.add`.
-        prune: See `Index.add`.
-        limits: See `Index.add`.
+        **options: See `kinsplit.options.AddOptions`.
     """
     with bar(terminal.screen, "Indexing", files) as moving:
         reporter = _FileReporter(terminal, moving)
         return index.add(
             paths,
-            subjects=subjects,
-            readers=readers,
-            prune=prune,
-            limits=limits,
+            **options,
             progress=reporter.embedded,
             on_file=reporter.file_read,
             on_document=reporter.document_stored,

@@ -6,28 +6,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from kinsplit.cli.command import report_warnings
-from kinsplit.cli.options import (
-    AsJson,
-    Cache,
-    Collection,
-    Config,
-    FileLimits,
-    FileReaders,
-    Model,
-    Paths,
-    Store,
-    Subjects,
-    make_strategy,
-    parse_limits,
-    parse_names,
-    read_config,
-)
+from kinsplit.cli.derive import from_options
+from kinsplit.cli.options import AsJson, Collection, Config, Paths, Settings, Store, with_config
 from kinsplit.cli.output.index_report import file_line, report_loaded, to_dict
 from kinsplit.cli.output.terminal import Terminal
 
@@ -37,21 +23,20 @@ if TYPE_CHECKING:
     from kinsplit.loaders import Loaded
 
 
+@from_options("IndexOptions", "AddOptions", without=("prune",))
 def watch(
     paths: Paths,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
-    subjects: Subjects = None,
-    reader: FileReaders = None,
+    settings: Settings = None,
     config: Config = None,
-    embedder: Model = None,
-    limit: FileLimits = None,
-    cache: Cache = False,
+    *,
     settle: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0.0, max=3600.0, help="Time without changes after which a file is read."),
     ] = 1.0,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Keep a collection in sync with files and folders until Ctrl-C, with a line for each change.
 
@@ -59,35 +44,25 @@ def watch(
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
+    from kinsplit.options import AddOptions
     from kinsplit.watch import watch as watch_paths
 
     terminal = Terminal(as_json=as_json)
-    names, limits = parse_names(subjects), parse_limits(limit)
-    configured = read_config(config)
-    splitter = None if configured.strategy is None else make_strategy(configured.strategy, None, configured)
-    discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
-    with Index(
-        store,
-        collection=collection,
-        strategy=splitter,
-        embedder=(configured.embedder or "bundled") if embedder is None else embedder,
-        embedding_context=configured.embedding_context,
-        language=configured.language,
-        weights=configured.weights,
-        vector_cache=cache,
-    ) as index:
+    adding, own = AddOptions.part(options)
+    made = with_config(own, settings, config)
+    # Reports wrong paths before a collection is created.
+    discover(paths, subjects=adding.subjects, readers=adding.readers)
+    with Index(store, collection=collection, **made) as index:
         reporter = _RoundReporter(terminal)
         first = True
         rounds = watch_paths(
             index,
             [Path(path) for path in paths],
-            subjects=names,
-            readers=reader or (),
             settle=settle,
-            limits=limits,
             on_file=reporter.file_read,
             on_document=reporter.document_stored,
             on_error=terminal.error,
+            **adding.given(),
         )
         for report in _with_warnings(rounds, terminal):
             reporter.finish(report)

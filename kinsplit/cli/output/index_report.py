@@ -228,7 +228,9 @@ def show(summary: ChunkTotals, output: Path, terminal: Terminal) -> None:
     terminal.table(table)
 
 
-def show_cost(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal, limits: Limits) -> tuple[int, int]:
+def show_cost(
+    strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal, limits: Limits | None
+) -> tuple[int, int]:
     """Write the estimated cost of splitting files.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from kinsplit import embedding
 from kinsplit.embedding.cached import without_cache
@@ -25,9 +25,9 @@ from kinsplit.integrations.ray.file_systems import FoundFiles, check_addresses, 
 from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
 from kinsplit.integrations.ray.report import RayReport, StoredReport, Totals
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
+from kinsplit.keywords import AddKeywords, IndexKeywords
 from kinsplit.loaders import Limits
-from kinsplit.options import KinWeights
-from kinsplit.parsers import Strategy
+from kinsplit.options import AddOptions, IndexOptions
 from kinsplit.stores.address import has_server
 from kinsplit.support.extras import needs
 
@@ -45,14 +45,8 @@ _CALLS = 1000
 _BLOCK = 2**24
 
 
-class IndexKeywords(TypedDict, total=False):
-    """Options of `kinsplit.Index` that belong to the collection."""
-
-    strategy: str | Strategy | None
-    embedder: object
-    embedding_context: str | None
-    language: str | None
-    weights: KinWeights | None
+class RayKeywords(IndexKeywords, AddKeywords, total=False):
+    """Options of an index and of adding to it as keyword arguments."""
 
 
 def index(
@@ -60,15 +54,10 @@ def index(
     address: str,
     *,
     collection: str = DEFAULT_COLLECTION,
-    subjects: Sequence[str] = (),
-    readers: Sequence[str] = (),
-    limits: Limits | None = None,
-    prune: bool = False,
-    vector_cache: bool = False,
     resources: Resources | None = None,
     on_found: Callable[[FoundFiles], None] | None = None,
     on_stored: Callable[[StoredReport], None] | None = None,
-    **options: Unpack[IndexKeywords],
+    **options: Unpack[RayKeywords],
 ) -> RayReport:
     """Index files or a dataset on a Ray cluster, with the result of `Index.add` up to the rounding of vectors.
 
@@ -81,15 +70,11 @@ def index(
             other columns are metadata.
         address: Address of a store that every node reaches: "pgvector:DSN" or "qdrant:URL".
         collection: Name of the collection there; a new one is created.
-        subjects: See `kinsplit.Index.add`, and there also `readers`, `limits` and `prune`.
-        readers: Names of the readers of files that go before the others.
-        limits: Limits of each file.
-        prune: Whether to delete documents of the files and folders that are gone, once everything is written.
-        vector_cache: Whether each node caches vectors; see `kinsplit.Index`.
         resources: Share of the cluster; None for `Resources()`.
         on_found: Function called with the files once they are found.
         on_stored: Function called with the report of each document, and of each file without documents.
-        **options: `strategy`, `embedder`, `embedding_context`, `language` and `weights`; see `kinsplit.Index`.
+        **options: See `kinsplit.options.IndexOptions`, whose cache is that of each node, and
+            `kinsplit.options.AddOptions`.
 
     Returns:
         The sums of the reports.
@@ -102,49 +87,47 @@ def index(
         WorkerError: A node can't run kinsplit, or Ray gave up.
     """
     ray = _start()
-    settings = _Settings(collection, subjects, readers, limits, vector_cache, resources or Resources(), options)
+    adding, rest = AddOptions.part(options)
+    settings = _Settings(collection, adding, IndexOptions(**rest), resources or Resources())
     if ray.util.client.ray.is_connected():
-        return _relayed(ray, (source, address, settings, prune), on_found, on_stored)
-    return _index(source, address, settings, prune, on_found, on_stored)
+        return _relayed(ray, (source, address, settings), on_found, on_stored)
+    return _index(source, address, settings, on_found, on_stored)
 
 
 class _Settings(NamedTuple):
     """Arguments of `index`, which lists them."""
 
     collection: str
-    subjects: Sequence[str]
-    readers: Sequence[str]
-    limits: Limits | None
-    vector_cache: bool
+    adding: AddOptions
+    options: IndexOptions
     resources: Resources
-    options: IndexKeywords
 
 
 def _index(
     source: Any,
     address: str,
     settings: _Settings,
-    prune: bool,
     on_found: Callable[[FoundFiles], None] | None = None,
     on_stored: Callable[[StoredReport], None] | None = None,
 ) -> RayReport:
     """Index files or a dataset from a process of the cluster; see `index`."""
-    begun, options, resources = time.perf_counter(), settings.options, settings.resources
-    model = options.get("embedder", "bundled")
+    begun, resources = time.perf_counter(), settings.resources
+    adding, options = settings.adding, settings.options.given()
+    cache, model = options.pop("vector_cache", False), options.get("embedder", "bundled")
     pool = resources.on(_start().cluster_resources(), embedding.resolve(model))
-    given = _given(source, address, settings.subjects, settings.readers, prune=prune)
+    given = _given(source, address, adding)
     if isinstance(given, FoundFiles):
         check_nodes(given)
         if on_found is not None:
             on_found(given)
     with Index(address, collection=settings.collection, **options) as opened:
         model = _portable(model, opened.embedder)
-        embed = (model, opened.embedding_context, resources.tokens, settings.vector_cache)
+        embed = (model, opened.embedding_context, resources.tokens, cache)
         totals = Totals()
         with opened.store.first_load():
-            _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
+            _run(opened, given, pool, embed, (address, settings.collection, model), adding.limits, totals, on_stored)
         gone: list[str] = []
-        if prune and isinstance(given, FoundFiles):
+        if adding.prune and isinstance(given, FoundFiles):
             gone = find_gone(opened.store, opened.strategy.fingerprint, given.folders, given.by_id, totals)
         pruned = sum(map(opened.store.delete, gone))
         return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))
@@ -255,9 +238,7 @@ def _leave(calls: Any, name: str, value: object) -> None:
     calls.put((name, value))
 
 
-def _given(
-    source: Any, address: str, subjects: Sequence[str], readers: Sequence[str], *, prune: bool
-) -> FoundFiles | Dataset:
+def _given(source: Any, address: str, adding: AddOptions) -> FoundFiles | Dataset:
     """Return the files to index, or the dataset of documents.
 
     Raises:
@@ -272,10 +253,10 @@ def _given(
         remedy = "Use a server, or index without Ray."
         raise InvalidParameterError("address", rule, address.partition(":")[0], remedy)
     if not isinstance(source, Dataset):
-        return find(source, subjects, readers)
-    if prune:
+        return find(source, adding.subjects, adding.readers)
+    if adding.prune:
         rule = "must be False for a dataset, which lies in no folder"
-        raise InvalidParameterError("prune", rule, prune, "Delete documents by id: kinsplit delete ID.")
+        raise InvalidParameterError("prune", rule, adding.prune, "Delete documents by id: kinsplit delete ID.")
     check_documents(source.columns() or ())
     return source
 
