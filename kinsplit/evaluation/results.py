@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.labels import (
-    ResultValues,
-    StrategyResult,
-)
+from kinsplit.evaluation.labels import ResultValues, StrategyResult
 from kinsplit.evaluation.measures.registry import RAG_EVAL
 
 if TYPE_CHECKING:

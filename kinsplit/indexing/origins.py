@@ -113,11 +113,7 @@ def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Conta
 
 
 def find_gone(
-    store: ChunkStore,
-    fingerprint: str,
-    folders: Iterable[str],
-    files: Mapping[str, SourceFile],
-    kept: Container[str],
+    store: ChunkStore, fingerprint: str, folders: Iterable[str], files: Mapping[str, SourceFile], kept: Container[str]
 ) -> list[str]:
     """Return the ids of indexed documents that were in files or folders and are no longer there."""
     searched = tuple(f"{folder}/" for folder in folders)

@@ -70,10 +70,7 @@ def add(
     reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, new, changed))
 
     stored: list[DocumentReport] = []
-    with (
-        span("kinsplit.index") as record,
-        closing(indexer.run(chain(documents, reading), progress, inbox)) as reports,
-    ):
+    with span("kinsplit.index") as record, closing(indexer.run(chain(documents, reading), progress, inbox)) as reports:
         for report in reports:
             if report.error is None:
                 stored.append(report)

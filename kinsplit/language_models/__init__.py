@@ -6,14 +6,4 @@ from kinsplit.language_models.protocol import LanguageModel, Pieces, Schema, Str
 from kinsplit.language_models.registry import check, create, names, resolve
 from kinsplit.language_models.streaming import stream
 
-__all__ = [
-    "LanguageModel",
-    "Pieces",
-    "Schema",
-    "StreamingModel",
-    "check",
-    "create",
-    "names",
-    "resolve",
-    "stream",
-]
+__all__ = ["LanguageModel", "Pieces", "Schema", "StreamingModel", "check", "create", "names", "resolve", "stream"]

@@ -19,16 +19,7 @@ _NEVER_GUESSED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32
 # Escapes of text in ASCII rather than encodings: they would change the text.
 _ESCAPES = frozenset({"unicode-escape", "raw-unicode-escape", "utf-7"})
 #: Bullets and arrows of Symbol and Wingdings by code point.
-SYMBOLS = str.maketrans(
-    {
-        "\uf0b7": "•",
-        "\uf0a7": "▪",
-        "\uf0d8": "➢",
-        "\uf0fc": "✓",
-        "\uf0e0": "→",
-        "\uf0df": "←",
-    }
-)
+SYMBOLS = str.maketrans({"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓", "\uf0e0": "→", "\uf0df": "←"})
 _WINDOWS = re.compile("[\x80\x82-\x84\x86-\x8c\x8e\x91-\x9c\x9e\x9f]")  # U+0085 is a line end.
 _REFUSED = re.compile("[\0\ud800-\udfff]")
 

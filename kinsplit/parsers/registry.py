@@ -101,10 +101,7 @@ def parameters(name: str) -> list[Parameter]:
     """
     return [
         Parameter(
-            field,
-            None if info.default is PydanticUndefined else info.default,
-            info.annotation,
-            info.description or "",
+            field, None if info.default is PydanticUndefined else info.default, info.annotation, info.description or ""
         )
         for field, info in strategy_class(name).model_fields.items()
     ]

@@ -48,11 +48,7 @@ class TorchBackend:
             texts = [window.text for window in batch]
             with self._lock:
                 found = encode(
-                    texts,
-                    prompt=prompt,
-                    batch_size=len(texts),
-                    show_progress_bar=False,
-                    normalize_embeddings=True,
+                    texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, normalize_embeddings=True
                 )
             yield np.asarray(found, dtype=np.float32)
 

@@ -281,10 +281,7 @@ def measures(results: ResultValues) -> tuple[list[MeasureScale], list[TableRow]]
     scales = [scale(results, name) for name in measure_names(results)]
     best = {measured.name: _best(results, measured) for measured in scales}
     return scales, [
-        TableRow(
-            strategy.label,
-            [_cell(strategy, measured, best[measured.name]) for measured in scales],
-        )
+        TableRow(strategy.label, [_cell(strategy, measured, best[measured.name]) for measured in scales])
         for strategy in results.strategies
     ]
 

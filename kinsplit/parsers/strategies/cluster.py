@@ -49,15 +49,10 @@ class ClusterStrategy(Strategy):
     chunk_size: Size = Field(default=4 * _PASSAGE, description="Maximum tokens per chunk, including separators.")
     passage_size: Size = Field(default=_PASSAGE, description="Tokens per passage. Default: a quarter of chunk_size.")
     passage_overlap: Overlap = Field(
-        default=_OVERLAP,
-        description="Tokens shared with the previous passage. Default: about a tenth of passage_size.",
+        default=_OVERLAP, description="Tokens shared with the previous passage. Default: about a tenth of passage_size."
     )
     threshold: float = Field(
-        default=0.75,
-        ge=-1,
-        le=1,
-        strict=True,
-        description="Minimum cosine of a passage and the mean of a cluster.",
+        default=0.75, ge=-1, le=1, strict=True, description="Minimum cosine of a passage and the mean of a cluster."
     )
 
     @model_validator(mode="before")

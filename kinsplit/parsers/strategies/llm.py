@@ -58,10 +58,7 @@ class LLMStrategy(Measured):
     name = "llm"
     summary = "Boundaries chosen by a language model, or by paragraphs and headings if it doesn't answer"
     origin = "notebook (Ollama llama3); 500 words as its semantic chunks"
-    resources: ClassVar[Mapping[str, str]] = {
-        **Measured.resources,
-        "model": '"ollama:MODEL" or "openai:MODEL"',
-    }
+    resources: ClassVar[Mapping[str, str]] = {**Measured.resources, "model": '"ollama:MODEL" or "openai:MODEL"'}
     incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "timeout", "fallback"})
 
     model: ModelField = "ollama:llama3"
@@ -82,8 +79,7 @@ class LLMStrategy(Measured):
         default=4, description="Maximum number of concurrent requests to the model."
     )
     timeout: Annotated[float, Field(gt=0)] = Field(
-        default=300.0,
-        description="Seconds to wait for an answer; only for models given by name.",
+        default=300.0, description="Seconds to wait for an answer; only for models given by name."
     )
 
     @model_validator(mode="after")

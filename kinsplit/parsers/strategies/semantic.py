@@ -17,15 +17,7 @@ from kinsplit.parsers.packing.measure import Unit, slices
 from kinsplit.parsers.packing.partition import partition, with_overlap
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
-from kinsplit.parsers.similarity import (
-    THRESHOLDS,
-    ThresholdKind,
-    Vectors,
-    coherence,
-    gains,
-    similarities,
-    variance,
-)
+from kinsplit.parsers.similarity import THRESHOLDS, ThresholdKind, Vectors, coherence, gains, similarities, variance
 from kinsplit.parsers.units.sentences import Units, sentences
 from kinsplit.text.blocks import Section, sections
 

@@ -37,8 +37,7 @@ class SentenceStrategy(Measured):
 
     chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`.")
     chunk_overlap: Overlap = Field(
-        default=100,
-        description="Maximum overlap with the previous chunk, in `unit`. Default: a fifth of chunk_size.",
+        default=100, description="Maximum overlap with the previous chunk, in `unit`. Default: a fifth of chunk_size."
     )
     overlap_sentences: Overlap = Field(default=0, description="Overlap in sentences, instead of chunk_overlap.")
     max_sentences: Size | None = Field(default=None, description="Maximum sentences per chunk.")

@@ -40,8 +40,7 @@ class StructureStrategy(Measured):
     unit: Unit = Field(default="word", description="Unit of all sizes.")
     chunk_size: Size = Field(default=512, description="Maximum size of a chunk, in `unit`.")
     min_chunk_size: Overlap = Field(
-        default=128,
-        description="Size below which adjacent blocks are merged. Default: a quarter of chunk_size.",
+        default=128, description="Size below which adjacent blocks are merged. Default: a quarter of chunk_size."
     )
     language: Language = "auto"
 

@@ -46,8 +46,7 @@ class TokenStrategy(Strategy):
         default=None, description="Tokens shared with the previous window; an alternative to stride."
     )
     tail: Literal["keep", "drop"] = Field(
-        default="keep",
-        description='Text after the last full window: "keep" it as a shorter window or "drop" it.',
+        default="keep", description='Text after the last full window: "keep" it as a shorter window or "drop" it.'
     )
 
     @model_validator(mode="before")

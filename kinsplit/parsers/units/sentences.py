@@ -64,9 +64,7 @@ _ITEM = regex.compile(r"[-*+•‣·–—]")
 # SB6 to SB8: it goes on behind a full stop inside a number or a word, or before a word in lower case.
 _NUMBER = regex.compile(r"\p{SB=Numeric}")
 _CASED = regex.compile(r"[\p{SB=Upper}\p{SB=Lower}]")
-_LOWER = regex.compile(
-    rf"[^\p{{SB=OLetter}}\p{{SB=Upper}}\p{{SB=Lower}}\p{{SB=ATerm}}{TERMINALS}]*+\p{{SB=Lower}}",
-)
+_LOWER = regex.compile(rf"[^\p{{SB=OLetter}}\p{{SB=Upper}}\p{{SB=Lower}}\p{{SB=ATerm}}{TERMINALS}]*+\p{{SB=Lower}}")
 _LETTER = regex.compile(r"\p{L}")
 _PART = regex.compile(r"[\p{L}\p{M}\p{N}\p{S}]")  # of a word or of a unit, such as °C
 _COMBINING = regex.compile(r"[\p{SB=Extend}\p{SB=Format}]")
