@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kinsplit.parsers.registry import default_text, describe, names, strategy_class
+from kinsplit.parsers.registry import describe, names, strategy_class
+from kinsplit.support.literals import default_text
 
 _HEAD = """\
 # Strategies

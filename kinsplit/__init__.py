@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from kinsplit.parsers import split
     from kinsplit.retrieval import Passage
     from kinsplit.spans import Span
-    from kinsplit.view.views import show
+    from kinsplit.view import show
 
 __version__ = "0.1.0"
 

@@ -374,6 +374,9 @@ class Measured(Strategy):
     def _ruler(self) -> Ruler:
         return Ruler(self.unit, resolve(self.tokenizer))
 
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return self._cut_outlined([Document("", text) for text in texts])
+
 
 def _document(given: Document | str) -> Document:
     if isinstance(given, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -126,8 +125,3 @@ def describe(name: str) -> dict[str, Any]:
             for p in parameters(kind.name)
         ],
     }
-
-
-def default_text(value: object) -> str:
-    """Return a default in the syntax of `--set`."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -26,6 +26,11 @@ def write_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def default_text(value: object) -> str:
+    """Return a default in the syntax of `--set`."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
 def type_name(annotation: object) -> str:
     """Return an annotation in words: `int`, `keep | drop`, `list of int`."""
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from kinsplit import parsers
-from kinsplit.parsers.registry import default_text
-from kinsplit.support.literals import type_name
+from kinsplit.support.literals import default_text, type_name
 from tests.cli.conftest import Cli
 from tests.parsers.sized import WITHOUT_MODEL
 

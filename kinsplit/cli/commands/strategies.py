@@ -42,7 +42,7 @@ def _overview(described: list[dict[str, Any]]) -> Table:
 
 
 def _parameters(described: list[dict[str, Any]]) -> Table:
-    from kinsplit.parsers.registry import default_text
+    from kinsplit.support.literals import default_text
 
     table = text_table("Parameter", "Default", "Type", "Meaning")
     for parameter in described:

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError, require
+from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, divide
 from kinsplit.parsers.parameters import EmbedderField, Overlap, Size, share
@@ -66,9 +66,8 @@ class ClusterStrategy(Strategy):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.passage_size > self.chunk_size:
-            rule = f"must not be greater than chunk_size ({self.chunk_size})"
-            raise InvalidParameterError("passage_size", rule, self.passage_size, "Lower it or raise chunk_size.")
+        rule, remedy = f"must not be greater than chunk_size ({self.chunk_size})", "Lower it or raise chunk_size."
+        require(self.passage_size <= self.chunk_size, "passage_size", rule, self.passage_size, remedy)
         rule = f"must be less than half of passage_size ({self.passage_size})"
         remedy = "Lower it, so that a passage shares text only with its neighbours."
         require(2 * self.passage_overlap < self.passage_size, "passage_overlap", rule, self.passage_overlap, remedy)

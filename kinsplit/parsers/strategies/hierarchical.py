@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from kinsplit.chunk import Document
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.measure import Unit
@@ -64,22 +64,16 @@ class HierarchicalStrategy(Measured):
     @model_validator(mode="after")
     def _check(self) -> Self:
         sizes = (*self.parent_size, self.child_size)
-        if any(upper <= lower for upper, lower in pairwise(sizes)):
-            raise InvalidParameterError(
-                "child_size" if len(self.parent_size) == 1 else "parent_size",
-                f"must descend from the largest parent to the children ({', '.join(map(str, sizes))} doesn't)",
-                self.child_size if len(self.parent_size) == 1 else self.parent_size,
-                "Lower child_size or raise parent_size.",
-            )
+        field = "child_size" if len(self.parent_size) == 1 else "parent_size"
+        rule = f"must descend from the largest parent to the children ({', '.join(map(str, sizes))} doesn't)"
+        descend = all(upper > lower for upper, lower in pairwise(sizes))
+        require(descend, field, rule, getattr(self, field), "Lower child_size or raise parent_size.")
         return self
 
     @property
     def depth(self) -> int:
         """Number of levels of chunks: children, and parents of each size."""
         return 1 + len(self.parent_size)
-
-    def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return self._cut_outlined([Document("", text) for text in texts])
 
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]

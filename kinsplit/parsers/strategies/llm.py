@@ -111,13 +111,8 @@ class LLMStrategy(Measured):
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         outlines = [outline(text, self.language) for text in texts]
         # Before any request, since this raises the error for texts that can't be split.
-        refined = refine(
-            texts,
-            [o.sentences for o in outlines],
-            self._ruler,
-            self.chunk_size,
-            ladder(self._ruler, self.chunk_size, self.language)[1:],
-        )
+        rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
+        refined = refine(texts, [o.sentences for o in outlines], self._ruler, self.chunk_size, rungs)
         starts = self._starts(texts, outlines, refined)
         edges = [np.searchsorted(r.origin, s).tolist() for r, s in zip(refined, starts, strict=True)]
 

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.parameters import Overlap, Sizes, check_below
 from kinsplit.parsers.strategies.word import word_windows
@@ -38,10 +38,8 @@ class MultigranularStrategy(Strategy):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if list(self.chunk_sizes) != sorted(set(self.chunk_sizes)):
-            raise InvalidParameterError(
-                "chunk_sizes", "must be strictly ascending", self.chunk_sizes, "Sort the sizes and remove duplicates."
-            )
+        rule, remedy = "must be strictly ascending", "Sort the sizes and remove duplicates."
+        require(list(self.chunk_sizes) == sorted(set(self.chunk_sizes)), "chunk_sizes", rule, self.chunk_sizes, remedy)
         check_below("chunk_overlap", self.chunk_overlap, "the smallest of chunk_sizes", self.chunk_sizes[0])
         return self
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import SIMILARITY_GAP, Document
 from kinsplit.embedding import resolve
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, repack
 from kinsplit.parsers.packing.measure import Unit, slices
@@ -81,18 +81,15 @@ class SemanticStrategy(Measured):
     @model_validator(mode="after")
     def _check(self) -> Self:
         kind, allowed = self.threshold_kind, THRESHOLDS[self.threshold_kind]
-        if not allowed.least <= self.threshold <= allowed.most:
-            rule = f"must be {allowed.least:g} to {allowed.most:g} ({allowed.unit}) for {kind!r}"
-            raise InvalidParameterError("threshold", rule, self.threshold, f"The default is {allowed.default:g}.")
-        if kind == "adaptive" and self.window != allowed.window:
-            remedy = "Leave it out, or choose another threshold_kind."
-            raise InvalidParameterError("window", "is not used by 'adaptive'", self.window, remedy)
+        rule = f"must be {allowed.least:g} to {allowed.most:g} ({allowed.unit}) for {kind!r}"
+        is_allowed = allowed.least <= self.threshold <= allowed.most
+        require(is_allowed, "threshold", rule, self.threshold, f"The default is {allowed.default:g}.")
+        is_used = kind != "adaptive" or self.window == allowed.window
+        remedy = "Leave it out, or choose another threshold_kind."
+        require(is_used, "window", "is not used by 'adaptive'", self.window, remedy)
         check_below("min_sentences", self.min_sentences, "max_sentences", self.max_sentences + 1)
         check_below("overlap_sentences", self.overlap_sentences, "max_sentences", self.max_sentences)
         return self
-
-    def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return self._cut_outlined([Document("", text) for text in texts])
 
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit.chunk import Document, Heading
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.refine import ladder, refine
@@ -53,16 +53,11 @@ class SentenceStrategy(Measured):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
-        if self.overlap_sentences and self.chunk_overlap:
-            raise InvalidParameterError(
-                "overlap_sentences", "can't be combined with chunk_overlap", self.overlap_sentences, "Give one of them."
-            )
+        rule, count = "can't be combined with chunk_overlap", self.overlap_sentences
+        require(not (count and self.chunk_overlap), "overlap_sentences", rule, count, "Give one of them.")
         if self.max_sentences is not None:
             check_below("overlap_sentences", self.overlap_sentences, "max_sentences", self.max_sentences)
         return self
-
-    def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return self._cut_outlined([Document("", text) for text in texts])
 
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]

@@ -54,9 +54,6 @@ class StructureStrategy(Measured):
         check_below("min_chunk_size", self.min_chunk_size, "chunk_size", self.chunk_size + 1)
         return self
 
-    def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return self._cut_outlined([Document("", text) for text in texts])
-
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]
         found: list[list[Section]] = []

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import UnitRun, window_count, windows
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN
@@ -64,17 +64,11 @@ class TokenStrategy(Strategy):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.stride > self.chunk_size:
-            raise InvalidParameterError(
-                "stride",
-                f"must not be greater than chunk_size ({self.chunk_size}), or the text between windows would be lost",
-                self.stride,
-                "Lower stride or raise chunk_size.",
-            )
-        if self.chunk_overlap is not None and self.chunk_overlap != self.chunk_size - self.stride:
-            raise InvalidParameterError(
-                "chunk_overlap", f"contradicts stride ({self.stride})", self.chunk_overlap, "Give one of the two."
-            )
+        size, stride, overlap = self.chunk_size, self.stride, self.chunk_overlap
+        rule = f"must not be greater than chunk_size ({size}), or the text between windows would be lost"
+        require(stride <= size, "stride", rule, stride, "Lower stride or raise chunk_size.")
+        rule = f"contradicts stride ({stride})"
+        require(overlap in (None, size - stride), "chunk_overlap", rule, overlap, "Give one of the two.")
         return self
 
     def expected_chunks(self, text: str) -> int:
