@@ -100,19 +100,13 @@ class Chunk:
 
 
 class Field(NamedTuple):
-    """A field of a chunk and its names outside Python.
-
-    Attributes:
-        stored: Key in store payloads and framework metadata; None if they leave it out.
-        shown: Key in JSON rows, service responses and answers; None if they leave it out.
-        is_optional: Whether payloads and metadata contain it only if it adds information.
-    """
+    """A field of a chunk and its names outside Python."""
 
     attribute: str
-    stored: str | None
-    shown: str | None
+    stored: str | None  # Key in store payloads and framework metadata; None if they leave it out.
+    shown: str | None  # Key in JSON rows, service responses and answers; None if they leave it out.
     is_computed: bool = False
-    is_optional: bool = False
+    is_optional: bool = False  # Whether payloads and metadata contain it only if it adds information.
 
 
 #: The fields of a chunk, in the order of a payload. Store payloads, framework metadata, JSON rows, service responses
@@ -231,17 +225,11 @@ def heading_path(context: str) -> str:
 
 
 class Part(NamedTuple):
-    """A part of a document without a heading in the text, such as a function of a program.
+    """A part of a document without a heading in the text, such as a function of a program."""
 
-    Attributes:
-        start: First code point.
-        end: One past the last code point.
-        title: Name of the part, such as `def push`.
-    """
-
-    start: int
-    end: int
-    title: str
+    start: int  # First code point.
+    end: int  # One past the last code point.
+    title: str  # Name of the part, such as `def push`.
 
 
 class Heading(NamedTuple):
@@ -261,16 +249,11 @@ class Heading(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Time at which a part of a transcript was spoken.
-
-    Attributes:
-        start: Start in seconds from the beginning of the recording.
-        end: End in seconds from the beginning of the recording.
-    """
+    """Time at which a part of a transcript was spoken."""
 
     at: int
-    start: float
-    end: float
+    start: float  # Start in seconds from the beginning of the recording.
+    end: float  # End in seconds from the beginning of the recording.
 
 
 @dataclass(frozen=True, slots=True)

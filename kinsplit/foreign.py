@@ -19,19 +19,12 @@ _BREAK = "\ue0f0\ue0f1\ue0f0"
 
 
 class Fields(NamedTuple):
-    """The first fields of `kinsplit.chunk.Document`.
-
-    Attributes:
-        id: Id of the document.
-        text: The text.
-        metadata: A copy of the metadata.
-        pages: Offset of each page.
-    """
+    """The first fields of `kinsplit.chunk.Document`."""
 
     id: str
     text: str
-    metadata: dict[str, Any]
-    pages: tuple[int, ...] = ()
+    metadata: dict[str, Any]  # A copy of the metadata.
+    pages: tuple[int, ...] = ()  # Offset of each page.
 
 
 def of_langchain(document: Any) -> Fields:

@@ -36,22 +36,15 @@ class _State(NamedTuple):
 
 @dataclass(slots=True)
 class _Watched:
-    """Files under some paths, and the work that they need.
-
-    Attributes:
-        done: States of the files that were indexed, or failed, by id.
-        ready: States of new and changed files, by id.
-        lost: Ids of deleted files.
-        resting: Whether no file seems to be being written.
-    """
+    """Files under some paths, and the work that they need."""
 
     paths: Sequence[Path]
     options: AddOptions
     settle: float
-    done: dict[str, _State] = field(default_factory=dict)
-    ready: dict[str, _State] = field(default_factory=dict)
-    lost: set[str] = field(default_factory=set)
-    resting: bool = False
+    done: dict[str, _State] = field(default_factory=dict)  # States of the files that were indexed, or failed, by id.
+    ready: dict[str, _State] = field(default_factory=dict)  # States of new and changed files, by id.
+    lost: set[str] = field(default_factory=set)  # Ids of deleted files.
+    resting: bool = False  # Whether no file seems to be being written.
 
     def look(self) -> bool:
         """Compare all files with what was done, and return whether there is any work."""

@@ -93,11 +93,7 @@ def from_spec(rest: str) -> BundledEmbedder:
 
 
 def model_folder() -> Path:
-    """Return the folder of the bundled model.
-
-    Raises:
-        EmbeddingError: It is not installed.
-    """
+    """Return the folder of the bundled model, or raise EmbeddingError if it is not installed."""
     if named := read(VARIABLE):
         return Path(named).expanduser()
     for package in _PACKAGES:

@@ -72,18 +72,12 @@ _BLOCKING = "llama_index.core.base.embeddings.base"
 
 
 class Methods(NamedTuple):
-    """Names of an object's methods.
-
-    Attributes:
-        query: Method that embeds a query; None if `texts` does that too.
-        atexts: Asynchronous form of `texts`; None if it would block the event loop.
-        aquery: Asynchronous form of `query`, or None.
-    """
+    """Names of an object's methods."""
 
     texts: str
-    query: str | None
-    atexts: str | None
-    aquery: str | None
+    query: str | None  # Method that embeds a query; None if `texts` does that too.
+    atexts: str | None  # Asynchronous form of `texts`; None if it would block the event loop.
+    aquery: str | None  # Asynchronous form of `query`, or None.
 
 
 _PAIRS = (("get_text_embedding_batch", "get_query_embedding"), ("embed_documents", "embed_query"))

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 
 class Tokens(NamedTuple):
-    """The tokens of a text, as far as cutting between them needs to know them.
+    """The tokens of a text, as far as cutting between them needs to know them."""
 
-    Attributes:
-        starts: Offset of each token in the text, never decreasing.
-    """
-
-    starts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # Offset of each token in the text, never decreasing.
     is_boundary: NDArray[np.bool_]
     begins_word: NDArray[np.bool_]
 

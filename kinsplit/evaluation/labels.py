@@ -136,19 +136,12 @@ class _Frozen(BaseModel):
 
 
 class Estimate(_Frozen):
-    """A mean over questions with its 95 % bootstrap interval.
-
-    Attributes:
-        mean: The mean.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        count: Number of questions with a value.
-    """
+    """A mean over questions with its 95 % bootstrap interval."""
 
     mean: float
-    low: float
-    high: float
-    count: int
+    low: float  # Lower end of the interval.
+    high: float  # Upper end of the interval.
+    count: int  # Number of questions with a value.
 
 
 class StrategyResult(_Frozen):
@@ -172,17 +165,11 @@ class StrategyResult(_Frozen):
 
 
 class SourceText(_Frozen):
-    """Text of a document.
-
-    Attributes:
-        source_id: Id of the document.
-        spans: Spans in document order; none for a whole document as a label.
-        text: The text; that of several spans is joined by a separator.
-    """
+    """Text of a document."""
 
     source_id: str
-    spans: Sequence[tuple[int, int]]
-    text: str
+    spans: Sequence[tuple[int, int]]  # Spans in document order; none for a whole document as a label.
+    text: str  # The text; that of several spans is joined by a separator.
 
 
 class RetrievedChunk(SourceText):
@@ -192,33 +179,20 @@ class RetrievedChunk(SourceText):
 
 
 class QuestionResult(_Frozen):
-    """The retrieval of one strategy for one question.
-
-    Attributes:
-        question_id: Id of the question.
-        strategy: Label of the strategy.
-        measures: Values by name, without measures that don't apply to the question.
-        hits: Best chunks.
-    """
+    """The retrieval of one strategy for one question."""
 
     question_id: str
-    strategy: str
-    measures: Mapping[str, float]
+    strategy: str  # Label of the strategy.
+    measures: Mapping[str, float]  # Values by name, without measures that don't apply to the question.
     hits: Sequence[RetrievedChunk]
 
 
 class AskedQuestion(_Frozen):
-    """A question with the texts that answer it.
-
-    Attributes:
-        id: Id of the question.
-        text: The question.
-        labels: Alternative texts of each label; empty for a question without labels.
-    """
+    """A question with the texts that answer it."""
 
     id: str
     text: str
-    labels: Sequence[Sequence[SourceText]]
+    labels: Sequence[Sequence[SourceText]]  # Alternative texts of each label; empty for a question without labels.
 
 
 class Comparison(_Frozen):
@@ -246,13 +220,7 @@ class Comparison(_Frozen):
 
 
 class MeasureNote(_Frozen):
-    """Explanation of a measure.
-
-    Attributes:
-        name: Name of the measure.
-        description: Meaning in one line.
-        higher_is_better: Whether higher values are better.
-    """
+    """Explanation of a measure."""
 
     name: str
     description: str
@@ -260,16 +228,10 @@ class MeasureNote(_Frozen):
 
 
 class StatisticNote(_Frozen):
-    """Explanation of a statistic.
-
-    Attributes:
-        name: Name of the statistic.
-        unit: Unit; "share" for a number from 0 to 1.
-        description: Meaning in one line.
-    """
+    """Explanation of a statistic."""
 
     name: str
-    unit: str
+    unit: str  # Unit; "share" for a number from 0 to 1.
     description: str
 
 
@@ -302,14 +264,10 @@ class SharedSettings(_Frozen):
 
 
 class ResultValues(_Frozen):
-    """Results of an evaluation, without their file and view (see `kinsplit.evaluation.results.Results`).
-
-    Attributes:
-        strategies: Results of each strategy, in the given order.
-    """
+    """Results of an evaluation, without their file and view (see `kinsplit.evaluation.results.Results`)."""
 
     setting: SharedSettings
-    strategies: Sequence[StrategyResult]
+    strategies: Sequence[StrategyResult]  # Results of each strategy, in the given order.
     questions: Sequence[AskedQuestion]
     results: Sequence[QuestionResult]
     comparisons: Sequence[Comparison]

@@ -18,17 +18,11 @@ from kinsplit.parsers.units.sentences import code_points, is_space, sentences, w
 
 
 class Depths(NamedTuple):
-    """Numbers of characters, not counting white space.
+    """Numbers of characters, not counting white space."""
 
-    Attributes:
-        all: Number of characters of the documents.
-        covered: Number of characters that are in a chunk.
-        retrievable: Sum of the characters of all chunks.
-    """
-
-    all: int
-    covered: int
-    retrievable: int
+    all: int  # Number of characters of the documents.
+    covered: int  # Number of characters that are in a chunk.
+    retrievable: int  # Sum of the characters of all chunks.
 
     @classmethod
     def of(cls, chunking: Chunking) -> Self:
@@ -54,19 +48,13 @@ Lengths = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChunkingProfile:
-    """A chunking and its costs.
-
-    Attributes:
-        contexts: Whether a chunk's context is embedded with its text.
-        split_seconds: Wall time of splitting; None if vectors came from a cache.
-        embed_seconds: Wall time of embedding the chunks; None if vectors came from a cache.
-    """
+    """A chunking and its costs."""
 
     chunking: Chunking
     dimension: int
-    contexts: bool
-    split_seconds: float | None
-    embed_seconds: float | None
+    contexts: bool  # Whether a chunk's context is embedded with its text.
+    split_seconds: float | None  # Wall time of splitting; None if vectors came from a cache.
+    embed_seconds: float | None  # Wall time of embedding the chunks; None if vectors came from a cache.
 
     @cached_property
     def characters(self) -> Lengths:
@@ -90,17 +78,12 @@ class ChunkingProfile:
 
 
 class Statistic(NamedTuple):
-    """A figure about chunks that needs no questions.
-
-    Attributes:
-        description: Meaning in one line.
-        value: Function that returns the value, or None if there is none.
-    """
+    """A figure about chunks that needs no questions."""
 
     name: str
     unit: str
     description: str
-    value: Callable[[ChunkingProfile], float | None]
+    value: Callable[[ChunkingProfile], float | None]  # Function that returns the value, or None if there is none.
 
 
 _FLOAT32 = 4

@@ -102,11 +102,7 @@ def embed_documents(
 
 
 def probe(embedder: Embedder) -> None:
-    """Embed a short text, past a cache.
-
-    Raises:
-        EmbeddingError: The vector is not usable.
-    """
+    """Embed a short text, past a cache, or raise EmbeddingError if the vector is not usable."""
     model = without_cache(embedder)
     finite_vectors(model.embed([PROBE]), 1, model.name, model.dimension)
 

@@ -42,16 +42,13 @@ _RETRIES = 3
 
 @dataclass(slots=True)
 class Job:
-    """A document to be stored.
-
-    Attributes:
-        stored: Number of leaves of a document that is stored as it is, which may have been found without its chunks;
-            None if it has to be written.
-    """
+    """A document to be stored."""
 
     document: Document
     chunks: list[Chunk]
     missing: list[Chunk]
+    # Number of leaves of a document that is stored as it is, which may have been found without its chunks; None if it
+    # has to be written.
     stored: int | None = None
 
     def missing_leaves(self) -> list[Chunk]:
@@ -84,16 +81,13 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
-    """Writes documents into a store.
-
-    Attributes:
-        bm25: Sparse embedder of the text without its context, so that a heading repeated in every chunk doesn't blur
-            the ranking.
-    """
+    """Writes documents into a store."""
 
     store: ChunkStore
     strategy: Strategy
     embedder: Embedder
+    # Sparse embedder of the text without its context, so that a heading repeated in every chunk doesn't blur the
+    # ranking.
     bm25: Bm25Embedder
     embedding_context: EmbeddingContext = "headings"
 

@@ -19,16 +19,11 @@ _BATCH = 500
 
 
 class FileOrigin(NamedTuple):
-    """File that an indexed document comes from.
-
-    Attributes:
-        file_id: Id of the file; the document's own id if it came from no file.
-        path: Path of the file, if it still exists.
-    """
+    """File that an indexed document comes from."""
 
     source_id: str
-    file_id: str
-    path: Path | None
+    file_id: str  # Id of the file; the document's own id if it came from no file.
+    path: Path | None  # Path of the file, if it still exists.
 
 
 def with_path(documents: Iterable[Document], path: Path) -> Iterator[Document]:

@@ -31,11 +31,7 @@ class Inbox:
         self._closed = threading.Event()
 
     def leave(self, call: Callable[[], object]) -> None:
-        """Leave a call, without waiting for it.
-
-        Raises:
-            StoppedError: Nobody makes calls any more.
-        """
+        """Leave a call, without waiting for it, or raise StoppedError if nobody makes calls any more."""
         self.check()
         self._calls.put(call)
 

@@ -32,12 +32,9 @@ Steps = Generator[Sequence[Item], Sequence[Result], list[Result | KinsplitError]
 
 @dataclass(frozen=True)
 class Division(Generic[Item, Result]):
-    """The way in which a batch of items is divided that fails.
+    """The way in which a batch of items is divided that fails."""
 
-    Attributes:
-        model: Name of the model, for errors; None for work without a model, in which limits alone are refusals.
-    """
-
+    # Name of the model, for errors; None for work without a model, in which limits alone are refusals.
     model: str | None
     name_of: Callable[[Item], str]
     texts_of: Callable[[Item], Collection[str]] = lambda _: ()

@@ -11,18 +11,15 @@ from kinsplit.stores.protocol import SyncReport
 
 @dataclass(frozen=True, slots=True)
 class DocumentReport:
-    """Report of one document.
-
-    Attributes:
-        error: Why it couldn't be split, or why the embedding model refuses it, so that the store keeps its former
-            chunks; None for a stored document.
-    """
+    """Report of one document."""
 
     source_id: str
     chunks: int
     changes: SyncReport
     embedded: int
     windowed: int
+    # Reason why it couldn't be split, or why the embedding model refuses it, so that the store keeps its former chunks;
+    # None for a stored document.
     error: KinsplitError | None = None
 
 

@@ -100,17 +100,13 @@ def add(
 
 @dataclass(slots=True)
 class _Reading:
-    """Documents of files, which are read lazily, in a thread of the indexer.
-
-    Attributes:
-        limits: Limits of each file; see `kinsplit.loaders.Limits`.
-    """
+    """Documents of files, which are read lazily, in a thread of the indexer."""
 
     store: ChunkStore
     fingerprint: str
     found: Discovery
     changed: Sequence[SourceFile]
-    limits: Limits | None
+    limits: Limits | None  # Limits of each file; see `kinsplit.loaders.Limits`.
     on_file: Callable[[Loaded], None] | None
     inbox: Inbox
     failed: list[Failure] = field(default_factory=list)

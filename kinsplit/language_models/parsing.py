@@ -38,13 +38,9 @@ class _Unnumbered(str):
 
 
 class Numbers(NamedTuple):
-    """The numbers in an answer.
+    """The numbers in an answer."""
 
-    Attributes:
-        values: The numbers in the order of the answer.
-    """
-
-    values: list[int]
+    values: list[int]  # The numbers in the order of the answer.
     whole: bool
 
 

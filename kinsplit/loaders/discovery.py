@@ -21,23 +21,15 @@ NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like 
 
 
 class Listing(NamedTuple):
-    """The content of a folder.
-
-    Attributes:
-        skipped: Everything else.
-    """
+    """The content of a folder."""
 
     files: list[str]
     folders: list[Path]
-    skipped: list[Path]
+    skipped: list[Path]  # Everything else.
 
 
 def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
-    """List a folder.
-
-    Raises:
-        LoadError: The folder can't be listed.
-    """
+    """List a folder, or raise LoadError if the folder can't be listed."""
     listing = Listing([], [], [])
     for path in _visible(folder):
         kind = _kind(path)
@@ -57,11 +49,7 @@ def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
 
 
 def folders_of(folder: Path) -> list[Path]:
-    """Return the folders in a folder, including links to folders.
-
-    Raises:
-        LoadError: The folder can't be listed.
-    """
+    """Return the folders in a folder, including links to folders, or raise LoadError if the folder can't be listed."""
     return [path for path in _visible(folder) if _kind(path) == "folder"]
 
 

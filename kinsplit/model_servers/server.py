@@ -39,16 +39,11 @@ T = TypeVar("T")
 
 
 class FailedCall(NamedTuple):
-    """A failed call.
-
-    Attributes:
-        status: Status of the response; 0 without one.
-        text: Body of the response of a rejected request, else "".
-    """
+    """A failed call."""
 
     error: KinsplitError
-    status: int = 0
-    text: str = ""
+    status: int = 0  # Status of the response; 0 without one.
+    text: str = ""  # Body of the response of a rejected request, else "".
     is_unavailable: bool = False
 
 

@@ -72,13 +72,9 @@ class Segment(NamedTuple):
 
 
 class BoundaryQuestion(NamedTuple):
-    """A question about a segment.
+    """A question about a segment."""
 
-    Attributes:
-        prompt: Function that returns the prompt, so that not all prompts are in memory at once.
-    """
-
-    prompt: Callable[[], str]
+    prompt: Callable[[], str]  # A function, so that not all prompts are in memory at once.
     sentences: int
 
     def digest(self) -> bytes:
@@ -87,13 +83,9 @@ class BoundaryQuestion(NamedTuple):
 
 
 class SegmentPlan(NamedTuple):
-    """Segments of one text.
+    """Segments of one text."""
 
-    Attributes:
-        lines: Sentences, one per line, with an empty line before each paragraph.
-    """
-
-    lines: list[str]
+    lines: list[str]  # Sentences, one per line, with an empty line before each paragraph.
     segments: list[Segment]
 
     def questions(self, sizes: str) -> Iterator[BoundaryQuestion]:
@@ -282,15 +274,11 @@ class FallbackWarning(KinsplitWarning):
 
 
 class BoundaryAnswer(NamedTuple):
-    """An answer to a question.
-
-    Attributes:
-        problem: Reason why it doesn't cover all sentences, else None.
-    """
+    """An answer to a question."""
 
     starts: list[int]
     known: int
-    problem: str | None = None
+    problem: str | None = None  # Reason why it doesn't cover all sentences, else None.
 
 
 def ask(

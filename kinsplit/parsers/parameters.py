@@ -88,9 +88,5 @@ def share(data: dict[str, Any], field: str, of: str, default: int, divisor: int)
 
 
 def check_below(field: str, value: int, bound: str, limit: int) -> None:
-    """Check that one size is smaller than another.
-
-    Raises:
-        InvalidParameterError: The size is not smaller.
-    """
+    """Check that one size is smaller than another, or raise InvalidParameterError if the size is not smaller."""
     require(value < limit, field, f"must be smaller than {bound} ({limit})", value, f"Lower {field} or raise {bound}.")

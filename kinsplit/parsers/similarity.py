@@ -33,12 +33,7 @@ _DIGITS = 6
 
 
 class Threshold(NamedTuple):
-    """Range and default of one kind of threshold.
-
-    Attributes:
-        least: Minimum.
-        most: Maximum.
-    """
+    """Range and default of one kind of threshold."""
 
     default: float
     least: float

@@ -151,11 +151,7 @@ class AnswerStreams:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Occupy one slot while the block runs.
-
-        Raises:
-            RequestError: All slots are taken (503).
-        """
+        """Occupy one slot while the block runs, or raise RequestError if all slots are taken (503)."""
         if not self._free:
             self._metrics.rejected.labels("answers").inc()
             remedy = "Try again in a few seconds."

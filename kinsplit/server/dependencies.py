@@ -61,12 +61,7 @@ AnswersDep = Annotated[AnswerStreams, Depends(_state("answers"))]
 
 @dataclass(frozen=True, slots=True)
 class PickedCollection:
-    """The collection that a request has picked.
-
-    Attributes:
-        collection: The collection.
-        collections: All collections.
-    """
+    """The collection that a request has picked."""
 
     collection: OpenCollection
     collections: Collections

@@ -35,16 +35,11 @@ class PatientProtocol(H11Protocol):
 
     When all connections are taken, uvicorn rejects every request with 503. This protocol instead closes connections
     that have not sent a whole request: first the oldest of the address with the most of them.
-
-    Attributes:
-        patience: Seconds.
-        on_slow: Called when a slow connection is closed.
-        on_crowd: Called when a connection is closed in favour of another.
     """
 
-    patience: float
-    on_slow: Callable[[], None]
-    on_crowd: Callable[[], None]
+    patience: float  # Seconds.
+    on_slow: Callable[[], None]  # Called when a slow connection is closed.
+    on_crowd: Callable[[], None]  # Called when a connection is closed in favour of another.
     _since, _network = 0.0, ""
     _head: asyncio.TimerHandle | None = None
     _drain: asyncio.TimerHandle | None = None

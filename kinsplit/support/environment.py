@@ -78,13 +78,9 @@ _SENT_BY_LIBRARIES = (
 
 @dataclass(frozen=True)
 class _Files:
-    """Files with variables.
+    """Files with variables."""
 
-    Attributes:
-        found: The file in the current folder, which is read when a variable is looked up; None for none.
-    """
-
-    found: Path | None
+    found: Path | None  # The file in the current folder, which is read when a variable is looked up; None for none.
     named: Mapping[str, str]
 
     @cached_property
@@ -175,11 +171,7 @@ def may_be_found(name: str) -> bool:
 
 
 def found_values() -> Mapping[str, str]:
-    """Return all variables of the `.env` in the current folder.
-
-    Raises:
-        LoadError: It can't be read.
-    """
+    """Return all variables of the `.env` in the current folder, or raise LoadError if it can't be read."""
     return _files.values
 
 

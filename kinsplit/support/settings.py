@@ -14,14 +14,10 @@ if TYPE_CHECKING:
 
 
 class Fault(NamedTuple):
-    """One value that pydantic rejects.
-
-    Attributes:
-        kind: pydantic's name of the broken rule, such as "extra_forbidden".
-    """
+    """One value that pydantic rejects."""
 
     path: tuple[str, ...]
-    kind: str
+    kind: str  # pydantic's name of the broken rule, such as "extra_forbidden".
     message: str
     value: object
     cause: InvalidParameterError | None

@@ -42,11 +42,7 @@ class CallLimits:
 
 
 def read_exactly(count: int, pipe: IO[bytes]) -> bytes:
-    """Read a number of bytes.
-
-    Raises:
-        EOFError: The pipe ends before.
-    """
+    """Read a number of bytes, or raise EOFError if the pipe ends before."""
     data = pipe.read(count)
     if len(data) < count:
         raise EOFError

@@ -45,30 +45,19 @@ _LONGEST_TITLE = 1000
 
 
 class Block(NamedTuple):
-    """A block of a document.
+    """A block of a document."""
 
-    Attributes:
-        start: First code point.
-        end: One past the last code point.
-        depth: Depth of a heading, 1 to 6; 0 for other blocks.
-        title: Text of a heading, or header and delimiter row of a table; empty for other blocks.
-    """
-
-    start: int
-    end: int
+    start: int  # First code point.
+    end: int  # One past the last code point.
     kind: Kind
-    depth: int = 0
-    title: str = ""
+    depth: int = 0  # Depth of a heading, 1 to 6; 0 for other blocks.
+    title: str = ""  # Text of a heading, or header and delimiter row of a table; empty for other blocks.
 
 
 class Section(NamedTuple):
-    """Blocks under one heading.
+    """Blocks under one heading."""
 
-    Attributes:
-        blocks: The heading, if any, and the blocks below it.
-    """
-
-    blocks: list[Block]
+    blocks: list[Block]  # The heading, if any, and the blocks below it.
     path: str
 
 

@@ -21,15 +21,11 @@ Ints = NDArray[np.int64]
 
 
 class Backend(Protocol):
-    """A loaded model.
-
-    Attributes:
-        batch_tokens: Maximum number of tokens of an efficient batch, including padding.
-    """
+    """A loaded model."""
 
     label: str
     facts: ModelFacts
-    batch_tokens: int
+    batch_tokens: int  # Maximum number of tokens of an efficient batch, including padding.
 
     def vectors(self, batches: Sequence[Batch], prompt: str, is_query: bool) -> Iterator[NDArray[np.float32]]:
         """Yield the vectors of each batch, in order, each of length 1: float32, shape (len(batch), dimension)."""
@@ -81,11 +77,7 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd", r"C:\Windows\System32\nvcu
 
 
 def check_device(device: str) -> str:
-    """Return a device's name after a check.
-
-    Raises:
-        InvalidParameterError: It is not the name of a device.
-    """
+    """Return a device's name after a check, or raise InvalidParameterError if it is not the name of a device."""
     rule = "must be 'auto', 'cpu', 'cuda', 'cuda:NUMBER', 'mps' or 'xpu'"
     require(_DEVICE.fullmatch(device), "device", rule, device, "Leave it out for the default.")
     return device

@@ -68,20 +68,14 @@ class Operations(Protocol[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """An encoder.
+    """An encoder."""
 
-    Attributes:
-        weights: Tensors in float32, by their names in BERT.
-        activation: Activation function; see `Operations.activate`.
-        counted_from: Id of the padding token if positions count from it, else None.
-    """
-
-    weights: Mapping[str, Array]
+    weights: Mapping[str, Array]  # Tensors in float32, by their names in BERT.
     layers: int
     heads: int
     epsilon: float
     activation: str
-    counted_from: int | None
+    counted_from: int | None  # Id of the padding token if positions count from it, else None.
 
     def tokens(self, ops: Operations[T], ids: T, mask: T, types: T | None = None) -> T:
         """Compute the vectors of all tokens, shape (inputs, length, width).
@@ -188,17 +182,12 @@ POOLINGS = ("cls", "mean")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairNetwork:
-    """An encoder that reads two texts at once, and a classifier on the first token.
-
-    Attributes:
-        activation: Function between the two layers; see `Operations.activate`.
-        last: Name of its second layer.
-    """
+    """An encoder that reads two texts at once, and a classifier on the first token."""
 
     encoder: Encoder
     dense: str
-    activation: str
-    last: str
+    activation: str  # Function between the two layers; see `Operations.activate`.
+    last: str  # Name of its second layer.
     reads_types: bool
     main = LOGITS
 

@@ -127,14 +127,10 @@ _FACTS, _TOKENIZER = "model.json", "tokenizer.json"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFacts:
-    """Declarations of a sentence-transformers model.
-
-    Attributes:
-        window: Maximum number of tokens of one input, including special tokens.
-    """
+    """Declarations of a sentence-transformers model."""
 
     dimension: int
-    window: int
+    window: int  # Maximum number of tokens of one input, including special tokens.
     pad: int
     prompts: Mapping[str, str]
     tokenizer: Tokenizer
@@ -226,11 +222,7 @@ def _pad(folder: Path, tokenizer: Tokenizer, settings: Mapping[str, Any]) -> int
 
 
 def facts_of(model: SentenceTransformer, name: str) -> ModelFacts:
-    """Return the declarations of a loaded model.
-
-    Raises:
-        EmbeddingError: The model has no fast tokenizer.
-    """
+    """Return the declarations of a loaded model, or raise EmbeddingError if the model has no fast tokenizer."""
     from tokenizers import Tokenizer
 
     backend = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
@@ -296,11 +288,7 @@ def damage(folder: Path, *, full: bool = False) -> str | None:
 
 
 def check_files(expected: Mapping[Path, str], remedy: str) -> None:
-    """Verify the checksums of files.
-
-    Raises:
-        EmbeddingError: A file is missing or differs.
-    """
+    """Verify the checksums of files, or raise EmbeddingError if a file is missing or differs."""
     for path, digest in expected.items():
         if (problem := difference(path, digest)) is not None:
             raise EmbeddingError(f"{path}: {problem}. {remedy}")

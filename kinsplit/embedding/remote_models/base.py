@@ -82,15 +82,11 @@ def _table() -> dict[str, Any]:
 
 
 class Used(NamedTuple):
-    """Use of a model on a server.
-
-    Attributes:
-        cost: Their cost in US dollars; None if the price is not known.
-    """
+    """Use of a model on a server."""
 
     requests: int
     tokens: int
-    cost: float | None
+    cost: float | None  # In US dollars; None if the price is not known.
 
 
 class Usage:
@@ -142,25 +138,17 @@ _TOO_LONG = re.compile(r"too (?:long|large|many tokens)|context (?:length|size|w
 
 
 class EmbeddingAnswer(NamedTuple):
-    """Vectors of some texts.
-
-    Attributes:
-        tokens: Number of tokens that the server counted; None if it doesn't say.
-    """
+    """Vectors of some texts."""
 
     vectors: Any
-    tokens: int | None
+    tokens: int | None  # Number of tokens that the server counted; None if it doesn't say.
 
 
 class Rejection(NamedTuple):
-    """A failed request.
-
-    Attributes:
-        status: Status of the response; 0 without one.
-    """
+    """A failed request."""
 
     error: Exception
-    status: int
+    status: int  # Status of the response; 0 without one.
 
 
 class EstimatedTokens:

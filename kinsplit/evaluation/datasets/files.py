@@ -11,14 +11,10 @@ from kinsplit.errors import LoadError
 
 
 class FileRow(NamedTuple):
-    """An object of a file.
-
-    Attributes:
-        place: Location in the file: "line 3", "row 3".
-    """
+    """An object of a file."""
 
     path: Path
-    place: str
+    place: str  # Location in the file: "line 3", "row 3".
     value: dict[str, Any]
 
 
@@ -65,20 +61,12 @@ def first_line(path: Path) -> FileRow | None:
 
 
 def read_json(path: Path) -> Any:
-    """Return the value of a JSON file.
-
-    Raises:
-        LoadError: The file is not valid JSON.
-    """
+    """Return the value of a JSON file, or raise LoadError if the file is not valid JSON."""
     return _parsed(path, read_text(path), "")
 
 
 def object_row(path: Path, place: str, value: object) -> FileRow:
-    """Return a value as a row.
-
-    Raises:
-        LoadError: The value is not an object.
-    """
+    """Return a value as a row, or raise LoadError if the value is not an object."""
     if not isinstance(value, dict):
         raise LoadError(path, f"{place}: must be a JSON object (got {shown(value)}).")
     return FileRow(path, place, value)

@@ -17,14 +17,10 @@ from kinsplit.loaders.discovery import absolute, folder_id
 
 
 class Given(NamedTuple):
-    """The paths of a labelled set.
-
-    Attributes:
-        questions: Files with the questions and labels; empty if they are in those folders.
-    """
+    """The paths of a labelled set."""
 
     documents: tuple[Path, ...]
-    questions: tuple[Path, ...] = ()
+    questions: tuple[Path, ...] = ()  # Files with the questions and labels; empty if they are in those folders.
 
 
 @dataclass(frozen=True)

@@ -23,16 +23,11 @@ Offsets = NDArray[np.int64]
 
 
 class Rewritten(NamedTuple):
-    """The result of a step.
-
-    Attributes:
-        starts: Start of each new character's range in the old text, in ascending order.
-        ends: End of that range, in ascending order.
-    """
+    """The result of a step."""
 
     text: str
-    starts: Offsets
-    ends: Offsets
+    starts: Offsets  # Start of each new character's range in the old text, in ascending order.
+    ends: Offsets  # End of that range, in ascending order.
 
 
 Step = Callable[[str], Rewritten]
@@ -40,17 +35,12 @@ Step = Callable[[str], Rewritten]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normalised:
-    """A normalised text with a map to its source.
-
-    Attributes:
-        starts: Start of each character's range in the source, shape (characters,).
-        ends: End of that range, shape (characters,).
-    """
+    """A normalised text with a map to its source."""
 
     source: str
     text: str
-    starts: Offsets
-    ends: Offsets
+    starts: Offsets  # Start of each character's range in the source, shape (characters,).
+    ends: Offsets  # End of that range, shape (characters,).
 
     def to_source(self, span: Span) -> Span:
         """Return the span of the source for a non-empty span of the normalised text."""
@@ -115,11 +105,7 @@ def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
 
 
 def steps_of(name: str) -> tuple[Step, ...]:
-    """Return the steps of the normalisation with a name.
-
-    Raises:
-        InvalidParameterError: The name is unknown.
-    """
+    """Return the steps of the normalisation with a name, or raise InvalidParameterError if the name is unknown."""
     if name not in _NAMED:
         raise InvalidParameterError("normalise", "must name a normalisation", name, f"Known: {', '.join(_NAMED)}.")
     return _NAMED[name]

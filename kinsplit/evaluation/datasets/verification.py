@@ -17,19 +17,13 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class StatedPlace(NamedTuple):
-    """A place of a label as a file states it.
-
-    Attributes:
-        span: Bounds of the span; None for the whole document.
-        text: Text that the span should hold, if it is stated.
-        row: Row of the place, if it differs from that of the question.
-    """
+    """A place of a label as a file states it."""
 
     field: str
     source_id: Any
-    span: tuple[Any, Any] | None
-    text: Any = None
-    row: FileRow | None = None
+    span: tuple[Any, Any] | None  # Bounds of the span; None for the whole document.
+    text: Any = None  # Text that the span should hold, if it is stated.
+    row: FileRow | None = None  # Row of the place, if it differs from that of the question.
 
 
 @dataclass(frozen=True)
@@ -43,26 +37,18 @@ class StatedLabel:
 
 @dataclass(frozen=True)
 class StatedQuestion:
-    """A question as a file states it; see `Question`.
-
-    Attributes:
-        answer: Reference answer; "" for none.
-    """
+    """A question as a file states it; see `Question`."""
 
     row: FileRow
     id: Any
     text: Any
     labels: Sequence[StatedLabel] = ()
-    answer: Any = ""
+    answer: Any = ""  # Reference answer; "" for none.
     field: str = "query"
 
 
 def verified(stated: Iterable[StatedQuestion], dataset: Dataset, problems: Problems) -> tuple[Question, ...]:
-    """Verify questions and their labels.
-
-    Raises:
-        LoadError: There are problems, or no questions.
-    """
+    """Verify questions and their labels, or raise LoadError if there are problems, or no questions."""
     questions: list[Question] = []
     seen: dict[str, FileRow] = {}
     for one in stated:

@@ -25,17 +25,14 @@ class RankedChunk(NamedTuple):
 
 
 class Ranker(NamedTuple):
-    """A way to rank chunks.
-
-    Attributes:
-        rank: Function that returns at most the given number of leaves for a question, best first.
-        passages: Function that returns the passages for a question within a number of tokens, which budget measures
-            judge instead of the leaves; None for a ranker of leaves alone.
-    """
+    """A way to rank chunks."""
 
     name: str
     description: str
+    # Function that returns at most the given number of leaves for a question, best first.
     rank: Callable[[ChunkStore, SearchQuestion, int], Sequence[RankedChunk]]
+    # Function that returns the passages for a question within a number of tokens, which budget measures judge instead
+    # of the leaves; None for a ranker of leaves alone.
     passages: Callable[[Index, str, int], Sequence[Slices]] | None = None
 
 

@@ -39,17 +39,11 @@ _MORE = 2
 
 
 class Depth(NamedTuple):
-    """The depth of rankings.
+    """The depth of rankings."""
 
-    Attributes:
-        chunks: Number of chunks of the search, whose order and time are reported.
-        tokens: Minimum number of tokens; if the chunks hold fewer, those of a longer search follow.
-        budgets: Numbers of tokens to ask for passages, if the ranker returns any.
-    """
-
-    chunks: int
-    tokens: int
-    budgets: tuple[int, ...] = ()
+    chunks: int  # Number of chunks of the search, whose order and time are reported.
+    tokens: int  # Minimum number of tokens; if the chunks hold fewer, those of a longer search follow.
+    budgets: tuple[int, ...] = ()  # Numbers of tokens to ask for passages, if the ranker returns any.
 
 
 class Clock:
@@ -129,16 +123,13 @@ class Questions:
 
 
 class QuestionRanking(NamedTuple):
-    """The ranking for one question.
-
-    Attributes:
-        read: See `Outcome.read`; keys are strings, as in JSON.
-    """
+    """The ranking for one question."""
 
     positions: list[int]
     scores: list[float]
     cosines: list[float]
     seconds: float
+    # See `Outcome.read`; keys are strings, as in JSON.
     read: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] = MappingProxyType({})
 
 

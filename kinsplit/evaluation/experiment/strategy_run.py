@@ -50,11 +50,7 @@ _CHUNKS, _TOKENS = 100, 4000
 
 @dataclass(frozen=True)
 class Setup:
-    """An experiment whose strategies, models and measures are objects.
-
-    Attributes:
-        language: Language of the stop words and the stemmer of BM25.
-    """
+    """An experiment whose strategies, models and measures are objects."""
 
     dataset: Dataset
     strategies: Mapping[str, Strategy]
@@ -66,7 +62,7 @@ class Setup:
     headline: str
     top_k: int
     embedding_context: EmbeddingContext
-    language: str
+    language: str  # Language of the stop words and the stemmer of BM25.
     bm25: Bm25Embedder
     tokenizer: Tokenizer
 
@@ -87,34 +83,26 @@ class Setup:
 
 @dataclass(frozen=True)
 class StrategyPlan:
-    """The work to do for one strategy.
-
-    Attributes:
-        chunks: Number of chunks to search; this and the next three are None if a model decides the boundaries.
-        answered: Number of questions with a cached ranking; if all have one, nothing is embedded.
-    """
+    """The work to do for one strategy."""
 
     label: str
+    # Number of chunks to search; this and the next three are None if a model decides the boundaries.
     chunks: int | None
     tokens: int | None
     texts: int | None
     kept: int | None
     questions: int
-    answered: int
+    answered: int  # Number of questions with a cached ranking; if all have one, nothing is embedded.
     cost: Cost
 
 
 @dataclass
 class StrategyRecord:
-    """The chunks and rankings of one strategy computed so far.
-
-    Attributes:
-        split_seconds: Wall time of splitting; None if vectors came from a cache.
-        embed_seconds: Wall time of embedding; None before it is finished, or if vectors came from a cache.
-    """
+    """The chunks and rankings of one strategy computed so far."""
 
     chunks: list[Chunk]
-    split_seconds: float | None = None
+    split_seconds: float | None = None  # Wall time of splitting; None if vectors came from a cache.
+    # Wall time of embedding; None before it is finished, or if vectors came from a cache.
     embed_seconds: float | None = None
     warnings: list[str] = field(default_factory=list)
     answers: dict[str, QuestionRanking] = field(default_factory=dict)
@@ -220,16 +208,12 @@ class CountingCache(VectorCache):
 
 @dataclass
 class StrategyRun:
-    """The run of one strategy.
-
-    Attributes:
-        vectors: Cache of vectors; None for no cache.
-    """
+    """The run of one strategy."""
 
     setup: Setup
     label: str
     outcomes: JsonCache
-    vectors: CountingCache | None
+    vectors: CountingCache | None  # Cache of vectors; None for no cache.
     questions: Questions
     progress: Callable[[Step], None] | None = None
 

@@ -75,12 +75,9 @@ class AnswerMeasure(ABC):
 
     The same model judges the answer, in a separate prompt. Its judgements can be wrong, so only means over many
     questions can be compared.
-
-    Attributes:
-        name: Name, with k if it was given.
     """
 
-    name: str
+    name: str  # Name, with k if it was given.
     k: int
     client: StructuredClient
 
@@ -105,11 +102,7 @@ class AnswerMeasure(ABC):
 
     @abstractmethod
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
-        """Score an answer.
-
-        Raises:
-            LanguageModelError: The model gives no valid judgement.
-        """
+        """Score an answer, or raise LanguageModelError if the model gives no valid judgement."""
 
 
 def write_answer(question: str, passages: Sequence[str], client: StructuredClient) -> str:

@@ -21,14 +21,10 @@ from kinsplit.tokenizers import Tokenizer
 
 @dataclass(frozen=True)
 class Chunking:
-    """A dataset as one strategy splits it.
-
-    Attributes:
-        chunks: Leaves, in document order within each document.
-    """
+    """A dataset as one strategy splits it."""
 
     dataset: Dataset
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[Chunk, ...]  # Leaves, in document order within each document.
     tokenizer: Tokenizer
 
     @cached_property
@@ -63,19 +59,15 @@ class Chunking:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The ranking for one question.
-
-    Attributes:
-        scores: Scores of the ranker, one for each chunk, in descending order.
-        read: Spans by source id that passages within a number of tokens consist of, by that number, if the ranker
-            returns passages; budget measures then judge these instead of the ranking.
-    """
+    """The ranking for one question."""
 
     question: Question
     ranking: Sequence[Chunk]
-    scores: Sequence[float]
+    scores: Sequence[float]  # Scores of the ranker, one for each chunk, in descending order.
     cosines: Sequence[float]
     seconds: float
+    # Spans by source id that passages within a number of tokens consist of, by that number, if the ranker returns
+    # passages; budget measures then judge these instead of the ranking.
     read: Mapping[int, Mapping[str, tuple[Span, ...]]] = field(default_factory=dict)
 
 

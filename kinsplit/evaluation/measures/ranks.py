@@ -30,15 +30,11 @@ class RankMeasure:
 
     Chunks with equal scores keep the order of the ranking. The measure doesn't apply to a question without a relevant
     chunk, for which the rule may be too strict (see `kinsplit.evaluation.qrels.alignment.unjudged`).
-
-    Attributes:
-        name: Name, such as "nDCG@10".
-        k: Number of chunks; None for all.
     """
 
-    name: str
+    name: str  # Name, such as "nDCG@10".
     description: str
-    k: int | None
+    k: int | None  # Number of chunks; None for all.
     rule: SpanRule
     theirs: Any
 
@@ -46,11 +42,7 @@ class RankMeasure:
 
     @classmethod
     def make(cls, name: str, description: str, k: int | None, rule: SpanRule) -> Self:
-        """Make a measure.
-
-        Raises:
-            MissingExtraError: ir-measures is not installed.
-        """
+        """Make a measure, or raise MissingExtraError if ir-measures is not installed."""
         with needs("evaluation"):
             import ir_measures
         base, at, number = name.partition("@")
@@ -76,13 +68,10 @@ class AndGroupSuccess:
     """The share of a question's groups whose labels are all covered by the first k chunks together.
 
     Labels of a group (`AND` in SC-Qrels) answer only together; they need not be in one chunk.
-
-    Attributes:
-        span_coverage: Minimum share of a label's span for it to count as covered.
     """
 
     k: int
-    span_coverage: float
+    span_coverage: float  # Minimum share of a label's span for it to count as covered.
 
     description = "Share of the groups of labels that the first k chunks cover completely"
     higher_is_better = True

@@ -109,12 +109,9 @@ class BudgetRecall:
 
     It compares chunks of any size fairly: fewer large chunks fit in the budget, and repeated text counts each time. A
     chunk is cut where the budget ends. If the ranker returns passages within the budget, these are judged.
-
-    Attributes:
-        budget: Number of tokens, counted by the evaluation's tokenizer.
     """
 
-    budget: int
+    budget: int  # Number of tokens, counted by the evaluation's tokenizer.
 
     description = "Share of the labelled text within the first N retrieved tokens"
     higher_is_better = True

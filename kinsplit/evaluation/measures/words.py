@@ -13,12 +13,9 @@ class Jaccard:
 
     Words are split at white space, in lower case and with punctuation, as in `rag_eval`. The more words are retrieved,
     the lower the value, so it says more about chunk size than about relevance.
-
-    Attributes:
-        name: "jaccard", or "jaccard@3" if k was given.
     """
 
-    name: str
+    name: str  # "jaccard", or "jaccard@3" if k was given.
     k: int
 
     description = "Jaccard index of the words of question and first k chunks; rag_eval's relevancy"
@@ -38,12 +35,9 @@ class QueryTerms:
 
     Words are split at white space, in lower case and with punctuation, as in `rag_eval`. The more text is retrieved,
     the higher the value; it says nothing about the faithfulness of an answer.
-
-    Attributes:
-        name: "query_terms", or "query_terms@3" if k was given.
     """
 
-    name: str
+    name: str  # "query_terms", or "query_terms@3" if k was given.
     k: int
 
     description = "Share of the question's words in the text of the first k chunks; rag_eval's faithfulness"
@@ -62,12 +56,9 @@ class Cosine:
     """Mean cosine between the question and the first k chunks.
 
     It needs no labels. Smaller chunks have higher cosines, so it can compare rankers but not strategies.
-
-    Attributes:
-        name: "cosine", or "cosine@3" if k was given.
     """
 
-    name: str
+    name: str  # "cosine", or "cosine@3" if k was given.
     k: int
 
     description = "Mean cosine of the question and the first k chunks"

@@ -192,15 +192,12 @@ class ThresholdTrial(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuning:
-    """The effects of all pairs of thresholds.
-
-    Attributes:
-        best: Strictest rule by which enough questions have a relevant chunk in every chunking: the highest span
-            coverage, then the highest chunk coverage, since holding the answer matters more than holding nothing else.
-            None if there is no such rule.
-    """
+    """The effects of all pairs of thresholds."""
 
     trials: tuple[ThresholdTrial, ...]
+    # Strictest rule by which enough questions have a relevant chunk in every chunking: the highest span coverage, then
+    # the highest chunk coverage, since holding the answer matters more than holding nothing else. None if there is no
+    # such rule.
     best: SpanRule | None
 
 

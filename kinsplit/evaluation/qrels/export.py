@@ -41,14 +41,10 @@ class ScoredChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """The rankings of a system.
-
-    Attributes:
-        rankings: Chunks by question id, best first, with scores in descending order.
-    """
+    """The rankings of a system."""
 
     tag: str
-    rankings: Mapping[str, Sequence[ScoredChunk]]
+    rankings: Mapping[str, Sequence[ScoredChunk]]  # Chunks by question id, best first, with scores in descending order.
 
 
 def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
@@ -278,15 +274,11 @@ _KEYS = ("ids", "docids", "embeddings")
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors of chunks.
-
-    Attributes:
-        vectors: float32[chunks, dimension].
-    """
+    """Vectors of chunks."""
 
     ids: Sequence[str]
     source_ids: Sequence[str]
-    vectors: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32]  # float32[chunks, dimension].
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:

@@ -15,19 +15,14 @@ _FALLING = frozenset({"seconds"})
 
 @dataclass(frozen=True, slots=True)
 class MeasureScale:
-    """Number format of a measure.
-
-    Attributes:
-        unit: Displayed unit: "ms", "%", or "" for none.
-        description: Meaning of the measure; "" if unknown.
-    """
+    """Number format of a measure."""
 
     name: str
     factor: float
     digits: int
-    unit: str
+    unit: str  # Displayed unit: "ms", "%", or "" for none.
     higher_is_better: bool
-    description: str
+    description: str  # Meaning of the measure; "" if unknown.
 
     @property
     def heading(self) -> str:
@@ -84,16 +79,11 @@ def measure_names(results: ResultValues) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Number format of a statistic.
-
-    Attributes:
-        unit: Displayed unit: "%", "times", or "" where it is part of the name.
-        description: Meaning of the statistic; "" if unknown.
-    """
+    """Number format of a statistic."""
 
     name: str
-    unit: str
-    description: str
+    unit: str  # Displayed unit: "%", "times", or "" where it is part of the name.
+    description: str  # Meaning of the statistic; "" if unknown.
 
     @property
     def heading(self) -> str:
@@ -252,17 +242,12 @@ def _also(how: str, baseline: str, comparisons: Sequence[Comparison]) -> list[st
 
 
 class Cell(NamedTuple):
-    """A cell of a table.
+    """A cell of a table."""
 
-    Attributes:
-        text: Text; "" for no value.
-        order: Sort key; None to sort by the text.
-    """
-
-    text: str
+    text: str  # Text; "" for no value.
     remark: str = ""
     best: bool = False
-    order: float | None = None
+    order: float | None = None  # Sort key; None to sort by the text.
 
 
 #: A cell without a value, which is sorted last.

@@ -26,17 +26,11 @@ from kinsplit.tokenizers import resolve
 
 
 class ForeignPiece(NamedTuple):
-    """A chunk as a foreign splitter reports it.
+    """A chunk as a foreign splitter reports it."""
 
-    Attributes:
-        text: Text; None if only offsets are reported.
-        start: Reported start; None if there is none.
-        end: Reported end; None if there is none.
-    """
-
-    text: str | None
-    start: int | None = None
-    end: int | None = None
+    text: str | None  # Text; None if only offsets are reported.
+    start: int | None = None  # Reported start; None if there is none.
+    end: int | None = None  # Reported end; None if there is none.
 
 
 _TEXTS = ("page_content", "text")
@@ -213,14 +207,10 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 class SplitterConfiguration(NamedTuple):
-    """A splitter as JSON.
-
-    Attributes:
-        complete: Whether objects with this value always split alike; False if a setting is an opaque object.
-    """
+    """A splitter as JSON."""
 
     value: Any
-    complete: bool
+    complete: bool  # Whether objects with this value always split alike; False if a setting is an opaque object.
 
 
 def configuration(splitter: object) -> SplitterConfiguration:

@@ -132,13 +132,9 @@ class TuningLimits:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result of a search.
+    """The result of a search."""
 
-    Attributes:
-        trials: Trials in order; the first is the baseline.
-    """
-
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial, ...]  # Trials in order; the first is the baseline.
     ending: Ending
 
     @property

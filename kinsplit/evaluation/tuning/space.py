@@ -17,17 +17,12 @@ _OVERLAPS = (0.0, 0.1, 0.2, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A parameter and the values to try.
-
-    Attributes:
-        share_of: Earlier parameter of which the values are shares; "" for plain values.
-        ordered: Whether the values are in order, so that neighbours behave alike.
-    """
+    """A parameter and the values to try."""
 
     parameter: str
     values: tuple[Any, ...]
-    share_of: str = ""
-    ordered: bool = True
+    share_of: str = ""  # Earlier parameter of which the values are shares; "" for plain values.
+    ordered: bool = True  # Whether the values are in order, so that neighbours behave alike.
 
 
 @dataclass(frozen=True, slots=True)

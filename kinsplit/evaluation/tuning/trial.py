@@ -43,15 +43,11 @@ _DEPTH = 100
 
 @dataclass(frozen=True)
 class WeightBench:
-    """A bench that measures weights without splitting, embedding or searching again.
-
-    Attributes:
-        measure: Measure of a ranking, such as recall within a budget.
-    """
+    """A bench that measures weights without splitting, embedding or searching again."""
 
     cases: tuple[tuple[Question, KinRankings], ...]
     chunking: Chunking
-    measure: Measure
+    measure: Measure  # Measure of a ranking, such as recall within a budget.
 
     @classmethod
     def of(cls, dataset: Dataset, strategy: Strategy | Index, measure: str, **options: Any) -> WeightBench:
@@ -182,17 +178,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class HalfBench:
-    """A bench that measures strategies on one half of the questions.
-
-    Attributes:
-        measure: Name of the measure: "recall@1000t".
-        options: Options of `Experiment`: embedder, embedding_context, language and cache.
-        index: Collection that holds the documents, made with the only strategy to measure; None to split them.
-    """
+    """A bench that measures strategies on one half of the questions."""
 
     dataset: Dataset
-    measure: str
-    options: Mapping[str, Any]
+    measure: str  # Name of the measure: "recall@1000t".
+    options: Mapping[str, Any]  # Options of `Experiment`: embedder, embedding_context, language and cache.
+    # Collection that holds the documents, made with the only strategy to measure; None to split them.
     index: Index | None = None
 
     def cost(self, strategy: Strategy) -> EmbeddingCost:

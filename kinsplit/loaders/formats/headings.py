@@ -121,15 +121,10 @@ _FINAL = re.compile(r"[.,;:!?…]$")
 
 
 class _Candidate(NamedTuple):
-    """A line that may be a heading.
+    """A line that may be a heading."""
 
-    Attributes:
-        start: First code point.
-        end: One past the last code point.
-    """
-
-    start: int
-    end: int
+    start: int  # First code point.
+    end: int  # One past the last code point.
     key: tuple[int, ...]
     level: int
     title: str

@@ -58,12 +58,7 @@ def read(data: bytes) -> Reading:
 
 
 class HtmlPage(NamedTuple):
-    """The readable text of HTML.
-
-    Attributes:
-        title: The `<title>`, if any.
-        first_heading: The first `<h1>`, if any.
-    """
+    """The readable text of HTML."""
 
     text: str
     title: str | None

@@ -110,15 +110,11 @@ def read(data: bytes) -> Reading:
 
 
 class _File(NamedTuple):
-    """The contents of a PDF file, as PDFium reads them.
-
-    Attributes:
-        broken: Numbers of the pages that can't be read, from 1.
-    """
+    """The contents of a PDF file, as PDFium reads them."""
 
     pages: list[list[Line]]
     title: str | None
-    broken: list[int]
+    broken: list[int]  # Numbers of the pages that can't be read, from 1.
     bookmarks: list[Bookmark]
     is_wide: bool
 

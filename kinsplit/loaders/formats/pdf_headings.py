@@ -39,33 +39,22 @@ _FINAL = (".", ",", ";")
 
 
 class Bookmark(NamedTuple):
-    """An entry of the file's outline.
+    """An entry of the file's outline."""
 
-    Attributes:
-        page: Number of the page, from 0.
-        level: Level, from 1.
-    """
-
-    page: int
-    level: int
+    page: int  # Number of the page, from 0.
+    level: int  # Level, from 1.
     title: str
 
 
 class PdfHeading(NamedTuple):
-    """A heading on a page.
+    """A heading on a page."""
 
-    Attributes:
-        page: Number of the page, from 0.
-        level: Level; 0 for the title of the document.
-        style: Size and weight; None for a bookmark.
-    """
-
-    page: int
+    page: int  # Number of the page, from 0.
     first: int
     last: int
-    level: int
+    level: int  # Level; 0 for the title of the document.
     title: str
-    style: tuple[float, bool] | None = None
+    style: tuple[float, bool] | None = None  # Size and weight; None for a bookmark.
 
     @property
     def place(self) -> tuple[int, int]:

@@ -25,33 +25,22 @@ _OTHER_SIZE = 1.15  # multiple of the height of the previous line
 
 
 class Line(NamedTuple):
-    """A line of a page.
-
-    Attributes:
-        middle: Vertical position as a share of the page's height, from the top; None if unknown.
-        height: Font height as a share of the page's height; 0 if unknown.
-        size: Size of the font in points as it is displayed; 0 if unknown.
-    """
+    """A line of a page."""
 
     text: str
-    middle: float | None = None
-    height: float = 0.0
-    size: float = 0.0
+    middle: float | None = None  # Vertical position as a share of the page's height, from the top; None if unknown.
+    height: float = 0.0  # Font height as a share of the page's height; 0 if unknown.
+    size: float = 0.0  # Size of the font in points as it is displayed; 0 if unknown.
     left: float = 0.0
     is_bold: bool = False
 
 
 class _Running(NamedTuple):
-    """Words that occur at one position on many pages, with a page number relative to the count of pages.
-
-    Attributes:
-        middle: The position; None for a page number that is the last line of each page.
-        first: The page on which they are kept; None for page numbers, which are kept nowhere.
-    """
+    """Words that occur at one position on many pages, with a page number relative to the count of pages."""
 
     words: frozenset[str]
-    middle: float | None
-    first: int | None
+    middle: float | None  # The position; None for a page number that is the last line of each page.
+    first: int | None  # The page on which they are kept; None for page numbers, which are kept nowhere.
 
 
 def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:

@@ -37,22 +37,14 @@ _DAY_ZERO = datetime.date(1899, 12, 30)
 
 
 class ChartText(NamedTuple):
-    """The text of a chart.
-
-    Attributes:
-        left_out: Number of rows if there are too many for a table, of which only the header is kept; else 0.
-    """
+    """The text of a chart."""
 
     text: str
-    left_out: int
+    left_out: int  # Number of rows if there are too many for a table, of which only the header is kept; else 0.
 
 
 def chart_text(data: bytes) -> ChartText:
-    """Return the text of a chart from the XML of its part.
-
-    Raises:
-        UnreadableError: The XML is damaged.
-    """
+    """Return the text of a chart from the XML of its part, or raise UnreadableError if the XML is damaged."""
     root = parse(data)
     axes = [_axis_words(_child(element, "title")) for element in root.iter() if local_name(element) in _AXES]
     titles = [_axis_words(_child(_child(root, "chart"), "title")), "; ".join(filter(None, axes))]

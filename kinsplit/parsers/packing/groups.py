@@ -152,15 +152,11 @@ Grouping = Callable[[int, Fits | None], list[UnitRun]]
 
 
 class Group(NamedTuple):
-    """A run of units and its text.
-
-    Attributes:
-        tokens: Length in tokens, if tokens were counted.
-    """
+    """A run of units and its text."""
 
     run: UnitRun
     span: Span
-    tokens: int | None
+    tokens: int | None  # Length in tokens, if tokens were counted.
 
 
 def group_units(

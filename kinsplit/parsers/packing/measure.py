@@ -26,14 +26,10 @@ class Scale(NamedTuple):
     """Cumulative lengths of units.
 
     Units i to j - 1 together have the length `right[j - 1] - left[i]`.
-
-    Attributes:
-        left: int64[n], cumulative length at the start of each unit.
-        right: int64[n], cumulative length at the end of each unit.
     """
 
-    left: IntArray
-    right: IntArray
+    left: IntArray  # int64[n], cumulative length at the start of each unit.
+    right: IntArray  # int64[n], cumulative length at the end of each unit.
 
 
 @dataclass(frozen=True, slots=True)

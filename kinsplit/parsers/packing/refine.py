@@ -35,15 +35,11 @@ Rung = Callable[[str, int, int], Units]
 
 
 class Refined(NamedTuple):
-    """Units within the limit.
-
-    Attributes:
-        origin: int64[n], number of the original unit of each unit.
-    """
+    """Units within the limit."""
 
     units: Units
     scale: Scale
-    origin: IntArray
+    origin: IntArray  # int64[n], number of the original unit of each unit.
 
 
 def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:

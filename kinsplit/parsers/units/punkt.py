@@ -56,13 +56,9 @@ _LONGEST = 16
 
 
 class Abbreviations(NamedTuple):
-    """Abbreviations of a language, in lower case and without the last full stop.
+    """Abbreviations of a language, in lower case and without the last full stop."""
 
-    Attributes:
-        open: Abbreviations that never end a sentence.
-    """
-
-    open: frozenset[str]
+    open: frozenset[str]  # Abbreviations that never end a sentence.
     counted: frozenset[str]
     trailing: frozenset[str]
     parts: frozenset[str]

@@ -117,15 +117,10 @@ _SEGMENT_PIECE = 1 << 18
 
 
 class Units(NamedTuple):
-    """Units in document order as two arrays.
+    """Units in document order as two arrays."""
 
-    Attributes:
-        starts: int64[n], first code point of each unit.
-        ends: int64[n], one past the last code point of each unit.
-    """
-
-    starts: IntArray
-    ends: IntArray
+    starts: IntArray  # int64[n], first code point of each unit.
+    ends: IntArray  # int64[n], one past the last code point of each unit.
 
     def shifted(self, by: int) -> Units:
         """Return the units with all offsets increased by `by`."""

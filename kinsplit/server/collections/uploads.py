@@ -285,11 +285,7 @@ class UploadFolder:
         _sync_folders(self._path)
 
     def _follow(self, index: Index, name: str) -> None:
-        """Make the collection hold what the folder holds.
-
-        Raises:
-            LoadError: The file can't be read or indexed.
-        """
+        """Make the collection hold what the folder holds, or raise LoadError if the file can't be read or indexed."""
         path = self._path / name
         if path.exists():
             self._index(index, name, self._read(path, name))

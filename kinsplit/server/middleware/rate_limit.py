@@ -27,11 +27,7 @@ class Rate(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Rate:
-        """Parse a rate such as "120/minute".
-
-        Raises:
-            InvalidParameterError: The text is not a rate.
-        """
+        """Parse a rate such as "120/minute", or raise InvalidParameterError if the text is not a rate."""
         if isinstance(text, Rate):
             return text
         found = _RATE.fullmatch(text.strip()) if isinstance(text, str) else None

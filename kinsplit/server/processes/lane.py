@@ -50,16 +50,12 @@ class LaneFullError(Exception):
 
 @dataclass(order=True)
 class _Call:
-    """A call that waits or runs.
-
-    Attributes:
-        refusal: Key under which it is refused if it exceeds a limit.
-    """
+    """A call that waits or runs."""
 
     cost: float
     number: int
     key: Hashable = field(compare=False)
-    refusal: Hashable = field(compare=False)
+    refusal: Hashable = field(compare=False)  # Key under which it is refused if it exceeds a limit.
     run: Callable[[], Any] = field(compare=False)
     result: asyncio.Future[Any] = field(compare=False)
     wanted: int = field(compare=False, default=0)

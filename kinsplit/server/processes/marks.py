@@ -13,18 +13,12 @@ from pygments.util import ClassNotFound
 
 
 class Mark(NamedTuple):
-    """A range to mark.
+    """A range to mark."""
 
-    Attributes:
-        start: First code point.
-        end: One past the last code point.
-        number: Number by which the page knows it; None if it need not.
-    """
-
-    start: int
-    end: int
+    start: int  # First code point.
+    end: int  # One past the last code point.
     best: bool = False
-    number: int | None = None
+    number: int | None = None  # Number by which the page knows it; None if it need not.
 
 
 def within(marks: Sequence[Mark], start: int, end: int) -> list[Mark]:

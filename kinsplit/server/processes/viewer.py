@@ -119,11 +119,7 @@ _BUSY = "The service is rendering too many other texts, so it is shown as text. 
 
 
 class Shown(NamedTuple):
-    """A text to show.
-
-    Attributes:
-        times: Start and end in seconds, if it was spoken.
-    """
+    """A text to show."""
 
     source_id: str
     metadata: Mapping[str, Any]
@@ -131,7 +127,7 @@ class Shown(NamedTuple):
     marks: tuple[Mark, ...] = ()
     start: int = 0
     context: str = ""
-    times: tuple[float, float] | None = None
+    times: tuple[float, float] | None = None  # Start and end in seconds, if it was spoken.
 
 
 class Viewer:
