@@ -34,12 +34,7 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
 
 
 def text_id(text: str, source: object = "text") -> str:
-    """Return an id for a text that has none: its source and a hash, the same on every machine.
-
-    Args:
-        text: The text. Equal texts of one source get the same id.
-        source: Where the text comes from, such as its path; it may be shared by several texts.
-    """
+    """Return an id for a text that has none, the same on every machine: its source, which may be shared, and a hash."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{source}#{digest}"
 
@@ -66,11 +61,7 @@ def without_location(spec: str) -> str:
 
 
 def content_hash(text: str, context: str = "") -> str:
-    """Return the hash of a chunk's embedded text.
-
-    Returns:
-        128 bits as 32 hexadecimal digits.
-    """
+    """Return the hash of a chunk's embedded text: 128 bits as 32 hexadecimal digits."""
     data = f"{context}\x1f{text}" if context else text
     return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -86,9 +77,5 @@ def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
 
 
 def document_hash(hashes: Iterable[str]) -> str:
-    """Return the content hash of the chunk that represents a whole document.
-
-    Returns:
-        128 bits as 32 hexadecimal digits.
-    """
+    """Return the content hash of the chunk that represents a whole document: 128 bits as 32 hexadecimal digits."""
     return content_hash("\n".join(hashes))

@@ -22,11 +22,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
-    """Return the offsets of slices of a document inside the text that was joined from them.
-
-    Returns:
-        One stretch per span; None if the length of the text doesn't match the spans.
-    """
+    """Return the offsets of slices of a document inside the text joined from them; None if the lengths don't match."""
     joints, rest = len(spans) - 1, len(text) - sum(end - start for start, end in spans)
     gap, rest = divmod(rest, joints) if joints else (0, rest)
     if gap < 0 or rest:
@@ -63,12 +59,7 @@ def holds(outer: Sequence[Span], inner: Iterable[Span]) -> bool:
 
 
 def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
-    """Return the number of leading code points of a chunk that are also in the previous sibling.
-
-    Args:
-        before: Spans of the previous sibling; none for the first chunk.
-        spans: Spans of the chunk.
-    """
+    """Return the number of leading code points of a chunk that are also in the previous sibling, if there is one."""
     start, end = spans[0]
     if not before or before[-1].end <= start:
         return 0
@@ -104,12 +95,7 @@ def length(spans: Iterable[Span]) -> int:
 
 
 def overlap(some: Iterable[Span], united: Sequence[Span]) -> int:
-    """Return how many characters of some spans lie in other spans.
-
-    Args:
-        some: Spans; characters in several of them count several times.
-        united: Other spans, as returned by `unite`.
-    """
+    """Return how many characters of some spans lie in others, as `unite` returns them; those in several count again."""
     common = 0
     for start, end in some:
         at = bisect.bisect_right(united, start, key=lambda span: span.end)

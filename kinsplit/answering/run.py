@@ -54,12 +54,7 @@ class Draft:
         return TextPiece(text)
 
     def marker(self, marker: Marker, span: Span | None = None) -> CitationFound:
-        """Add a marker.
-
-        Args:
-            marker: The marker.
-            span: The cited slice of the document; None for the whole source.
-        """
+        """Add a marker with the cited slice of the document; None for the whole source."""
         at = Span(len(self.text), len(self.text) + len(marker.text))
         self.text += marker.text
         found = tuple(self._citation(number, at, span) for number in marker.numbers)

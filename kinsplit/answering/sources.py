@@ -29,8 +29,7 @@ def room(question: str, window: int, answer_tokens: int) -> int:
 def fit(question: str, passages: Sequence[Passage], window: int, answer_tokens: int) -> list[Source]:
     """Return passages as sources that fit into a model's window, shortened to their hits where they don't.
 
-    Returns:
-        Sources numbered from 1; none if the window is too small for any.
+    They are numbered from 1. There are none if the window is too small for any.
     """
     left, sources = room(question, window, answer_tokens), number(passages)
 
@@ -121,11 +120,7 @@ class MarkerReader:
         self._fence = ""
 
     def feed(self, piece: str) -> Iterator[str | Marker]:
-        """Take a piece of the text and yield everything that can be decided.
-
-        Yields:
-            Non-empty pieces of the text, and markers.
-        """
+        """Take a piece of the text and yield all that can be decided: non-empty pieces of the text, and markers."""
         text = self._held + piece
         sent = at = 0
         while token := (_INSIDE if self._fence else _OUTSIDE).search(text, at):

@@ -21,16 +21,7 @@ from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
 
 def finite_vectors(answer: object, count: int, name: str, dimension: int | None = None) -> NDArray[np.float64]:
-    """Check the vectors that a model returned for some texts.
-
-    Args:
-        answer: One sequence of numbers per text.
-        count: Number of texts.
-        name: Name of the model, for errors.
-        dimension: Length of a vector; None for any.
-
-    Returns:
-        The vectors: float64, shape (count, dimension).
+    """Check the vectors that a model returned for some texts, and return them as float64, shape (count, dimension).
 
     Raises:
         EmbeddingError: Their number or length is wrong, they differ in length, or one is not finite.
@@ -49,10 +40,7 @@ def finite_vectors(answer: object, count: int, name: str, dimension: int | None 
 
 
 def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
-    """Check the vectors that an object returned for some texts, and scale them to length 1.
-
-    Returns:
-        The vectors: float32, shape (count, dimension).
+    """Check the vectors that an object returned for some texts, and scale them to length 1, as float32.
 
     Raises:
         EmbeddingError: Their number is wrong, they differ in length, or one is not finite or zero.

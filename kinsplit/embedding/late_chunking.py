@@ -38,11 +38,7 @@ class Reach(NamedTuple):
 
 
 def lay_windows(text: str, tokenizer: Tokenizer, window: int) -> list[Reach]:
-    """Cover a text with windows.
-
-    Returns:
-        Windows in order. Exactly one of them provides the vector of each token.
-    """
+    """Cover a text with windows in order, exactly one of which provides the vector of each token."""
     budget = max(1, window - tokenizer.num_special_tokens_to_add(False))
     tokens = _offsets(text, tokenizer)
     if len(tokens) <= budget:
@@ -111,18 +107,11 @@ def token_embedder(embedder: Embedder) -> TokenEmbedder:
 def embed_late(
     embedder: Embedder, texts: Sequence[str], pieces: Sequence[Sequence[Spans]], progress: Progress | None = None
 ) -> list[NDArray[np.float32]]:
-    """Embed pieces of texts, each in its context.
+    """Embed pieces of texts, each in its context; a piece is given by its spans.
 
     A text longer than the model's window is read in windows that overlap by a quarter, and each token's vector comes
     from the window in which the token has more context. Token vectors have length 1 before they are averaged. A piece
-    without tokens is embedded on its own.
-
-    Args:
-        embedder: Embedder with vectors for tokens (see `TokenEmbedder`), and with its `tokenizer`, without truncation
-            and padding.
-        texts: The texts.
-        pieces: The pieces of each text, each as its spans.
-        progress: Called with the number of embedded windows and their total.
+    without tokens is embedded on its own. The embedder's `tokenizer` must neither truncate nor pad.
 
     Returns:
         The vectors of each text's pieces, each of length 1: float32, shape (pieces, dimension).

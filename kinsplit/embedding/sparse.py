@@ -51,14 +51,11 @@ class Acronyms(NamedTuple):
 
 
 def acronyms(text: str, is_stop_word: Callable[[str], bool]) -> Acronyms:
-    """Find the acronyms of a text.
+    """Find the acronyms of a text, and the phrases that they may stand for.
 
     Phrases are names, of words that begin with a capital, and runs of three or four words between stop words and
-    punctuation: "Object Oriented Programming" and "object-oriented programming".
-
-    Args:
-        text: A text in any script; only those with capitals have acronyms.
-        is_stop_word: Function that returns whether a word in lower case ends a phrase.
+    punctuation: "Object Oriented Programming" and "object-oriented programming". Only scripts with capitals have
+    acronyms.
     """
     phrases = (_ASCII_PHRASE if text.isascii() else _PHRASE).findall(text)
     initials = [letters for phrase in phrases for letters in _initials(phrase, is_stop_word)]

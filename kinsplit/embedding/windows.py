@@ -71,10 +71,7 @@ class CountedTokens:
 
 
 def split_texts(texts: Sequence[str], tokens: TokenReader, budget: int) -> list[list[str]]:
-    """Split every text into slices of at most `budget` tokens, of similar length and between words where possible.
-
-    Returns:
-        Slices of each text, which join to the text; one slice where the text fits.
+    """Split every text that doesn't fit into slices that join to it, similarly long and between words where possible.
 
     Raises:
         EmbeddingError: A single character has more tokens than the budget.
@@ -132,10 +129,7 @@ class Window(NamedTuple):
 def read_windows(
     texts: Sequence[str], tokenizer: tokenizers.Tokenizer, window: int, prompt: str = ""
 ) -> list[list[Window]]:
-    """Tokenise texts, each once unless it is too long: then its slices are tokenised again.
-
-    Returns:
-        Windows of each text, none longer than `window`; their texts join to the text.
+    """Tokenise texts, each once unless it is too long: then its slices, which join to it, are tokenised again.
 
     Raises:
         EmbeddingError: The prompt leaves no room, or a single character has more tokens than it leaves.
@@ -162,15 +156,7 @@ def _read(
 
 
 def mean_of_windows(vectors: NDArray[np.float32], counts: Sequence[int]) -> NDArray[np.float32]:
-    """Average the vectors of each text's windows.
-
-    Args:
-        vectors: Vectors of all windows in order, shape (sum(counts), d).
-        counts: Number of windows of each text, at least 1.
-
-    Returns:
-        One vector of length 1 per text, shape (len(counts), d).
-    """
+    """Average the vectors of each text's windows, `counts` of each in order, to one vector of length 1 per text."""
     if not counts:
         return np.zeros((0, vectors.shape[1]), dtype=np.float32)
     # The sum has the direction of the mean, and the length becomes 1 anyway.

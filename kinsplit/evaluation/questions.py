@@ -65,10 +65,8 @@ class QuestionSection(NamedTuple):
 def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[QuestionSection]:
     """Divide documents into sections of whole sentences, in document order.
 
-    Args:
-        documents: The documents.
-        tokens: Maximum number of tokens of a section. Where the bundled tokenizer counts too few, as in Thai, the
-            limit is an estimate of the model's own tokens and `MARGIN`.
+    Where the bundled tokenizer counts too few tokens, as in Thai, the limit is an estimate of the model's own tokens
+    and `MARGIN`.
     """
     usual = create("sentence", chunk_size=tokens, chunk_overlap=0)
     careful = create("sentence", chunk_size=int(MARGIN * tokens), chunk_overlap=0, tokenizer=_tokens)
@@ -211,11 +209,7 @@ class Corpus:
         self._texts: dict[str, Normalised] = {document.id: normalise(document.text) for document in documents}
 
     def places(self, excerpt: str, section: QuestionSection) -> tuple[Place, ...]:
-        """Return the places of an excerpt.
-
-        Returns:
-            Places in the section, followed by copies elsewhere; empty if the excerpt doesn't occur in the section.
-        """
+        """Return the places of an excerpt in the section, followed by copies elsewhere; none if it isn't in the section."""
         wanted = normalise(excerpt).text
         found = [Place(source_id, span) for source_id, text in self._texts.items() for span in text.find(wanted)]
         inside = [place for place in found if _is_in(place, section)]

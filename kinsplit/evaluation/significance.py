@@ -37,12 +37,8 @@ class Tally(NamedTuple):
 def estimates(values: ArrayLike) -> list[Estimate | None]:
     """Return means with their 95 % intervals, all from the same resamples of the questions.
 
-    Args:
-        values: Value of each question (row) by each measure (column), shape (questions, measures); NaN where a measure
-            doesn't apply to a question.
-
-    Returns:
-        One estimate for each column; None for a column without values.
+    `values` has shape (questions, measures), with NaN where a measure doesn't apply to a question. A column without
+    values has None.
     """
     table = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(table)
@@ -119,17 +115,9 @@ def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tal
 def compare(
     measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, higher_is_better: bool = True
 ) -> list[Comparison]:
-    """Compare each strategy with the baseline, on the questions for which both have a value.
+    """Compare each strategy with the baseline, on the questions for which both have a value; None is no value.
 
-    Args:
-        measure: Name of the measure.
-        baseline: Label of the baseline.
-        values: Values of the questions by label; None where the measure doesn't apply.
-        higher_is_better: Whether higher values are better.
-
-    Returns:
-        One comparison for each strategy that shares a question with the baseline; p-values are corrected for their
-        number.
+    Strategies that share no question with the baseline are left out. p-values are corrected for the number of others.
     """
     differences = {
         label: found

@@ -78,14 +78,8 @@ def embed_documents(
 ) -> list[list[Embedded] | KinsplitError]:
     """Embed leaves of documents, and find the documents that the model refuses, so that they keep no others out.
 
-    Args:
-        embedder: The model.
-        embedding_context: Context that the leaves are embedded with.
-        documents: The documents, each with its leaves to embed.
-        embed: Function that embeds leaves with their documents; see `embed_leaves`.
-
     Returns:
-        What the leaves of each document give, or why the model refuses it.
+        What `embed` (see `embed_leaves`) gives for the leaves of each document, or why the model refuses it.
 
     Raises:
         EmbedderUnavailableError: The model fails with any text.
@@ -113,13 +107,7 @@ def embed_leaves(
     leaves: Sequence[tuple[Document, Chunk]],
     progress: Progress | None = None,
 ) -> list[Embedded]:
-    """Embed leaves.
-
-    Args:
-        embedder: The model.
-        embedding_context: Context that they are embedded with.
-        leaves: Leaves with their documents; those of one document are adjacent.
-        progress: See `Embedder.embed`.
+    """Embed leaves with their documents; those of one document are adjacent.
 
     Raises:
         EmbeddingError: The model returns anything but one finite vector of its dimension per leaf.

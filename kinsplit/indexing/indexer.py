@@ -137,11 +137,7 @@ class Indexer:
         yield batch
 
     def _jobs(self, documents: Iterable[Document]) -> Iterator[Job | DocumentReport]:
-        """Split and compare documents, many at a time, unless they are stored as they are.
-
-        Yields:
-            The documents in order, and reports of those that can't be split.
-        """
+        """Split and compare documents that aren't stored as they are, many at a time; report those that can't be split."""
         for group in by_size(_checked(documents), _CHARACTERS):
             stored = stored_leaves(self.store, group, self.strategy)
             rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]
@@ -223,9 +219,7 @@ class Indexer:
     def _sync(self, job: Job, leaves: dict[str, Embedded]) -> SyncReport:
         """Store a document, embedding contents that another writer has deleted in the meantime.
 
-        Args:
-            job: The document.
-            leaves: Vectors and numbers of windows of embedded leaves by content hash; further leaves are added.
+        `leaves` has the vectors and numbers of windows by content hash; further leaves are added.
         """
         for _ in range(_RETRIES):
             with suppress(MissingContentError):
@@ -280,16 +274,7 @@ class Indexer:
 
 
 def stored_leaves(store: ChunkStore, documents: Sequence[Document], strategy: Strategy) -> list[int | None]:
-    """Find the documents that a store holds as they are, in one look-up, before they are split.
-
-    Args:
-        store: Store of the chunks.
-        documents: The documents; an id may come twice, with another text.
-        strategy: Strategy that would split them.
-
-    Returns:
-        The number of leaves of each such document; None for others.
-    """
+    """Return the numbers of leaves of the documents that a store holds as they are, in one look-up; None for others."""
     pairs = [(document.id, origin_of(document, strategy)) for document in documents]
     known = {id_: origin for id_, origin in pairs if origin is not None}
     stored = store.stored(known) if known else {}
@@ -301,9 +286,8 @@ def chunk_documents(
 ) -> Iterator[tuple[Document, list[Chunk] | KinsplitError]]:
     """Split documents into chunks of all levels, as they are stored; many are split together.
 
-    Yields:
-        Each document with its chunks, or the error that prevents splitting: a character is longer than a chunk may be,
-        or the strategy's embedding model refuses the document.
+    A document may have an error instead: a character is longer than a chunk may be, or the strategy's embedding model
+    refuses the document.
 
     Raises:
         EmbedderUnavailableError: The strategy's embedding model fails with any text.

@@ -21,21 +21,12 @@ PARENT_LENGTH = 4000
 
 
 def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, late: bool = False) -> list[Chunk]:
-    """Return the chunks of all levels of a document, with the metadata that indexing adds.
+    """Return the chunks of all levels of a document, with the metadata that indexing adds; nothing without chunks.
 
     If the strategy made leaves only, they get parents: the document's sections, read from the leaves' contexts, or runs
     of siblings if a section is longer than `PARENT_LENGTH` or there are no sections. The top level is a chunk of the
-    whole document, which repeats no text and exists to be ranked.
-
-    Args:
-        document: The document.
-        split: Chunks made by the strategy.
-        strategy: The strategy.
-        late: Whether chunks are embedded with late chunking. Their vectors, and therefore their content hashes, then
-            depend on the whole document.
-
-    Returns:
-        The document, the parents and the leaves; nothing for a document without chunks.
+    whole document, which repeats no text and exists to be ranked. With late chunking, vectors depend on the whole
+    document, and so do the content hashes.
     """
     leaves = [chunk for chunk in split if chunk.level == 0]
     if not leaves:
@@ -70,10 +61,9 @@ def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, 
 
 
 def origin_of(document: Document, strategy: Strategy) -> str | None:
-    """Return a hash of all that a document's chunks are made from, besides the strategy's parameters.
+    """Return a hash, as 32 hexadecimal digits, of all that a document's chunks are made from besides the parameters.
 
-    Returns:
-        32 hexadecimal digits; None if the strategy could make other chunks in another run.
+    None if the strategy could make other chunks in another run.
     """
     if not strategy.repeatable:
         return None
@@ -118,11 +108,7 @@ def _position(document: Document, start: int, end: int) -> dict[str, Any]:
 def _gap(text: str, chunk: Chunk, previous: Chunk | None, gathered: bool) -> dict[str, str]:
     """Return the white space between a chunk and its previous sibling.
 
-    Args:
-        text: Text of the document.
-        chunk: The chunk.
-        previous: The chunk before it, of any level.
-        gathered: Whether chunks have several spans, so that the text between two siblings may belong to others.
+    If chunks have several spans, the text between two siblings may belong to others.
     """
     if gathered:
         return {GAP: blank_before(text, chunk.start)}

@@ -63,14 +63,7 @@ def would_replace(place: object, other: object, source_id: str) -> LoadError:
 def find_duplicates(
     store: ChunkStore, fingerprint: str, new: Iterable[SourceFile], files: Mapping[str, SourceFile]
 ) -> dict[str, str]:
-    """Return the ids of files that are already indexed under another id, each with that id.
-
-    Args:
-        store: Store of the documents so far.
-        fingerprint: Fingerprint of the strategy.
-        new: Files to index whose own ids are not indexed; all of them are taken.
-        files: All files to index by id.
-    """
+    """Return the ids of new files that are already indexed under another id, each with that id."""
     readable = (source for source in new if source.error is None)
     first = next(readable, None)
     if first is None:

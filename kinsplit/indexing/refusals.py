@@ -40,10 +40,7 @@ class Division(Generic[Item, Result]):
     texts_of: Callable[[Item], Collection[str]] = lambda _: ()
 
     def steps(self, items: Sequence[Item]) -> Steps[Item, Result]:
-        """Work on items together, and divide them where that fails.
-
-        Returns:
-            The result of each item, or the error that says why the model refuses it.
+        """Work on items together, and divide them where that fails; an item that the model refuses gives the error.
 
         Raises:
             EmbedderUnavailableError: The model fails with any text.

@@ -113,9 +113,6 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
     Only `\n`, `\r\n` and `\r` end a line. Other line ends of `str.splitlines` (and thus httpx), such as U+2028, may
     occur inside a JSON string.
 
-    Args:
-        chunks: The text's bytes.
-
     Raises:
         ResponseTooLongError: A line is longer than `LONGEST`.
     """

@@ -51,13 +51,10 @@ def numbers_schema(key: str) -> Schema:
 
 
 def read_numbers(answer: str, key: str) -> Numbers:
-    """Return the list of numbers in an answer, whatever surrounds it.
+    """Return the list of numbers in an answer, whatever surrounds it; none if there is no such list.
 
     An object's list under the key takes precedence over a bare list, and of several the longest. Numbers may be strings
     or end in ".0"; of lists in a list, and of objects, the first number of each counts.
-
-    Returns:
-        The numbers; none if the answer contains no list of numbers.
     """
     answer = _without_thoughts(answer)
     named: list[list[int]] = []

@@ -141,16 +141,9 @@ def as_completed(
 ) -> Generator[tuple[Item, Result], None, None]:
     """Yield each item with its result, in the order in which the results come.
 
-    A caller who stops early, with Ctrl-C for example, does not wait for calls in progress: the threads are daemons.
-    With one thread or one item, the calls run in the caller's own thread, each when its result is requested.
-
-    Args:
-        work: Called in the threads with a copy of the caller's context; should not raise.
-        items: Arguments of the calls.
-        threads: Maximum number of concurrent calls.
-
-    Raises:
-        BaseException: Raised by `work`.
+    A caller who stops early, with Ctrl-C for example, does not wait for calls in progress: the threads are daemons, and
+    have a copy of the caller's context. With one thread or one item, the calls run in the caller's own thread, each
+    when its result is requested. What `work` raises is raised.
     """
     if min(threads, len(items)) <= 1:
         for item in items:

@@ -110,10 +110,9 @@ class StructuredClient:
     def ask_all(
         self, prompts: Sequence[str], form: type[_Form], max_tokens: int, concurrency: int
     ) -> Generator[_Form | LanguageModelError, None, None]:
-        """Request several objects concurrently. Closing the generator stops further requests.
+        """Request several objects concurrently, and yield each, or an error instead, in the order of the prompts.
 
-        Yields:
-            The object for each prompt, in their order, or the error instead of it.
+        Closing the generator stops further requests.
         """
         outcomes: dict[str, _Form | LanguageModelError] = {
             prompt: known for prompt in prompts if (known := self._recall(prompt, form)) is not None

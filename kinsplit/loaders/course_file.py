@@ -145,11 +145,7 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
 
 
 def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict[str, str]:
-    """Read course and subject from the folders between the given one and the file.
-
-    Returns:
-        `course` and `subject`, as far as known.
-    """
+    """Read `course` and `subject`, as far as known, from the folders between the given one and the file."""
     if subject is not None:
         facts = {"subject": subject, "course": folders[1] if len(folders) > 1 else ""}
     elif len(folders) > 1:

@@ -63,23 +63,12 @@ def escaped(text: object) -> str:
 
 
 def output(*parts: str, style: str = "") -> str:
-    """Return the output of a notebook's cell.
-
-    Args:
-        parts: HTML of its parts.
-        style: Style sheet besides that of all outputs; its selectors begin with `.kinsplit`.
-    """
+    """Return the output of a notebook's cell; the selectors of its own style begin with `.kinsplit`."""
     return f'<div class="kinsplit"><style>{_STYLE}{style}</style>{"".join(parts)}</div>'
 
 
 def card(title: str, facts: Iterable[str], *body: str) -> str:
-    """Return a frame with a title.
-
-    Args:
-        title: Text of the title.
-        facts: Texts of the line below it; empty ones are left out.
-        body: HTML of the content.
-    """
+    """Return a frame with a title and a line of facts, of which empty ones are left out, around HTML."""
     line = " · ".join(f"<bdi>{escaped(fact)}</bdi>" for fact in facts if fact)
     head = f'<p class="head"><b><bdi>{escaped(title)}</bdi></b></p>'
     return f'<div class="card">{head}<p class="facts">{line}</p>{"".join(body)}</div>'

@@ -24,11 +24,7 @@ _ESCAPES = r"\\*"
 
 
 def read_key(key: str | None, variable: str) -> Setting | None:
-    """Return an API key with its source, or None if there is none.
-
-    Args:
-        key: The key; None takes the variable.
-        variable: Name of the environment variable.
+    """Return an API key with its source, or None if there is none; None given takes the environment variable.
 
     Raises:
         InvalidParameterError: The key can't be sent.

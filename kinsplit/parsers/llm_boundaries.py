@@ -95,14 +95,7 @@ class SegmentPlan(NamedTuple):
 
 
 def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> SegmentPlan:
-    """Divide a text into segments.
-
-    Args:
-        text: The text.
-        sentences: Its sentences.
-        tokenizer: Tokenizer that counts the lines.
-        budget: Maximum tokens per segment; a single longer sentence is still shown.
-    """
+    """Divide a text into segments of some tokens; a single longer sentence is still shown."""
     lines = _lines(text, sentences)
     right = np.cumsum(tokenizer.count(lines) + _NUMBER_TOKENS, dtype=np.int64)
     left = np.concatenate([[0], right[:-1]])
@@ -198,17 +191,10 @@ def outline(text: str, language: str) -> Outline:
 
 
 def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int]:
-    """Return the sentences at which chunks begin.
+    """Return the ascending numbers of the sentences at which chunks begin, each the first of a paragraph.
 
-    Args:
-        scale: Lengths of the sentences.
-        found: Sentences, paragraphs and headings.
-        least: Length up to which paragraphs are merged, but never across a heading. A line that looks like a heading
-            counts as one if the sections on both sides are at least this long.
-        limit: Maximum length of a chunk.
-
-    Returns:
-        Ascending numbers of sentences, each the first of a paragraph.
+    Paragraphs are merged up to the least length, but never across a heading. A line that looks like a heading counts as
+    one if the sections on both sides are at least this long.
     """
     headings = set(found.headings)
     left = [*scale.left.tolist(), int(scale.right[-1]) if len(scale.right) else 0]

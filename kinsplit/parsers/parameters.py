@@ -75,11 +75,7 @@ Language = Annotated[
 
 
 def share(data: dict[str, Any], field: str, of: str, default: int, divisor: int) -> int:
-    """Return a size whose default is a fraction of another size.
-
-    Returns:
-        The given value, unchecked, or the fraction.
-    """
+    """Return the given size, unchecked, or else a fraction of another size."""
     given = data.get(field)
     if given is not None:
         return given  # type: ignore[no-any-return]

@@ -54,14 +54,9 @@ THRESHOLDS: dict[ThresholdKind, Threshold] = {
 
 
 def similarities(vectors: Vectors, window: int = 1) -> FloatArray:
-    """Return the similarity across each gap.
+    """Return the cosine of the means around each gap between n unit vectors, shape (n - 1,).
 
-    Args:
-        vectors: Unit vectors, shape (n, d).
-        window: Number of sentences on each side whose means are compared; fewer at the ends of the text.
-
-    Returns:
-        Cosine of the means around each gap, shape (n - 1,).
+    The window is the number of sentences on each side whose means are compared; fewer at the ends of the text.
     """
     gaps = np.arange(1, len(vectors))
     sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors, axis=0, dtype=np.float64)])
@@ -73,25 +68,15 @@ def similarities(vectors: Vectors, window: int = 1) -> FloatArray:
 
 
 def gains(similar: FloatArray, kind: ThresholdKind, threshold: float) -> FloatArray:
-    """Return the gain of a cut at each gap by a threshold.
+    """Return the gain of a cut at each gap by a threshold that is not "adaptive".
 
-    Args:
-        similar: Similarity across each gap, at least one.
-        kind: Kind of threshold; not "adaptive".
-        threshold: Threshold in the unit given in `THRESHOLDS`.
-
-    Returns:
-        How far each gap lies beyond the threshold; above 0 for a cut.
+    It is how far each gap lies beyond the threshold, in the unit given in `THRESHOLDS`; above 0 for a cut.
     """
     return _BEYOND[kind](1 - similar, threshold)
 
 
 def coherence(vectors: Vectors, longest: int) -> FloatArray:
-    """Return how close consecutive sentences are to their common centre.
-
-    Args:
-        vectors: Unit vectors, shape (n, d).
-        longest: Maximum number of sentences.
+    """Return how close up to `longest` consecutive sentences are to their common centre, from n unit vectors.
 
     Returns:
         Shape (n, longest): in row j and column `longest - m`, the squared length of the sum of the m sentences that end
@@ -175,7 +160,7 @@ class Capacity(Protocol):
 
 
 def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capacity) -> None:
-    """Add each vector, in order, to the cluster with the most similar mean, if it is similar enough.
+    """Add each vector, in order, to the cluster with the most similar mean of unit vectors, if it is similar enough.
 
     A cluster without room is skipped in favour of the next best. Of equally similar clusters, the first is chosen. A
     vector without a similar cluster with room starts a new one.
@@ -183,11 +168,6 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capa
     For n vectors of d dimensions in m clusters, the cost is that of a matrix multiplication, n * m * d. With many
     clusters, it is done in blocks, and only means that have changed since the start of the block are compared one by
     one.
-
-    Args:
-        vectors: Vectors of any length, shape (n, d).
-        threshold: Minimum cosine between a vector and the mean of the unit vectors in a cluster.
-        capacity: Clusters to fill; members are the numbers of the vectors, in order.
     """
     units = _normalised(np.asarray(vectors, dtype=np.float64))
     sums, means, count = np.zeros_like(units), np.zeros_like(units), 0

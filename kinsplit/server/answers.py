@@ -34,11 +34,8 @@ class EventDetails:
     `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.TextView`; those of the last
     event, by the sources' numbers, have the evidence marked. That event's `html` is the answer as safe HTML, either a
     model's Markdown, or quotations as they look in their documents. A citation is in a mark of the class `best`, a
-    sentence that was not found in another mark, and `data-number` is the position in `citations` or `checks`.
-
-    Args:
-        sources: The sources that the answer may cite.
-        viewer: Viewer of the sources; None for no views.
+    sentence that was not found in another mark, and `data-number` is the position in `citations` or `checks`. Without a
+    viewer, there are no views.
     """
 
     def __init__(self, sources: Sequence[Source], viewer: Viewer | None) -> None:
@@ -47,12 +44,7 @@ class EventDetails:
         self._text: list[str] = []
 
     async def add_to(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Add the details to one event, and remove the model's address from its notices.
-
-        Args:
-            name: Name of the event.
-            data: Its data, from `kinsplit.wire.event_row`.
-        """
+        """Add the details to the data of one event, and remove the model's address from its notices."""
         if name == "sources":
             await self._add_views(data["sources"])
         if name in ("text", "citation"):
@@ -139,11 +131,7 @@ def _hide(notice: dict[str, str]) -> None:
 class AnswerStreams:
     """Streams answers, and rejects requests while too many are being written.
 
-    Args:
-        most: Maximum number of answers at a time.
-        timeout: Seconds that a piece of an answer may take.
-        metrics: Metrics that count rejected requests.
-        log_text: Whether error messages may be logged.
+    A piece of an answer may take `timeout` seconds. Error messages are logged if the log may hold texts.
     """
 
     def __init__(self, most: int, timeout: float, metrics: Metrics, log_text: bool) -> None:
@@ -164,10 +152,6 @@ class AnswerStreams:
 
     async def stream(self, events: Events, viewer: Viewer | None = None) -> AsyncGenerator[bytes, None]:
         """Yield the events of an answer as server-sent events; the first one follows the search.
-
-        Args:
-            events: The events.
-            viewer: Viewer of the sources; None for no views of them.
 
         Raises:
             RequestError: The first event took too long (504). Later failures are events named "error".

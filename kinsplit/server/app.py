@@ -46,12 +46,7 @@ _KEYS = [
 
 
 def create_app(settings: ServiceSettings, collections: Collections, previewer: Previewer | None = None) -> FastAPI:
-    """Create the application.
-
-    Args:
-        settings: The settings.
-        collections: The open collections; closed when the application shuts down.
-        previewer: Makes the previews; None for one of the application's own.
+    """Create the application, which closes the collections when it shuts down; None makes a previewer of its own.
 
     Raises:
         KinsplitError: The folder of uploads can't be used; see `UploadFolders`.

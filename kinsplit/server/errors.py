@@ -41,15 +41,9 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class RequestError(Exception):
-    """A failed request, with the response to it.
+    """A failed request, with the response to it: an HTTP status, the rule that it breaks or the failure, and a remedy.
 
-    Args:
-        status: HTTP status.
-        rule: Rule that the request breaks, or description of the failure.
-        remedy: Remedy for the client.
-        field: The part of the request that is at fault.
-        value: The value given there.
-        headers: Additional response headers.
+    The field is the part of the request that is at fault.
     """
 
     def __init__(

@@ -80,12 +80,7 @@ class DiskCache:
             self._put(_JSON, {key: zlib.compress(text.encode("utf-8"), 1)})
 
     def get_vectors(self, keys: Sequence[bytes], dimension: int | None) -> dict[bytes, NDArray[np.float32]]:
-        """Return the stored vectors, by key.
-
-        Args:
-            keys: The keys.
-            dimension: Length of a vector; one of another length counts as missing. None for any length.
-        """
+        """Return the stored vectors, by key; one of another length counts as missing, unless the dimension is None."""
         return {
             key: np.frombuffer(data, dtype="<f4").astype(np.float32)
             for key, data in self._get(_VECTOR, keys).items()

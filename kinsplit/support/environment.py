@@ -176,12 +176,7 @@ def found_values() -> Mapping[str, str]:
 
 
 def untrusted(name: str, why: str = "") -> InvalidParameterError:
-    """Return the error for a variable that a `.env` sets that is merely found.
-
-    Args:
-        name: The variable.
-        why: What would happen, as a clause; "" for none.
-    """
+    """Return the error for a variable that a merely found `.env` sets; `why` is a clause on what would happen."""
     rule = "can't be set by a .env that is merely found, since it may have come with downloaded material"
     remedy = f"If you wrote the file, name it with --env-file {FOUND}; otherwise delete the line."
     return InvalidParameterError(name, f"{rule}{why and f': {why}'}", f"{FOUND} in this folder", remedy)
@@ -192,10 +187,6 @@ def check_address(address: Setting, secret: Setting | None) -> None:
 
     A secret goes to an address from the same source or a more trusted one only. One that is given in Python counts as
     from the environment, which can change the program anyway.
-
-    Args:
-        address: The address.
-        secret: The secret that would go there; None for none.
 
     Raises:
         InvalidParameterError: The address comes from a `.env` that is merely found, or is less trusted than the secret.

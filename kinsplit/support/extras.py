@@ -36,13 +36,9 @@ _TIMEOUT = 10.0
 
 
 def check_repository(*names: str, files: Sequence[str] = ("config.json", "modules.json")) -> None:
-    """Check that a repository is in the Hub's cache on this machine, or on the Hub itself, with a single request.
+    """Check by one request that a repository, under one of its names, is in the Hub's cache here, or on the Hub.
 
     Loaders request each of a dozen files six times, with growing pauses, before they report a missing repository.
-
-    Args:
-        *names: Possible names of the repository.
-        files: Files that show that it is in the cache; the first one is requested from the Hub.
 
     Raises:
         LookupError: The repository is in neither, or the Hub can't be reached.

@@ -31,11 +31,7 @@ def certificates() -> ssl.SSLContext:
 
 
 class ResponseTooLongError(Exception):
-    """A response exceeds its limit.
-
-    Args:
-        what: The excess, such as "more than 1,000 bytes".
-    """
+    """A response exceeds its limit; the excess is in words, such as "more than 1,000 bytes"."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -143,11 +139,7 @@ class Client:
 
     @contextmanager
     def exchange(self, request: httpx.Request, seconds: float) -> Iterator[httpx.Response]:
-        """Send a request and yield the response, whose body `read_body` or `read_response` reads.
-
-        Args:
-            request: The request.
-            seconds: Maximum seconds until the end of the block.
+        """Send a request and yield the response, whose body `read_body` or `read_response` reads within some seconds.
 
         Raises:
             ExchangeTimeoutError: The time is over.
@@ -210,11 +202,7 @@ class LimitedStream(httpx.SyncByteStream):
 
 
 def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
-    """Yield a response's body, unpacked.
-
-    Args:
-        response: The response.
-        limit: Maximum bytes, both packed and unpacked.
+    """Yield a response's body, unpacked, with a maximum of bytes both packed and unpacked.
 
     Raises:
         ResponseTooLongError: There are more.
@@ -224,12 +212,7 @@ def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
 
 
 def read_response(response: httpx.Response, limit: int) -> httpx.Response:
-    """Return a response with its body read as UTF-8; of an error, only the first bytes.
-
-    Args:
-        response: The response.
-        limit: See `read_body`; the body of an error is truncated at `ERROR_BODY`.
-    """
+    """Return a response with its body read as UTF-8; the body of an error is truncated at `ERROR_BODY`."""
     data = bytearray()
     if response.is_success:
         for part in read_body(response, limit):

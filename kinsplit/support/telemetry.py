@@ -42,11 +42,7 @@ def is_active() -> bool:
 
 @contextmanager
 def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE) -> Iterator[SpanRecorder]:
-    """Record the block as a span, the parent of all spans that begin inside it.
-
-    Yields:
-        A function that adds attributes.
-    """
+    """Record the block as a span, the parent of spans that begin inside it; yield a function that adds attributes."""
     if not is_active():
         yield _ignore
         return

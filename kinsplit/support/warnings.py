@@ -18,9 +18,7 @@ _COMBINED = vars(KinsplitWarning)["combined"]
 def capture_warnings(at_once: Callable[[KinsplitWarning], None] | None = None) -> Iterator[list[KinsplitWarning]]:
     """Yield a list that holds kinsplit's warnings once the block ends, combined and each once; others are shown.
 
-    Args:
-        at_once: Function called with each warning of a kind that isn't combined, when it is issued. The list then holds
-            only the others.
+    `at_once` is called with each warning of a kind that isn't combined; the list then holds only the others.
     """
     captured: list[KinsplitWarning] = []
     found: list[warnings.WarningMessage] = []

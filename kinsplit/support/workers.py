@@ -95,11 +95,7 @@ class WorkerPool:
         return self._result_of(_Call(function, args, kwargs))
 
     def submit(self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Call a function in a worker without waiting.
-
-        Returns:
-            A future of the result. Cancelling it ends the call even while it is running.
-        """
+        """Call a function in a worker without waiting; cancelling the future ends the call even while it is running."""
         self._check()
         call = _Call[_T](function, args, kwargs)
         self._threads.submit(self._run, call)

@@ -62,14 +62,10 @@ class Section(NamedTuple):
 
 
 def sections(text: str, headings: Sequence[Heading] = ()) -> list[Section]:
-    """Return the blocks of a text, grouped by heading.
+    """Return the blocks of a text, grouped by its headings, which are recognised by their markup unless they are given.
 
     A heading directly followed by a deeper heading shares its section, so a section is never a heading alone unless no
     text follows.
-
-    Args:
-        text: The text.
-        headings: Its headings, if they are known; else they are recognised by their markup.
     """
     found: list[Section] = []
     path = [(one.level, one.title) for one in headings[:1] if one.start == one.end]  # a title outside the text
@@ -301,12 +297,9 @@ _NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
 
 
 def parts(text: str) -> list[tuple[int, int]] | None:
-    """Cut a block into its parts: a list into items, a table or fence into lines.
+    """Cut a block into its parts, a list into items, a table or fence into lines; None for a block without parts.
 
     An item with a nested list is itself a block that can be cut into items.
-
-    Returns:
-        Spans of the parts, or None for a block without parts.
     """
     text = with_line_feeds(text)
     first_line = text.partition("\n")[0]

@@ -54,11 +54,9 @@ _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 def grapheme_floor(text: str, at: int, low: int) -> int:
-    """Return the last grapheme boundary at or before an offset.
+    """Return the last grapheme boundary at or before an offset; `low` if one cluster spans the whole range.
 
-    Returns:
-        An offset between `low` and `at`; `low` if one cluster spans the whole range. Clusters of more than 1,000 code
-        points aren't kept whole.
+    Clusters of more than 1,000 code points aren't kept whole.
     """
     if at <= low or at >= len(text) or _is_certain(text, at):
         return at
@@ -98,16 +96,9 @@ def _is_certain(text: str, at: int) -> bool:
 
 
 def graphemes(text: str, start: int, end: int, size: int = 1) -> list[Span]:
-    """Cut a range between grapheme clusters into pieces of about `size` code points.
+    """Cut a range, which begins at a grapheme boundary, between clusters into pieces of at most `size` code points.
 
-    Args:
-        text: The text.
-        start: First code point of the range, at a grapheme boundary.
-        end: One past the last code point of the range.
-        size: Maximum length of a piece in code points; only a longer cluster exceeds it.
-
-    Returns:
-        The pieces, without white space at their edges and without blank pieces.
+    Only a longer cluster exceeds it. The pieces have no white space at their edges, and there are no blank pieces.
     """
     pieces = []
     while start < end:

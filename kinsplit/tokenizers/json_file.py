@@ -124,11 +124,7 @@ class FastEncoder:
         self._probed[points] = True
 
     def _pieces(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Cut long texts into pieces between tokens.
-
-        Returns:
-            The pieces, and the number of pieces per text.
-        """
+        """Cut long texts into pieces between tokens, and return them with their number per text."""
         is_cut = self._splits_at_space
         pieces = [
             [*map(self._abridged, _PIECE.findall(text))] if is_cut and len(text) > LONGEST else [text] for text in texts

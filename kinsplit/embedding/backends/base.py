@@ -37,14 +37,10 @@ class Backend(Protocol):
 
 
 def sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Batch inputs of similar length, so that little padding is needed.
+    """Return the indexes of batches of similar length, so that little padding is needed.
 
-    Args:
-        lengths: Lengths of the inputs in tokens.
-        batch_tokens: Maximum number of tokens of a batch, including padding; a longer input is a batch of its own.
-
-    Returns:
-        Indexes of the inputs; the longest first, so that a shortage of memory shows at once.
+    A longer input than a batch may hold is a batch of its own. The longest come first, so that a shortage of memory
+    shows at once.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     batches, start = [], 0
@@ -58,8 +54,7 @@ def sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]
 def padded(batch: Batch, pad: int, length: int = 0) -> tuple[Ints, Ints, Ints]:
     """Return the ids, the mask (1 for tokens, 0 for padding) and the types of a batch's tokens.
 
-    Returns:
-        Three arrays of shape (len(batch), longest window or `length`).
+    Their shape is (len(batch), longest window or `length`).
     """
     encoded = [window.encoding for window in batch]
     ids = np.full((len(batch), max(length, *(len(own.ids) for own in encoded))), pad, dtype=np.int64)

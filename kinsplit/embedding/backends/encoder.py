@@ -78,13 +78,9 @@ class Encoder:
     counted_from: int | None  # Id of the padding token if positions count from it, else None.
 
     def tokens(self, ops: Operations[T], ids: T, mask: T, types: T | None = None) -> T:
-        """Compute the vectors of all tokens, shape (inputs, length, width).
+        """Compute the vectors of all tokens, shape (inputs, length, width), from arrays of shape (inputs, length).
 
-        Args:
-            ops: Operations of a backend.
-            ids: Ids of the tokens, shape (inputs, length).
-            mask: 1 for tokens and 0 for padding, shape (inputs, length).
-            types: Type of each token, shape (inputs, length); None for 0.
+        `mask` is 1 for tokens and 0 for padding; `types` may be None for 0.
         """
         hidden = self._embed(ops, ids, types)
         bias = ops.mask_bias(mask)

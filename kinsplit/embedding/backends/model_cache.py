@@ -41,13 +41,7 @@ _TOLERANCE = 1e-3
 
 
 def convert(network: Network, facts: ModelFacts, folder: Path, expected: NDArray[np.float32] | None = None) -> None:
-    """Convert a network, and verify that the result gives the expected vectors.
-
-    Args:
-        network: The network.
-        facts: Declarations of the model.
-        folder: Folder for the result.
-        expected: Vectors of the texts `PROBE`; None for those that NumPy computes.
+    """Convert a network, and verify that it gives the expected vectors of `PROBE`; None for those that NumPy computes.
 
     Raises:
         EmbeddingError: The network can't be converted, or the result gives different vectors.
@@ -234,19 +228,15 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 
 def make_once(name: str, make: Callable[[Path], None]) -> Path:
-    """Return a model's folder in the cache folder, and make it first if it is missing.
+    """Return a model's folder in the cache folder, and fill it by `make` first if it is missing.
 
     If several processes need it at once, one makes the folder and the others wait. The folder gets its name only when
     it is complete, so a process that is killed leaves no partial model; and it is signed, so that later damage is
-    detected (see `kinsplit.embedding.backends.model_files`).
-
-    Args:
-        name: Name of the folder: letters and digits, with "-", "_" and "." inside. It should contain everything that
-            the content depends on: the source's fingerprint, the kind, and the version of the
-        make: Function that fills an empty folder.
+    detected (see `kinsplit.embedding.backends.model_files`). The name should contain everything that the content
+    depends on: the source's fingerprint, the kind, and the version of the conversion.
 
     Raises:
-        InvalidParameterError: The name can't be that of a folder.
+        InvalidParameterError: The name is more than letters and digits, with "-", "_" and "." inside.
         EmbeddingError: The cache folder can't be written.
     """
     rule = "must be letters and digits, with '-', '_' and '.' inside"
@@ -347,13 +337,13 @@ def open_converted(
     expected: Vectors | None = None,
     output: str = SENTENCE,
 ) -> OpenVinoBackend:
-    """Open a model that is converted for OpenVINO.
+    """Open a model that is converted for OpenVINO; `read` is called only to convert it.
 
     Args:
         key: Key of the model, and of everything that affects its vectors.
-        read: Function that reads the model, called only to convert it.
+        read: Function that reads the model.
         backend: "openvino" (or "auto"), "openvino-float32" or "int8".
-        expected: Known vectors of the texts `kinsplit.embedding.backends.model_cache.PROBE`, if there are any.
+        expected: Known vectors of the texts `PROBE`, if there are any.
         output: See `OpenVinoBackend`.
 
     Raises:

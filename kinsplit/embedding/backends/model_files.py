@@ -104,9 +104,7 @@ def weights_digest(folder: Path) -> str:
 def model_key(model: str, folder: Path) -> str:
     """Return a key of all that affects a model's vectors: weights, tokenizer, pooling, window and prompts.
 
-    Args:
-        model: Name of the model, or its folder.
-        folder: Its folder; in the Hub's cache, the name is that of a commit.
+    The name of its folder is a part, since in the Hub's cache it is that of a commit.
     """
     name = re.sub(r"[^\w.-]+", "-", Path(model).name).strip(".-") or "model"
     if folder.parent.name == "snapshots":
@@ -313,10 +311,7 @@ def _file_digest(files: object) -> str:
 
 
 def find_folder(model: str, file: str = "modules.json") -> Path | None:
-    """Return a model's folder: the given one, or that in the Hugging Face Hub's cache.
-
-    Returns:
-        The folder; None for a name whose files are not on this machine yet, or only some of them.
+    """Return a model's folder: the given one, or that in the Hugging Face Hub's cache; None unless all files are there.
 
     Raises:
         EmbeddingError: The path doesn't exist, or a folder here has the name of a model on the Hub.

@@ -67,11 +67,7 @@ def _activation(config: Mapping[str, Any]) -> str:
 
 
 def read_encoder(folder: Path) -> Encoder:
-    """Read an encoder whose architecture is known (see `why_unknown`).
-
-    Args:
-        folder: Folder with a config.json of transformers, and the weights as safetensors, or as a pytorch_model.bin,
-            which needs the extra "torch".
+    """Read an encoder whose architecture is known (see `why_unknown`) from a folder of transformers.
 
     Raises:
         MissingExtraError: The weights are in PyTorch's format, and PyTorch is not installed.

@@ -36,9 +36,7 @@ _TABLE = "model_prices_and_context_window_backup.json"
 def price_of(given: float | None, model: str) -> float | None:
     """Return the price of a million tokens in US dollars, or None if it is not known.
 
-    Args:
-        given: The price as given; None takes KINSPLIT_EMBEDDING_PRICE, or else litellm's table where it is installed.
-        model: Name of the model in that table.
+    None given takes KINSPLIT_EMBEDDING_PRICE, or else litellm's table where it is installed.
 
     Raises:
         InvalidParameterError: The price is not a number from 0.
@@ -90,11 +88,7 @@ class Used(NamedTuple):
 
 
 class Usage:
-    """Requests and tokens so far, counted by any thread.
-
-    Args:
-        price: Price of a million tokens in US dollars; None if it is not known.
-    """
+    """Requests and tokens so far, counted by any thread; the price of a million tokens is in US dollars."""
 
     def __init__(self, price: float | None) -> None:
         self.price = price

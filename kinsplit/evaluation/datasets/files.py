@@ -21,9 +21,7 @@ class FileRow(NamedTuple):
 def read_text(path: Path, *, keep_mark: bool = False) -> str:
     """Return the text of a UTF-8 file with its line endings.
 
-    Args:
-        path: Path of the file.
-        keep_mark: Whether to keep a byte order mark as U+FEFF, which counts in offsets.
+    A byte order mark, which counts in offsets, is kept as U+FEFF if asked.
 
     Raises:
         LoadError: The file can't be read, or isn't UTF-8.
@@ -89,11 +87,7 @@ def _parsed(path: Path, text: str, where: str) -> Any:
 
 
 class Problems:
-    """The problems of a labelled set found so far.
-
-    Args:
-        path: File to name if there is no question.
-    """
+    """The problems of a labelled set found so far, in a file to name if there is no question."""
 
     def __init__(self, path: Path) -> None:
         self.count = 0
@@ -101,16 +95,7 @@ class Problems:
         self._described = ""
 
     def add(self, row: FileRow, query_id: object, field: str, rule: str, value: object, remedy: str) -> None:
-        """Add a problem.
-
-        Args:
-            row: Row with the problem.
-            query_id: Id of its question; None if unknown.
-            field: Name of the field.
-            rule: Rule that the value breaks, without a full stop.
-            value: The value.
-            remedy: Advice for the user.
-        """
+        """Add a problem of a row; the id of its question may be unknown, and the rule has no full stop."""
         self.count += 1
         if self.count == 1:
             query = "" if query_id is None else f", query {shown(query_id)}"

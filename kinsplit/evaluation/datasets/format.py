@@ -52,13 +52,9 @@ class DatasetWarning(KinsplitWarning):
 def load_documents(paths: Sequence[Path], questions: Iterable[Path] = (), name: str = "") -> Dataset:
     """Load the documents under some paths, as a dataset without questions.
 
-    A row has its `docid` as its id, or `FILE#docid` if another document has that `docid` too.
-
-    Args:
-        paths: Files and folders. Of a folder with a `docs.jsonl`, only that file is read; anything else is read as by
-            `kinsplit index`, with the same ids.
-        questions: Files to skip, since they hold questions.
-        name: Name of the dataset.
+    A row has its `docid` as its id, or `FILE#docid` if another document has that `docid` too. Of a folder with a
+    `docs.jsonl`, only that file is read; anything else is read as by `kinsplit index`, with the same ids. Files with
+    questions are skipped.
 
     Raises:
         LoadError: A document can't be loaded, or no document has text.

@@ -47,11 +47,7 @@ class Normalised:
         return Span(int(self.starts[span.start]), int(self.ends[span.end - 1]))
 
     def from_source(self, span: Span) -> Span | None:
-        """Return the span of the normalised text for a span of the source.
-
-        Returns:
-            The smallest span that holds all that is left of the source's span; None if nothing is left.
-        """
+        """Return the smallest span that holds all that is left of a span of the source; None if nothing is left."""
         first = int(np.searchsorted(self.ends, span.start, side="right"))
         stop = int(np.searchsorted(self.starts, span.end, side="left"))
         return Span(first, stop) if first < stop else None

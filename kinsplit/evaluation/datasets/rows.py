@@ -43,13 +43,7 @@ _IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")
 
 
 def stated_question(row: FileRow, number: int, problems: Problems) -> StatedQuestion:
-    """Parse a row into a question.
-
-    Args:
-        row: Row of the question.
-        number: Number that serves as the id where the row has none.
-        problems: Collector of fields with a wrong shape.
-    """
+    """Parse a row into a question, with its number as the id where it has none."""
     value = row.value
     id_ = next((value[key] for key in _IDS if key in value), f"q{number:04}")
     if isinstance(id_, int) and not isinstance(id_, bool):

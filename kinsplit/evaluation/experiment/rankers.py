@@ -37,11 +37,7 @@ class Ranker(NamedTuple):
 
 
 def kin(weights: KinWeights | None = None) -> Ranker:
-    """Return kin scoring, the default ranking of every search.
-
-    Args:
-        weights: Weights of the kin; None for the defaults.
-    """
+    """Return kin scoring, the default ranking of every search; None for the default weights."""
     chosen = weights or KinWeights()
     ranker = _ranker(KIN, chosen)
     return ranker._replace(name=_named("kin", chosen.model_dump(exclude_defaults=True)))

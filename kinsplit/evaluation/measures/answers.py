@@ -106,12 +106,7 @@ class AnswerMeasure(ABC):
 
 
 def write_answer(question: str, passages: Sequence[str], client: StructuredClient) -> str:
-    """Write the answer to a question from passages.
-
-    Args:
-        question: The question.
-        passages: Passages that fit in the model's window; see `shown`.
-        client: Client of the model.
+    """Write the answer to a question from passages that fit in the model's window (see `shown`).
 
     Raises:
         LanguageModelError: The model gives no valid answer.

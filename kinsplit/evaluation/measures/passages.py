@@ -58,12 +58,9 @@ def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Re
 
 
 def read_slices(slices: Sequence[Slices], budget: int, tokenizer: Tokenizer) -> Read:
-    """Return the text of passages up to a number of tokens.
+    """Return the text of passages, or of anything else that consists of slices, best first, up to a number of tokens.
 
-    Args:
-        slices: Passages, or anything else that consists of slices, best first.
-        budget: Number of tokens.
-        tokenizer: Counts the tokens; another one than that of the search may count more.
+    Another tokenizer than that of the search may count more.
     """
     read: list[tuple[str, Span]] = []
     left = budget
@@ -161,13 +158,10 @@ def found_text(question: Question, read: Read) -> LabelCoverage:
 
 
 def found_share(question: Question, read: Read) -> float | None:
-    """Return the share of a question's labels that was read.
+    """Return the share of a question's labels that was read; None for a question without labels.
 
-    A whole document as a label is either found or not. If a question has labels of both kinds, the weight of its
-    texts is their number.
-
-    Returns:
-        A share from 0 to 1; None for a question without labels.
+    A whole document as a label is either found or not. If a question has labels of both kinds, the weight of its texts
+    is their number.
     """
     if not question.labels:
         return None
@@ -203,12 +197,7 @@ def is_text(question: Question) -> bool:
 
 
 def retrieved_text(question: Question, chunks: Iterable[Chunk]) -> Retrieved:
-    """Return how much of the text of some chunks is labelled.
-
-    Args:
-        question: A question for which `is_text` is true; every place of a label counts as labelled text.
-        chunks: The chunks.
-    """
+    """Return how much of the text of some chunks is labelled, for a question for which `is_text` is true."""
     chunks = list(chunks)
     places = (place for label in question.labels for place in label.places)
     labelled = read_spans((place.source_id, place.span) for place in places if place.span is not None)

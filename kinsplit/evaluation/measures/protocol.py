@@ -88,11 +88,7 @@ class Measure(Protocol):
     def higher_is_better(self) -> bool: ...  # noqa: D102
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """Score the ranking for one question.
-
-        Returns:
-            The value; None for a question that the measure doesn't apply to, such as one without labels.
-        """
+        """Score the ranking for one question; None where the measure doesn't apply, such as to one without labels."""
         ...
 
 

@@ -70,11 +70,7 @@ class Holding(NamedTuple):
 
 
 class Placed:
-    """The chunks of one document, indexed by their spans.
-
-    Args:
-        chunks: Chunks in any order, which may overlap and have several spans.
-    """
+    """The chunks of one document, indexed by their spans; they may overlap, and be in any order."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks
@@ -105,11 +101,7 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 
 class Alignment:
-    """The chunks of a chunking, indexed by their spans to find those relevant to a label.
-
-    Args:
-        chunks: Chunks in any order.
-    """
+    """The chunks of a chunking, in any order, indexed by their spans to find those relevant to a label."""
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         by_source: dict[str, list[Chunk]] = {}

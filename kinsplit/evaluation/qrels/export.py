@@ -194,13 +194,8 @@ def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
 def read_manifest(path: Path, dataset: Dataset) -> tuple[Chunk, ...]:
     """Read a manifest of SC-Qrels or of `write_manifest`, or the rows that `kinsplit chunk` writes.
 
-    Args:
-        path: Path of the file.
-        dataset: Documents of the chunks. A chunk's text must equal the document's text at its spans; a row without text
-            gets that text.
-
-    Returns:
-        The chunks in the order of the file, linked to their siblings.
+    The chunks are linked to their siblings. A chunk's text must equal the document's text at its spans; a row without
+    text gets that text.
 
     Raises:
         LoadError: A row is not a chunk, repeats an id, or differs from its document.

@@ -21,9 +21,7 @@ class ExamplePiece(NamedTuple):
 def pieces(hit: RetrievedChunk, question: AskedQuestion) -> list[ExamplePiece]:
     """Split the text of a hit where labelled text begins and ends.
 
-    Returns:
-        Pieces that join to the hit's text. None is marked if the text and its spans differ in length, since the offsets
-        are then unknown.
+    No piece is marked if the text and its spans differ in length, since the offsets are then unknown.
     """
     inside = [False] * len(hit.text)
     for start, end in _labelled(hit, question):

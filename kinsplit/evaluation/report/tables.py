@@ -148,13 +148,7 @@ def baseline_of(results: ResultValues) -> str:
 
 
 def duel(results: ResultValues, strategy: str, measure: str) -> Duel:
-    """Compare a strategy with the baseline, question by question.
-
-    Args:
-        results: The results.
-        strategy: Label of the strategy.
-        measure: Name of the measure; questions without a value are left out.
-    """
+    """Compare a strategy with the baseline, question by question; questions without a value are left out."""
     sign = 1 if scale(results, measure).higher_is_better else -1
     baseline = baseline_of(results)
     ours, theirs = _answers(results, strategy, measure), _answers(results, baseline, measure)

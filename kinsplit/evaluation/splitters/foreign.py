@@ -41,9 +41,8 @@ _ENDS = ("end_char_idx", "end_index", "end", "char_end")
 def to_pieces(found: object) -> list[ForeignPiece]:
     """Convert the result of a splitter to pieces.
 
-    Args:
-        found: Strings, pairs of offsets, or objects with a text or offsets: nodes of LlamaIndex (those with children
-            are ignored), documents of LangChain, chunks of chonkie.
+    It may have strings, pairs of offsets, or objects with a text or offsets: nodes of LlamaIndex (those with children
+    are ignored), documents of LangChain, chunks of chonkie.
 
     Raises:
         InvalidParameterError: The result is something else.
@@ -88,18 +87,11 @@ def _offset(value: object) -> int | None:
 
 
 def locate(text: str, pieces: Iterable[ForeignPiece]) -> tuple[list[Span], list[str]]:
-    """Locate chunks in their document.
+    """Locate chunks in their document, and return their spans in order, and the texts that don't occur in it.
 
     Reported offsets are used if they give the chunk's text and no earlier chunk has the same span. Any other chunk is
     searched for after the start of the previous one, preferably ending after it; then anywhere; then ignoring white
-    space and case, which tokenizers change.
-
-    Args:
-        text: Text of the document.
-        pieces: Chunks of the document; blank and empty ones are ignored.
-
-    Returns:
-        The spans in order, and the texts that don't occur in the document.
+    space and case, which tokenizers change. Blank chunks are ignored.
     """
     finder, spans, lost = _Finder(text), list[Span](), list[str]()
     for piece in pieces:

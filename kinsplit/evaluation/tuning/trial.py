@@ -97,12 +97,7 @@ class WeightBench:
 
 
 def choose(recall: Callable[[KinWeights], float], start: KinWeights | None = None) -> KinWeights:
-    """Return the weights with the highest recall, changing one weight at a time.
-
-    Args:
-        recall: Mean recall of weights.
-        start: Weights to begin with; None for the defaults.
-    """
+    """Return the weights with the highest mean recall, changing one weight at a time; None starts at the defaults."""
     chosen = start or KinWeights()
     best = recall(chosen)
     for _ in range(_ROUNDS):

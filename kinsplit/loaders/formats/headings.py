@@ -30,11 +30,9 @@ def shortened(title: str) -> str:
 
 
 def layered(*layers: Sequence[Heading]) -> tuple[Heading, ...]:
-    """Join headings so that those of a later layer divide the sections of the earlier ones.
+    """Join headings so that those of a later layer divide the sections of the earlier ones, which are more reliable.
 
-    Args:
-        layers: Headings in ascending order, from the most reliable source to the least. Where two overlap, the earlier
-            layer's stays.
+    Each layer is ascending. Where two headings overlap, the earlier layer's stays.
     """
     joined: list[Heading] = []
     for layer in layers:
@@ -61,9 +59,7 @@ def _without_overlap(layer: Sequence[Heading], taken: Sequence[tuple[int, int]])
 def without_running(headings: Sequence[Heading], share: float = 0.0) -> list[Heading]:
     """Return headings without those that return again and again, such as a link to the contents on every page.
 
-    Args:
-        headings: The headings.
-        share: Share of the headings of its level that a title must exceed to be left out.
+    A title is left out if it exceeds a share of the headings of its level.
     """
     times = Counter((one.level, one.title) for one in headings)
     of_level = Counter(one.level for one in headings)
@@ -72,12 +68,10 @@ def without_running(headings: Sequence[Heading], share: float = 0.0) -> list[Hea
 
 
 def titled(headings: Sequence[Heading], title: str | None) -> tuple[Heading, ...]:
-    """Return headings below the title of their document.
+    """Return ascending headings below the title of their document.
 
-    Args:
-        headings: Headings, ascending.
-        title: The title. If the first heading repeats it, that heading becomes the title; if there is one outermost
-            heading that does so, it is the title already.
+    If the first heading repeats it, that heading becomes the title; if there is one outermost heading that does so, it
+    is the title already.
     """
     if not title:
         return tuple(headings)

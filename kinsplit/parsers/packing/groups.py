@@ -28,11 +28,7 @@ Fits = Callable[[int, int], bool]
 
 
 def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = "keep") -> list[UnitRun]:
-    """Slide a window over units of equal length.
-
-    Returns:
-        The windows; none lies inside its predecessor.
-    """
+    """Slide a window over units of equal length; no window lies inside its predecessor."""
     runs = []
     for first in range(0, total, stride):
         if tail == "drop" and first + size > total:
@@ -103,16 +99,8 @@ def merge(
 ) -> list[UnitRun]:
     """Merge units until a run is long enough, and end it at the end of a block if one is within the limit.
 
-    Args:
-        scale: Lengths of the units; none exceeds the limit.
-        least: Minimum length of a run.
-        limit: Maximum length of a run.
-        ends: Ascending numbers of units before which a block ends.
-        edges: Ascending numbers of units before which a run must end.
-        fits: See `Fits`.
-
-    Returns:
-        Runs that contain every unit once. A run is shorter than `least` only if its neighbours have no room for it.
+    `ends` and `edges` are ascending numbers of units before which a block ends, and before which a run must end. A run
+    is shorter than `least` only if its neighbours have no room for it.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
     runs: list[UnitRun] = []
@@ -166,9 +154,6 @@ def group_units(
 
     Lengths are first assumed to add up. If a group of a text turns out too long, the text is grouped again and every
     group is measured.
-
-    Returns:
-        The groups of each text.
     """
 
     def groups_of(i: int, fits: Fits | None) -> list[Group]:

@@ -45,11 +45,7 @@ class Ruler:
         return self.unit != "token" or self.tokenizer.splits_at_space
 
     def lengths(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
-        """Measure the units of many texts in one pass, each unit on its own.
-
-        Returns:
-            int64[n] for each text.
-        """
+        """Measure the units of many texts in one pass, each unit on its own, as int64[n] for each text."""
         if self.unit == "character":
             return [u.ends - u.starts for u in units]
         if self.unit == "word":

@@ -95,19 +95,9 @@ def _runs(begins: Sequence[int]) -> list[UnitRun]:
 
 
 def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) -> list[UnitRun]:
-    """Divide a run of units into parts of about equal length.
+    """Divide a run of units into as few parts as possible, with the longest as short as possible.
 
-    Filling one chunk after another would leave a remnant of a few words at the end.
-
-    Args:
-        scale: Lengths of all units; none exceeds the limit.
-        whole: Run to divide.
-        limit: Maximum length of a part.
-        fits: See `Fits`.
-
-    Returns:
-        Runs that together contain every unit of `whole` once: as few as possible,
-        with the longest as short as possible.
+    Filling one chunk after another would leave a remnant of a few words at the end. No unit exceeds the limit.
     """
     first, stop = whole
     part = Scale(scale.left[first:stop], scale.right[first:stop])
@@ -130,11 +120,7 @@ def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) 
 
 
 def space(starts: Sequence[int], total: int, least: int, most: int | None) -> list[int]:
-    """Drop boundaries that are too close together and divide chunks that are too long.
-
-    Returns:
-        Ascending numbers of the units that begin a chunk.
-    """
+    """Drop boundaries that are too close together and divide chunks that are too long; return the units that begin one."""
     if not total:
         return []
     kept = [0]

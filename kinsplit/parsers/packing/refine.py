@@ -74,15 +74,8 @@ def refine(
 ) -> list[Refined]:
     """Replace every unit above the limit by the coarsest units within it.
 
-    Args:
-        texts: The texts.
-        units: Units of each text; with an iterator, they are measured while later ones are found.
-        ruler: Ruler for the units.
-        limit: Maximum length of a unit.
-        rungs: Ways of cutting a unit, coarse to fine.
-
-    Returns:
-        Units of each text, all within the limit.
+    If the units are an iterator, they are measured while later ones are found. The rungs are ways of cutting a unit,
+    coarse to fine.
 
     Raises:
         LimitTooSmallError: A single code point exceeds the limit.

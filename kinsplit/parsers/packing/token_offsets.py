@@ -80,10 +80,9 @@ class TokenOffsets:
         return inside.numbers[max(0, bisect_right(inside.offsets, offset) - 1)]
 
     def word_bounds(self, first: int, stop: int) -> tuple[int, int] | None:
-        """Return the first and the last word that begin between two located tokens, as token numbers.
+        """Return the first and the last word that begin between two located tokens, as token numbers, or None.
 
-        Returns:
-            Two token numbers, between which counts add up; None if no word begins between the tokens.
+        Between these, counts add up.
         """
         after, before = self._next_word(first), self._last_word(stop)
         # If a word begins inside a grapheme cluster, the window doesn't end where its tokens do.

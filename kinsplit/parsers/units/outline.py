@@ -70,9 +70,6 @@ class HeadingContexts:
 
     A section holds a chunk if more than half of the chunk's characters are in it, so a chunk that ends with the first
     lines of the next section, or contains several short ones, is named by what most of it is about.
-
-    Args:
-        headings: Headings of the document, ascending by start.
     """
 
     def __init__(self, headings: Sequence[Heading]) -> None:

@@ -236,14 +236,7 @@ def _unspaced_words(text: str, start: int, end: int) -> Units:
 
 
 def cut_units(text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]) -> Units:
-    """Replace some units by finer units.
-
-    Args:
-        text: The text.
-        units: Its units.
-        numbers: int64[m], ascending numbers of the units to replace.
-        cut: Function that returns the units of a range of the text.
-    """
+    """Replace the units with some ascending numbers by the finer units that `cut` returns for their ranges."""
     return cut_units_with_origin(text, units, numbers, cut)[0]
 
 
@@ -310,16 +303,13 @@ def sentence_splitter(language: str) -> str:
 
 
 def sentences(text: str, language: str = "auto", *, join_speech: bool = True) -> Units:
-    """Return the sentences of a text.
+    """Return the sentences of a text, without the white space between them.
 
     Args:
         text: The text.
         language: ISO 639-1 code, `OTHER`, or "auto" to detect it (see `detect_language`).
-        join_speech: Whether a quoted question or exclamation and the lower-case words after it are one sentence
-            (`"Is it?" she asked.`). Punkt itself splits them.
-
-    Returns:
-        Spans of the sentences, without the white space between them.
+        join_speech: Whether a quoted question or exclamation and the lower-case words after it are one sentence (`"Is
+            it?" she asked.`). Punkt itself splits them.
     """
     if language == "auto":
         language = detect_language(text)

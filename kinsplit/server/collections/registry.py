@@ -33,11 +33,7 @@ _LOOK = 1.0
 
 
 class Switches:
-    """Looks at the names of a store, now and then in a thread of its own. Thread-safe.
-
-    Args:
-        address: Address of the store.
-    """
+    """Looks at the names of a store, now and then in a thread of its own. Thread-safe."""
 
     def __init__(self, address: str) -> None:
         self._address = address

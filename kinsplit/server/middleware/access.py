@@ -17,15 +17,9 @@ from kinsplit.server.settings import ServiceSettings
 
 
 class AccessControl:
-    """ASGI middleware that checks the key and the rate of requests.
+    """ASGI middleware that checks the key and the rate of requests, apart from those to open paths.
 
     Their bodies are not read before, so that clients without a key can't occupy the service with them.
-
-    Args:
-        app: The wrapped application.
-        settings: Settings with the keys and the rate limit.
-        metrics: Metrics that count rejected requests.
-        open_paths: Paths that need no key and have no limit; None for none.
     """
 
     def __init__(

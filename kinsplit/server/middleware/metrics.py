@@ -43,12 +43,7 @@ class Metrics:
 
 
 class TimedEmbedder:
-    """An embedder that measures how long each question takes.
-
-    Args:
-        embedder: The embedder that does the work.
-        seconds: Histogram of the seconds per question.
-    """
+    """An embedder that measures how long each question takes, in a histogram of seconds."""
 
     def __init__(self, embedder: Embedder, seconds: Histogram) -> None:
         self._embedder, self._seconds = embedder, seconds

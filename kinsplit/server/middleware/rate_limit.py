@@ -42,12 +42,7 @@ class Rate(NamedTuple):
 
 
 class TokenBuckets:
-    """One bucket per client. For use in one event loop: nothing awaits, so no call interrupts another.
-
-    Args:
-        rate: Capacity of a bucket, and the time it takes to fill.
-        now: Clock in seconds.
-    """
+    """One bucket per client. For use in one event loop: nothing awaits, so no call interrupts another."""
 
     def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._now = rate, now
@@ -55,11 +50,7 @@ class TokenBuckets:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str) -> float:
-        """Take a token from a client's bucket.
-
-        Returns:
-            0, or the seconds until the next token.
-        """
+        """Take a token from a client's bucket; return 0, or the seconds until the next token."""
         now, (most, seconds) = self._now(), self._rate
         tokens, then = self._buckets.get(client, (float(most), now))
         tokens = min(float(most), tokens + (now - then) * most / seconds)

@@ -45,13 +45,10 @@ _SAME_LENGTH = str.maketrans({"\r": "\n", "\0": "\ufffd"})
 
 
 def markdown(text: str, marks: Sequence[Mark], *, context: str = "", is_beginning: bool = True) -> str:
-    """Return Markdown as HTML, which is still to be cleaned.
+    """Return Markdown that may begin and end anywhere in its document as HTML, which is still to be cleaned.
 
-    Args:
-        text: The source, which may begin and end anywhere in its document.
-        marks: Marks in the source.
-        context: Heading path, or header of the table that the text begins in.
-        is_beginning: Whether it begins where its document does, so that front matter is recognised.
+    The context is the heading path, or the header of the table that the text begins in. Front matter is recognised
+    where the document begins.
     """
     before = opening(text, context)
     source = f"{before}{text}".replace("\r\n", " \n").translate(_SAME_LENGTH)

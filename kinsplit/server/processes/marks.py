@@ -31,13 +31,7 @@ def within(marks: Sequence[Mark], start: int, end: int) -> list[Mark]:
 
 
 def marked(text: str, marks: Sequence[Mark], css: str = "") -> str:
-    """Return a text as HTML.
-
-    Args:
-        text: The text.
-        marks: Marks in it; they may overlap.
-        css: Class of the text; empty for none.
-    """
+    """Return a text as HTML with marks, which may overlap."""
     parts = []
     for start, end, mark in _pieces(len(text), marks):
         piece = html.escape(text[start:end], quote=False)
@@ -147,13 +141,7 @@ def language_of(name: str) -> Any | None:
 
 
 def code(text: str, lexer: Any | None, marks: Sequence[Mark]) -> str:
-    """Return source code as an HTML element `pre`.
-
-    Args:
-        text: The code.
-        lexer: Its lexer; None for plain text.
-        marks: Marks in the code.
-    """
+    """Return source code as an HTML element `pre`; without a lexer, as plain text."""
     if lexer is None:
         return f"<pre><code>{marked(text, marks)}</code></pre>"
     parts = []

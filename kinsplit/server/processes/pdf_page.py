@@ -64,15 +64,9 @@ class Picture(NamedTuple):
 
 
 def draw(path: Path, digest: str, page: int, text: str, before: str, width: int) -> Picture:
-    """Draw a page.
+    """Draw a page of a file with a SHA-256; pages count from 1, and the width is in pixels.
 
-    Args:
-        path: The file.
-        digest: SHA-256 that it must have.
-        page: Number of the page, from 1.
-        text: Text to mark, which may continue on other pages; empty for none.
-        before: Text before it, which tells repeated texts apart.
-        width: Pixels across.
+    The text to mark may continue on other pages; the text before it tells repeated texts apart.
 
     Raises:
         PageError: The file or the page is not there, or PDFium refuses it.
@@ -176,15 +170,9 @@ def _letters(text: str) -> str:
 
 
 def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
-    """Find a text among the letters of a page.
+    """Return the ranges of a text among the case-folded letters and digits of a page; none if it is not on the page.
 
-    Args:
-        letters: The letters and digits of the page, case-folded.
-        text: The text; parts of it may be on other pages.
-        before: Text before it.
-
-    Returns:
-        Ranges of the letters, in order; none if the text is not on the page.
+    Parts of the text may be on other pages; the text before it tells repeated texts apart.
     """
     wanted = _letters(text)
     if not wanted:

@@ -25,11 +25,7 @@ class Previewer:
         self._pool = WorkerPool(1, time_limit=time_limit, memory_limit=memory_limit, prepare=_prepare)
 
     def preview(self, strategy: Strategy, text: str) -> bytes:
-        """Return a preview as JSON.
-
-        Args:
-            strategy: The strategy; it names its resources, so the process loads them itself.
-            text: The text to split.
+        """Return a preview as JSON; the strategy names its resources, so the process loads them itself.
 
         Raises:
             InvalidParameterError: The strategy makes too many chunks, or takes too much memory.

@@ -228,13 +228,9 @@ def path_of(metadata: Mapping[str, Any]) -> Path | None:
 
 
 def recording_at(address: object, times: tuple[float, float] | None) -> str | None:
-    """Return the address of a recording from a time on, or None without either.
+    """Return the address of a recording from a time in seconds on, or None without either.
 
     YouTube has a parameter of its own; other players and browsers understand media fragments.
-
-    Args:
-        address: Address of the recording.
-        times: Start and end in seconds.
     """
     if times is None or not isinstance(address, str):
         return None
