@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.model_servers.clients import connect_ollama, post
-from kinsplit.model_servers.server import error_message
+from kinsplit.model_servers.messages import error_message
 from kinsplit.support.http import ResponseTooLongError
 
 if TYPE_CHECKING:

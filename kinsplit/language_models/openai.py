@@ -10,7 +10,7 @@ from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.model_servers.clients import connect_openai
-from kinsplit.model_servers.server import quoted
+from kinsplit.model_servers.messages import quoted
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import json
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kinsplit.errors import KinsplitError, MissingExtraError
+from kinsplit.model_servers.messages import error_message, error_of_body
 from kinsplit.model_servers.secrets import Secrets, redact_url, split_credentials
 from kinsplit.support.extras import needs
 
@@ -358,33 +358,3 @@ def _ended(is_cut: bool) -> Generator[str, None, bool | FailedCall]:
     """Return a generator without pieces."""
     yield from ()
     return is_cut
-
-
-# Maximum number of quoted characters in a message.
-_QUOTED = 200
-
-
-def error_message(answer: Any) -> str:
-    """Return the error message in an answer, such as one with the key `error`, on one line."""
-    message = answer
-    for keys in (("error", "detail", "message"), ("message",)):
-        if isinstance(message, dict):
-            message = next((message[key] for key in keys if message.get(key)), message)
-    return " ".join(quoted(message)[: 10 * _QUOTED].split())[:_QUOTED].rstrip(".")
-
-
-def error_of_body(text: str) -> str:
-    """Return the error message in the body of a response."""
-    try:
-        answer = json.loads(text)
-    except (ValueError, RecursionError):
-        answer = None
-    return error_message(answer if isinstance(answer, dict) else text)
-
-
-def quoted(answer: Any) -> str:
-    """Return an answer as text, even if it is nested too deeply for that."""
-    try:
-        return str(answer)
-    except RecursionError:
-        return f"{type(answer).__name__} in {type(answer).__name__} without end"

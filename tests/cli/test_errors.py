@@ -184,7 +184,7 @@ def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:
         name: " ".join(cli(name, "--help").stdout.replace("│", " ").split()) for name in ("index", "serve", "tune")
     }
 
-    assert "its table [index] has strategy, [index.parameters], embedder" in words["index"]
+    assert "in its table [index], and for --set in [index.parameters]" in words["index"]
     assert "in a table [service]" in words["serve"]
     assert "reports the best so far; another run" in words["tune"]
 

@@ -120,7 +120,7 @@ def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) 
 
 
 def space(starts: Sequence[int], total: int, least: int, most: int | None) -> list[int]:
-    """Drop boundaries that are too close together and divide chunks that are too long; return the units that begin one."""
+    """Drop boundaries that are too close, divide chunks that are too long, and return the units that begin one."""
     if not total:
         return []
     kept = [0]
