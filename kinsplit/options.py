@@ -20,7 +20,7 @@ from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.errors import InvalidParameterError
 from kinsplit.loaders import Limits
 from kinsplit.parsers import Strategy
-from kinsplit.registry import Registry
+from kinsplit.registry import Registry, subclass
 from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
 from kinsplit.support.settings import Settings
@@ -183,14 +183,8 @@ class SearchExtension(Settings):
         return candidates
 
 
-def _adopt(name: str, part: Any) -> type[SearchExtension]:
-    if not (isinstance(part, type) and issubclass(part, SearchExtension)):
-        raise TypeError(f"{name} must be a subclass of kinsplit.options.SearchExtension, not {part!r}")
-    return part
-
-
 #: Options of other packages.
-OPTIONS: Registry[type[SearchExtension]] = Registry("options", "option", {}, _adopt)
+OPTIONS: Registry[type[SearchExtension]] = Registry("options", "option", {}, subclass(SearchExtension))
 
 
 def _extended(model: type[Model]) -> type[Model]:

@@ -166,6 +166,17 @@ def instance(kind: type[T]) -> Callable[[str, Any], T]:
     return adopt
 
 
+def subclass(kind: type[Any]) -> Callable[[str, Any], Any]:
+    """Return an `adopt` of `Registry` for parts that are classes derived from another one."""
+
+    def adopt(name: str, part: Any) -> Any:
+        if not (isinstance(part, type) and issubclass(part, kind)):
+            raise TypeError(f"{name} must be a subclass of {kind.__module__}.{kind.__name__}, not {part!r}")
+        return part
+
+    return adopt
+
+
 def several(kind: type[T]) -> Callable[[str, Any], tuple[T, ...]]:
     """Return an `adopt` of `Registry` for parts that are one object of a type, or a list or tuple of them."""
 

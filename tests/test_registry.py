@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.registry import MEASURES
 from kinsplit.language_models.registry import LANGUAGE_MODELS
 from kinsplit.loaders.registry import READERS
-from kinsplit.options import OPTIONS
+from kinsplit.options import OPTIONS, IndexOptions, SearchOptions
 from kinsplit.parsers import create
 from kinsplit.parsers.registry import STRATEGIES
 from kinsplit.registry import PluginWarning, Registry
@@ -141,6 +142,14 @@ def test_every_kind_takes_parts_of_other_packages(kind: str, announced: list[Ent
         known.load("bad")
     with pytest.raises(InvalidParameterError, match=rf"{known.field}: must be one of .*got 'bad'.*install its package"):
         known.of_spec("bad:secret")
+
+
+def test_descriptions_of_options_name_forms_that_exist() -> None:
+    described = {EMBEDDERS: IndexOptions.model_fields["embedder"], RERANKERS: SearchOptions.model_fields["rerank"]}
+    for known, field in described.items():
+        named = re.findall(r"[\w-]+:[A-Z][\w/]+", field.description or "")
+        assert named
+        assert set(named) <= set(known.forms())
 
 
 def test_the_help_leaves_out_a_broken_command(announced: list[EntryPoint]) -> None:

@@ -9,15 +9,8 @@ from typing import Any, NamedTuple
 from pydantic_core import PydanticUndefined
 
 from kinsplit.parsers.base import Strategy
-from kinsplit.registry import Registry
+from kinsplit.registry import Registry, subclass
 from kinsplit.support.literals import type_name
-
-
-def _adopt(name: str, part: Any) -> type[Strategy]:
-    if not (isinstance(part, type) and issubclass(part, Strategy)):
-        raise TypeError(f"{name} must be a subclass of kinsplit.parsers.Strategy, not {part!r}")
-    return part
-
 
 _HERE = "kinsplit.parsers.strategies"
 #: The strategies by name; those of other packages are entry points of the group `kinsplit.strategies`.
@@ -36,7 +29,7 @@ STRATEGIES: Registry[type[Strategy]] = Registry(
         "multigranular": f"{_HERE}.multigranular:MultigranularStrategy",
         "llm": f"{_HERE}.llm:LLMStrategy",
     },
-    _adopt,
+    subclass(Strategy),
 )
 
 #: Name and parameters of the strategy that applies when none is named; see `default_strategy`.

@@ -1,6 +1,7 @@
 """A stanza is a chunk, and a long one is split between its lines."""
 
 import re
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -26,7 +27,7 @@ class VerseStrategy(Strategy):
 
     most_lines: int = Field(default=8, ge=1, description="Maximum number of lines of a chunk.")
 
-    def _cut(self, texts: list[str]) -> list[list[list[Cut]]]:
+    def _cut(self, texts: Sequence[str]) -> list[list[list[Cut]]]:
         # For each text its levels, the leaves first; for each level its chunks.
         return [[[Cut((span,)) for stanza in _STANZA.finditer(text) for span in self._split(stanza)]] for text in texts]
 
