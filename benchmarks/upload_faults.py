@@ -193,7 +193,7 @@ def write(address: str, known: Known, client: int, chance: random.Random, stop: 
 def service(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start a service in a process group of its own, which is killed in the end."""
     command = [sys.executable, "-m", "kinsplit", "serve", "--port", "0", "--embedder", "hash", "--store", "edge:data"]
-    options = ["--collection", "one=first", "--collection", "two=second", "--allow-upload", FOLDER]
+    options = ["--collection", "one=first", "--collection", "two=second", "--uploads", FOLDER]
     log = folder / "log"
     with log.open("w") as output:
         process = subprocess.Popen(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from annotated_types import Le
-from pydantic import ConfigDict, Field, SkipValidation, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from kinsplit.embedding.protocol import EmbeddingContext
@@ -397,7 +397,7 @@ class Door:
     most: Mapping[str, int] = field(default_factory=dict)
     defaults: Mapping[str, object] = field(default_factory=dict)
 
-    def fields(self, *models: type[Settings]) -> dict[str, FieldInfo]:
+    def fields(self, *models: type[BaseModel]) -> dict[str, FieldInfo]:
         """Return the options of some models that the door offers, with its bounds and defaults."""
         offered = {name: copy(info) for model in models for name, info in model.model_fields.items()}
         for name in offered.keys() & self.without.keys():

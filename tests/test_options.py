@@ -13,6 +13,7 @@ from typing import get_args
 import pytest
 
 from kinsplit import options
+from kinsplit.cli.app import _load
 from kinsplit.options import (
     CLI,
     HTTP,
@@ -25,6 +26,7 @@ from kinsplit.options import (
     SearchOptions,
 )
 from kinsplit.retrieval import rankings
+from kinsplit.server import settings
 from tests.cli.conftest import environment
 
 ROOT = Path(__file__).parent.parent
@@ -177,3 +179,18 @@ def test_splitting_loads_no_options() -> None:
     code = "import sys, kinsplit; kinsplit.split('Owls hunt.'); print('kinsplit.options' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(("command", "door"), [("serve", "SERVE"), ("mcp", "MCP")])
+def test_the_settings_of_the_service_are_options_of_its_commands(command: str, door: str) -> None:
+    offered = vars(settings)[door].fields(settings.ServiceSettings)
+    assert offered.keys() <= {each.name for each in _load(command).params}
+    assert vars(settings)[door].without.keys() <= settings.ServiceSettings.model_fields.keys()
+
+
+def test_a_command_without_its_extra_names_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['pydantic_settings'] = None; from kinsplit.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--port", "1", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert 'pip install \\"kinsplit[server]\\"' in done.stderr

@@ -20,7 +20,7 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
-from kinsplit.cli.command import DEFECT, command, report_warnings
+from kinsplit.cli.command import DEFECT, NOTHING_DONE, command, report_warnings
 from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, KinsplitError
@@ -32,6 +32,7 @@ _SHARED = {
     "collections": ("info", "delete", "rename", "switch", "drop", "copy"),
     "backup": ("restore",),
     "results": ("show", "report"),
+    "serve": ("mcp",),
     "stores": ("doctor", "verify"),
     "strategies": ("readers",),
 }
@@ -129,7 +130,12 @@ def _load(name: str) -> Any:
     """Import a command, and build its parameters."""
     part = COMMANDS.load(name)
     alone = typer.Typer(add_completion=False, **_SETTINGS)
-    alone.command(name, cls=_Command, help=_help(part))(command(with_options(part)))
+    try:
+        run = with_options(part)
+    except KinsplitError as error:  # An extra is missing.
+        Terminal(as_json="--json" in sys.argv).error(error)
+        raise typer.Exit(NOTHING_DONE) from None
+    alone.command(name, cls=_Command, help=_help(part))(command(run))
     return typer.main.get_command(alone)
 
 

@@ -5,25 +5,37 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import typer
 
 from kinsplit.cli.options import parse_limits, parse_names, parse_where
+from kinsplit.support.extras import needs
 from kinsplit.support.literals import read_value
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
-# Names of models in `kinsplit.options` and of fields that are left out, by the command that has the others as options.
-_MODELS: dict[Callable[..., None], tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+
+class _Source(NamedTuple):
+    """Models whose fields are options of a command; see `from_options`."""
+
+    models: tuple[str, ...]
+    door: str
+    without: tuple[str, ...]
+    extra: str
+
+
+_SOURCES: dict[Callable[..., None], _Source] = {}
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
 
 
-# Shorter names of some options.
-_FLAGS = {"vector_cache": "--cache"}
+# Shorter names of some options, or the singular for one that can be repeated.
+_FLAGS = {"vector_cache": "--cache", "collections": "--collection"}
 
 
 class _Form(NamedTuple):
@@ -57,42 +69,49 @@ _FORMS = {
 }
 
 
-def from_options(*models: str, without: tuple[str, ...] = ()) -> Callable[[_Command], _Command]:
-    """Make the fields of some models options of a command, which gets those that were given as keyword arguments.
+def from_options(
+    *models: str, door: str = "CLI", without: tuple[str, ...] = (), extra: str = "cli"
+) -> Callable[[_Command], _Command]:
+    """Make the fields of some models options of a command, which gets those that are given as keyword arguments.
 
     The models are loaded when the command is used, since that takes half as long as a start.
 
     Args:
-        *models: Their names in `kinsplit.options`.
+        *models: Their names in `kinsplit.options`, or `MODULE:NAME` elsewhere.
+        door: The door that offers them, in the same form.
         without: Fields that this command has no use for.
+        extra: Extra that the models need.
     """
 
     def mark(function: _Command) -> _Command:
-        _MODELS[function] = models, without
+        _SOURCES[function] = _Source(models, door, without, extra)
         return function
 
     return mark
 
 
 def with_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of its models, in the place of its `**options`; see `from_options`."""
-    if function not in _MODELS:
-        return function
-    from kinsplit import options
+    """Return a command with the options of its models, in the place of its `**options`; see `from_options`.
 
-    models, without = _MODELS[function]
-    fields = options.CLI.fields(*(getattr(options, model) for model in models))
-    derived = [_option(name, info) for name, info in fields.items() if name not in without]
+    Raises:
+        MissingExtraError: The models need an extra that is not installed.
+    """
+    if function not in _SOURCES:
+        return function
+    source = _SOURCES[function]
+    with needs(source.extra):
+        fields = _load(source.door).fields(*map(_load, source.models))
+    derived = [_option(name, info) for name, info in fields.items() if name not in source.without]
     signature = inspect.signature(function, eval_str=True)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
     def run(**arguments: Any) -> None:
-        for each in derived:
-            value = arguments.pop(each.name)
-            if value != each.default:
-                arguments[each.name] = _FORMS[each.name].read(value) if each.name in _FORMS else value
+        for name in fields.keys() & arguments.keys():
+            value = arguments.pop(name)
+            if value is not None:
+                arguments[name] = _FORMS[name].read(value) if name in _FORMS else value
         function(**arguments)
 
     del run.__wrapped__  # Typer would take its signature.
@@ -102,33 +121,45 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _load(name: str) -> Any:
+    module, _, attribute = name.rpartition(":")
+    return getattr(import_module(module or "kinsplit.options"), attribute)
+
+
 def _option(name: str, info: FieldInfo) -> inspect.Parameter:
-    """Return the option of a field."""
-    flag, default, kind = f"--{name.replace('_', '-')}", info.default, _kind(info.annotation)
-    settings: dict[str, Any] = {"help": info.description}
+    """Return the option of a field; its default is None, for one that isn't given."""
+    flag, kind = _FLAGS.get(name, f"--{name.replace('_', '-')}"), _kind(info.annotation)
+    text = f"{info.description}{_default(info)}"
+    settings: dict[str, Any] = {"help": text}
     if name in _FORMS:
-        form, default = _FORMS[name], None
+        form = _FORMS[name]
         flag, kind = form.flag, list[str] if form.repeats else str
-        settings = {"help": f"{info.description} {form.help}".strip(), "metavar": form.metavar}
+        settings |= {"help": f"{text} {form.help}".strip(), "metavar": form.metavar}
     elif get_origin(kind) is Literal:
         settings["metavar"] = "|".join(get_args(kind))
-    elif words := [word for each in _kinds(info.annotation) for word in get_args(each)]:
-        settings |= {"metavar": "|".join([_WORDS[kind], *words]), "parser": _number_or_word}
-    elif kind is not bool:
+    elif words := [word for each in _kinds(info.annotation) if get_origin(each) is Literal for word in get_args(each)]:
+        settings |= {"metavar": "|".join([_WORDS[kind], *words]), "parser": read_value}
+    elif kind is bool:
+        flag = f"{flag}/--no-{name}" if info.default else flag
+    else:
         settings["metavar"] = _WORDS.get(kind, name.upper())
-    made: Any = kind if default is not None else kind | None
-    annotation = Annotated[made, typer.Option(_FLAGS.get(name, flag), **settings)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    given: Any = kind
+    annotation = Annotated[given | None, typer.Option(flag, **settings)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _default(info: FieldInfo) -> str:
+    """Return a sentence about the default, unless the description has one."""
+    has_one = info.default in (None, False, ()) or info.default_factory or "Default:" in (info.description or "")
+    return "" if has_one else f" Default: {info.default}."
 
 
 def _kind(annotation: Any) -> Any:
     """Return the first type that the command line can express; text for all others."""
     kinds = _kinds(annotation)
+    if any(get_origin(kind) is tuple for kind in kinds):
+        return list[str]
     return next((kind for kind in kinds if kind in (bool, int, float) or get_origin(kind) is Literal), str)
-
-
-def _number_or_word(value: str | int) -> object:
-    return read_value(value) if isinstance(value, str) else value  # Typer also parses the default.
 
 
 def _kinds(annotation: Any) -> list[Any]:

@@ -92,15 +92,6 @@ SharedEmbeddingContext = Annotated[
 SharedLanguage = Annotated[
     str, typer.Option(metavar="LANGUAGE", help="Language of stop words and stems; any for words without stemming.")
 ]
-ServiceStore = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
-]
-ServiceEmbedder = Annotated[
-    str | None, typer.Option(metavar="SPEC", help="Embedding model of the collections. Default: bundled.")
-]
-ServiceConfig = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False)
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

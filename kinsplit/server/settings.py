@@ -22,6 +22,7 @@ from kinsplit import embedding
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
+from kinsplit.options import Door
 from kinsplit.server.middleware.rate_limit import Rate
 from kinsplit.support.environment import (
     VARIABLES,
@@ -271,6 +272,14 @@ class ServiceSettings(BaseSettings):
         if self.allowed_hosts is not None:
             return self.allowed_hosts
         return ("localhost", "127.0.0.1", "[::1]", self.host) if self.is_local else ()
+
+
+_SEEN = dict.fromkeys(("api_keys", "log_json"), "other users of the machine see command lines; --json sets log_json")
+#: The command `kinsplit serve`.
+SERVE = Door(without=_SEEN)
+_FILES = ("uploads", "max_upload", "pictures", "originals", "rerankers")
+#: The command `kinsplit mcp`.
+MCP = Door(without={**_SEEN, **dict.fromkeys(_FILES, "the tools neither take nor show files, and don't rerank")})
 
 
 def variable_of(field: str) -> str:

@@ -321,7 +321,7 @@ def test_a_service_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 @contextmanager
 def serve(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     code = "from kinsplit.cli import main; main()"
-    options = ["--json", "--port", "0", "--embedder", "hash", "--store", "edge:data", "--allow-upload", "up"]
+    options = ["--json", "--port", "0", "--embedder", "hash", "--store", "edge:data", "--uploads", "up"]
     process = subprocess.Popen(
         [sys.executable, "-c", code, "serve", *options],
         cwd=folder,

@@ -1,69 +1,36 @@
-"""`kinsplit serve`: run the service."""
+"""`kinsplit serve` and `kinsplit mcp`: run the service, or offer the index to language models."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinsplit.cli.command import report_warnings
-from kinsplit.cli.options import AsJson, ServiceConfig, ServiceEmbedder, ServiceStore
+from kinsplit.cli.derive import from_options
+from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.cli.service import warn_of_settings
 from kinsplit.support.extras import needs
 
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
 
-def serve(
-    store: ServiceStore = None,
-    collection: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]COLLECTION",
-            help="Collection, with its name in requests; repeatable. Default: default, or else demo.",
-        ),
-    ] = None,
-    watch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]FOLDER",
-            help="Folder to keep in sync with the collection, or with another one by its name; repeatable. "
-            "A missing collection is created.",
-        ),
-    ] = None,
-    allow_upload: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder into which clients may upload files to index. Without it, nothing can be changed.",
-            show_default=False,
-        ),
-    ] = None,
-    originals: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder whose indexed files clients may download while they are unchanged; repeatable.",
-        ),
-    ] = None,
-    strategy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the collection for requests that name none.")
-    ] = None,
-    host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="Address to listen on. Default: 127.0.0.1, this machine only.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(metavar="N", help="Port to listen on; 0 picks a free one. Default: 8000.")
-    ] = None,
-    embedder: ServiceEmbedder = None,
-    config: ServiceConfig = None,
-    as_json: AsJson = False,
-) -> None:
+    from kinsplit.server.middleware.metrics import Metrics
+    from kinsplit.server.settings import ServiceSettings
+
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False)
+]
+
+
+@from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:SERVE", extra="server")
+def serve(config: Config = None, *, as_json: AsJson = False, **options: Any) -> None:
     """Run the HTTP service and its page until Ctrl-C.
 
-    Other settings come from the environment (KINSPLIT_*), --env-file and --config.
+    Settings that aren't given come from the environment (KINSPLIT_*), --env-file and --config.
     """
     with needs("server"):
         from kinsplit.server.app import create_app
@@ -72,21 +39,9 @@ def serve(
         from kinsplit.server.settings import ServiceSettings
 
     terminal = Terminal(as_json=as_json)
-    settings = ServiceSettings.load(
-        config,
-        store=store,
-        collections=collection or None,
-        watch=watch or None,
-        uploads=allow_upload,
-        originals=originals or None,
-        strategy=strategy,
-        host=host,
-        port=port,
-        embedder=embedder,
-        log_json=as_json or None,
-    )
+    settings = ServiceSettings.load(config, log_json=as_json or None, **options)
     with listen(settings) as listening:
-        warn_of_settings(settings, terminal, offers_uploads=settings.uploads is not None)
+        _warn_of_settings(settings, terminal, offers_uploads=settings.uploads is not None)
         # Before the service starts, since warnings are otherwise written when the command ends.
         with report_warnings(terminal), spinner(terminal.err, "Opening"):
             collections = Collections.open(settings)
@@ -106,3 +61,71 @@ def serve(
         app = create_app(settings, collections)
         app.state.viewer.warm()
         run(app, settings, collections.metrics, listening, started)
+
+
+@from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:MCP", extra="mcp")
+def mcp(
+    config: Config = None,
+    *,
+    http: Annotated[
+        bool, typer.Option("--http", help="Listen for streamable HTTP at /mcp instead of standard input and output.")
+    ] = False,
+    as_json: AsJson = False,
+    **options: Any,
+) -> None:
+    """Serve the index to language models by the Model Context Protocol until the client ends.
+
+    Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*,
+    --env-file and --config).
+    """
+    with needs("mcp"):
+        from kinsplit.mcp.server import create_server
+        from kinsplit.server.collections import Collections
+        from kinsplit.server.settings import ServiceSettings
+
+    terminal = Terminal(as_json=as_json)
+    settings = ServiceSettings.load(config, log_json=as_json or None, **options)
+    # Written before the first call, since standard output belongs to the protocol.
+    with report_warnings(terminal):
+        collections = Collections.open(settings)
+    try:
+        server = create_server(collections)
+        collections.start()
+        if http:
+            _listen(server, settings, collections.metrics, terminal)
+        else:
+            server.run("stdio")
+    finally:
+        collections.close()
+
+
+def _listen(server: MCPServer, settings: ServiceSettings, metrics: Metrics, terminal: Terminal) -> None:
+    """Serve streamable HTTP until Ctrl-C."""
+    from kinsplit.mcp.server import create_http_app
+
+    with needs("server"):
+        from kinsplit.server.run import address_of, listen, run
+
+    with listen(settings) as listening:
+        _warn_of_settings(settings, terminal, offers_uploads=False)
+        started = f"Listening on {address_of(listening)}/mcp; Ctrl-C stops the server."
+        run(create_http_app(server, settings, metrics), settings, metrics, listening, lambda: terminal.line(started))
+
+
+def _warn_of_settings(settings: ServiceSettings, terminal: Terminal, *, offers_uploads: bool) -> None:
+    """Warn of variables that are not settings, and of an address that is open to everybody.
+
+    Args:
+        settings: The settings.
+        terminal: The terminal to write to.
+        offers_uploads: Whether clients can also change the documents.
+    """
+    from kinsplit.server.settings import unknown_variables
+
+    for name in unknown_variables():
+        terminal.warning(f"{name} is not a setting. See docs/service.md for the list of all settings.")
+    if not settings.is_local and not settings.api_keys:
+        terminal.warning(
+            f"Anyone who can reach {settings.host} can read {'and change ' if offers_uploads else ''}the indexed "
+            "documents. Set KINSPLIT_API_KEYS to require a key."
+        )
