@@ -250,8 +250,7 @@ class SearchOptions(ExpansionOptions, SearchExtension):
         "only the candidates, whose order this changes.",
     )
     where: Filter = Field(
-        default=None,
-        description="Filter on metadata: keys with a value, a list of values, or operators such as $gte.",
+        default=None, description="Filter on metadata: keys with a value, a list of values, or operators such as $gte."
     )
     level: Level = Field(
         default=0,

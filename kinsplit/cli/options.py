@@ -35,8 +35,7 @@ Paths = Annotated[
 ]
 #: Paths that may be addresses such as s3://bucket/docs, whose two slashes a Path would join.
 Places = Annotated[
-    list[str],
-    typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parser(str)),
+    list[str], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parser(str))
 ]
 Settings = Annotated[
     list[str] | None,
@@ -53,7 +52,6 @@ Config = Annotated[
         metavar="FILE",
         help="TOML file with defaults for these options in its table [index], and for --set in [index.parameters], "
         "such as kinsplit tune writes.",
-        show_default=False,
     ),
 ]
 Store = Annotated[
@@ -69,7 +67,6 @@ Model = Annotated[
         metavar="SPEC",
         help="Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL, "
         "or hash for tests. Default: bundled.",
-        show_default=False,
     ),
 ]
 Normalise = Annotated[
@@ -78,12 +75,10 @@ Normalise = Annotated[
         metavar="NAME",
         help="Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. "
         "Offsets refer to the normalised text.",
-        show_default=False,
     ),
 ]
 DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Only show how many language model calls and tokens the strategy would need."),
+    bool, typer.Option("--dry-run", help="Only show how many language model calls and tokens the strategy would need.")
 ]
 #: Shared by all strategies of a comparison.
 SharedEmbeddingContext = Annotated[

@@ -51,8 +51,7 @@ _END = 2**31
 _Tool = TypeVar("_Tool", bound=Callable[..., Any])
 
 _Question = Annotated[
-    str,
-    Field(max_length=limits.QUERY, description="The question, in a whole sentence with the words that matter."),
+    str, Field(max_length=limits.QUERY, description="The question, in a whole sentence with the words that matter.")
 ]
 _Collection = Annotated[
     str | None, Field(max_length=limits.NAME, description="Collection to use; null for the default one.")
@@ -154,10 +153,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Search documents", annotations=_READS)
     @_with_options(MCP_SEARCH, SearchOptions)
     async def search(
-        question: _Question,
-        collection: _Collection = None,
-        where: _Where = None,
-        **options: Any,
+        question: _Question, collection: _Collection = None, where: _Where = None, **options: Any
     ) -> FoundPassages:
         """Find the passages of the indexed documents that answer a question, by meaning and by words.
 

@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kinsplit import embedding
 from kinsplit.errors import InvalidParameterError
@@ -142,8 +136,7 @@ class ServiceSettings(BaseSettings):
         description="Whether the pages of indexed PDF files are shown as pictures, for which the files are read.",
     )
     originals: Names = Field(
-        default=(),
-        description="Folders whose indexed files clients may download, as long as they are unchanged.",
+        default=(), description="Folders whose indexed files clients may download, as long as they are unchanged."
     )
     rerankers: Names | None = Field(
         default=None,

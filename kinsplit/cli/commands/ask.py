@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @from_options("SearchOptions", "AnswerOptions")
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     model: Annotated[
@@ -30,7 +30,6 @@ def ask(
             metavar="SPEC",
             envvar="KINSPLIT_MODEL",
             help="Language model: ollama:MODEL or openai:MODEL. Without one, the best sentences are quoted.",
-            show_default=False,
         ),
     ] = None,
     embedder: Embedder = "bundled",

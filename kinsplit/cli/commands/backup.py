@@ -14,10 +14,8 @@ from kinsplit.cli.output.terminal import Terminal
 
 
 def backup(
-    collection: Annotated[
-        str, typer.Argument(metavar="COLLECTION", help="Name of the collection.", show_default=False)
-    ],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file, such as notes.parquet.", show_default=False)],
+    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file, such as notes.parquet.")],
     store: Store = "edge:./kinsplit-data",
     as_json: AsJson = False,
 ) -> None:
@@ -41,15 +39,12 @@ def backup(
 
 
 def restore(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file that kinsplit backup wrote.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that kinsplit backup wrote.")],
     address: Annotated[
         str, typer.Argument(metavar="[ADDRESS]", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.")
     ] = "edge:./kinsplit-data",
     name: Annotated[
-        str | None,
-        typer.Option("--as", metavar="NAME", help="Name of the collection. Default: its old name.", show_default=False),
+        str | None, typer.Option("--as", metavar="NAME", help="Name of the collection. Default: its old name.")
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the collection of that name once the new one is complete.")

@@ -69,8 +69,8 @@ def _size(size: int | None) -> str:
 
 
 def rename(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Name of the collection.", show_default=False)],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Name of the collection.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
     store: Store = "edge:./kinsplit-data",
     as_json: AsJson = False,
 ) -> None:
@@ -87,8 +87,8 @@ def rename(
 
 
 def switch(
-    one: Annotated[str, typer.Argument(metavar="NAME", help="Name of a collection.", show_default=False)],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="Name of another one.", show_default=False)],
+    one: Annotated[str, typer.Argument(metavar="NAME", help="Name of a collection.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Name of another one.")],
     store: Store = "edge:./kinsplit-data",
     as_json: AsJson = False,
 ) -> None:
@@ -109,7 +109,7 @@ def switch(
 
 
 def drop(
-    name: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")],
     store: Store = "edge:./kinsplit-data",
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,
     as_json: AsJson = False,
@@ -135,12 +135,11 @@ def drop(
 
 
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Address of the source store.", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Address of the target store.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Address of the source store.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Address of the target store.")],
     collection: Collection = "default",
     into: Annotated[
-        str | None,
-        typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.", show_default=False),
+        str | None, typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -212,14 +211,12 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
 
 def delete(
     sources: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[SOURCE...]", help="Document ids; kinsplit info lists them.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[SOURCE...]", help="Document ids; kinsplit info lists them.")
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=VALUE",
-            help="Delete the documents with this metadata; syntax as in kinsplit search.",
+            metavar="KEY=VALUE", help="Delete the documents with this metadata; syntax as in kinsplit search."
         ),
     ] = None,
     store: Store = "edge:./kinsplit-data",

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 
 def compare(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.")],
     docs: Annotated[list[Path] | None, typer.Option(metavar="PATH", help="Documents. Default: docs.")] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[LABEL=]NAME[:KEY=VALUE,...]",
             help="Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's default and the four of rag_eval.",
-            show_default=False,
         ),
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,

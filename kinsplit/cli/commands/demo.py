@@ -60,9 +60,7 @@ def demo(
     course: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="Folder of a course, with DIR_questions.json next to it. Default: the sample course.",
-            show_default=False,
+            metavar="DIR", help="Folder of a course, with DIR_questions.json next to it. Default: the sample course."
         ),
     ] = None,
     embedder: Embedder = "bundled",
@@ -149,9 +147,4 @@ def _to_dict(answer: DemoAnswer) -> dict[str, Any]:
     from kinsplit.wire import passage_row
 
     passages = [passage_row(passage, rank) for rank, passage in enumerate(answer.passages, 1)]
-    return {
-        "question": answer.question,
-        "answer_in": answer.answer_in,
-        "right": answer.right,
-        "passages": passages,
-    }
+    return {"question": answer.question, "answer_in": answer.answer_in, "right": answer.right, "passages": passages}

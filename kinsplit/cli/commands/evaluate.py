@@ -40,19 +40,11 @@ _QUESTIONS = Path("queries.json")
 def evaluate(
     docs: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Documents, or a folder with labelled questions; repeatable. Default: docs.",
-            show_default=False,
-        ),
+        typer.Option(metavar="PATH", help="Documents, or a folder with labelled questions; repeatable. Default: docs."),
     ] = None,
     queries: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Questions; repeatable. Default: those in the folders, else queries.json.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Questions; repeatable. Default: those in the folders, else queries.json."),
     ] = None,
     output: Annotated[Path, typer.Option(metavar="FILE", help="Results file.")] = Path("evaluation_results.json"),
     strategy: Annotated[
@@ -61,7 +53,6 @@ def evaluate(
             metavar="[LABEL=]NAME[:KEY=VALUE,...]",
             help="Strategy of kinsplit, langchain:CLASS, llama-index:CLASS, chonkie:CLASS, or python:MODULE:NAME; "
             "repeatable. Default: fixed, structure, semantic and multigranular.",
-            show_default=False,
         ),
     ] = None,
     store: Annotated[
@@ -69,15 +60,12 @@ def evaluate(
         typer.Option(
             metavar="ADDRESS",
             help="Address of a store, to evaluate collections there as they are indexed, without embedding documents.",
-            show_default=False,
         ),
     ] = None,
     collection: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="Collection in --store that holds the documents; repeatable. Default: default.",
-            show_default=False,
+            metavar="NAME", help="Collection in --store that holds the documents; repeatable. Default: default."
         ),
     ] = None,
     baseline: Annotated[
@@ -86,24 +74,15 @@ def evaluate(
             metavar="LABEL",
             help="Strategy or collection to compare the others with. Default: the first collection, or without --store "
             "kinsplit's default strategy, added as `default`.",
-            show_default=False,
         ),
     ] = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Measure, such as recall@1000t or nDCG@10; repeatable. Default: all.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME", help="Measure, such as recall@1000t or nDCG@10; repeatable. Default: all."),
     ] = None,
     headline: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Deciding measure. Default: recall@1000t, or query_terms without labels.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME", help="Deciding measure. Default: recall@1000t, or query_terms without labels."),
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", help="Number of chunks for measures without a cutoff.")] = 5,
     ranker: Annotated[
@@ -134,11 +113,7 @@ def evaluate(
     ] = 0.5,
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Language model for measures of answers: ollama:MODEL or openai:MODEL.",
-            show_default=False,
-        ),
+        typer.Option(metavar="SPEC", help="Language model for measures of answers: ollama:MODEL or openai:MODEL."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show how much there is to embed, and what is cached.")

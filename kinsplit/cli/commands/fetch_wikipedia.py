@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def fetch_wikipedia(
-    titles: Annotated[
-        list[str], typer.Argument(metavar="TITLE...", help="Titles of the articles.", show_default=False)
-    ],
+    titles: Annotated[list[str], typer.Argument(metavar="TITLE...", help="Titles of the articles.")],
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("wikipedia"),
     language: Annotated[str, typer.Option(metavar="CODE", help="Language of the Wikipedia, such as en or de.")] = "en",
     contact: Annotated[
@@ -29,12 +27,9 @@ def fetch_wikipedia(
             metavar="ADDRESS",
             envvar="KINSPLIT_CONTACT",
             help="Contact address, which Wikipedia's operators ask clients to send.",
-            show_default=False,
         ),
     ] = None,
-    api: Annotated[
-        str | None, typer.Option(metavar="URL", help="URL of another wiki's api.php.", show_default=False)
-    ] = None,
+    api: Annotated[str | None, typer.Option(metavar="URL", help="URL of another wiki's api.php.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again."""

@@ -43,7 +43,6 @@ def index(
             help="Run on a Ray cluster: auto, the one on this machine or at RAY_ADDRESS; local, one that ends with the "
             "run; HOST:PORT or ray://HOST:PORT. PATHS may then be s3://, gs:// and hdfs:// addresses and patterns, and "
             "the store must be a server.",
-            show_default=False,
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -101,12 +100,7 @@ def _strategy_of(store: str, collection: str, embedder: object) -> Strategy:
 
 
 def add(
-    index: Index,
-    paths: Sequence[str | Path],
-    terminal: Terminal,
-    *,
-    files: int,
-    **options: Unpack[AddKeywords],
+    index: Index, paths: Sequence[str | Path], terminal: Terminal, *, files: int, **options: Unpack[AddKeywords]
 ) -> AddReport:
     """Add files to an index and show the progress.
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def qrels(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATHS", help="Documents, or folders with labelled questions.", show_default=False),
+        list[Path], typer.Argument(metavar="PATHS", help="Documents, or folders with labelled questions.")
     ],
     queries: Annotated[
         list[Path] | None,
@@ -37,16 +36,11 @@ def qrels(
         typer.Option(
             metavar="[LABEL=]NAME[:KEY=VALUE,...]",
             help="Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's default strategy.",
-            show_default=False,
         ),
     ] = None,
     manifest: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable."),
     ] = None,
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("qrels"),
     span_coverage: Annotated[
@@ -66,7 +60,6 @@ def qrels(
         typer.Option(
             metavar="SPEC",
             help="Embedding model, to write vectors too: bundled, static, st:NAME_OR_PATH, or hash for tests.",
-            show_default=False,
         ),
     ] = None,
     tune: Annotated[

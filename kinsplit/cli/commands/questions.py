@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 def questions(
     paths: Paths,
-    model: Annotated[
-        str, typer.Option(metavar="SPEC", help="Language model: ollama:MODEL or openai:MODEL.", show_default=False)
-    ],
+    model: Annotated[str, typer.Option(metavar="SPEC", help="Language model: ollama:MODEL or openai:MODEL.")],
     output: Annotated[Path, typer.Option(metavar="FILE", help="File for the questions.")] = Path("queries.jsonl"),
     number: Annotated[int, typer.Option(metavar="N", help="Number of questions.")] = 50,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed for the choice of sections.")] = 0,

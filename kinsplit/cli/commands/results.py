@@ -18,20 +18,16 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Duel
     from kinsplit.evaluation.results import Results
 
-ResultsFile = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="Results file of `kinsplit evaluate`.", show_default=False)
-]
+ResultsFile = Annotated[Path, typer.Argument(metavar="RESULTS", help="Results file of `kinsplit evaluate`.")]
 
 
 def show(
     results: ResultsFile,
     strategy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Show only this strategy and the baseline.", show_default=False),
+        str | None, typer.Option(metavar="NAME", help="Show only this strategy and the baseline.")
     ] = None,
     measure: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Show only this measure, and use it for --questions.", show_default=False),
+        str | None, typer.Option(metavar="NAME", help="Show only this measure, and use it for --questions.")
     ] = None,
     questions: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show N questions each that the strategy won and lost.")

@@ -16,7 +16,7 @@ from kinsplit.keywords import SearchKeywords
 
 @from_options("SearchOptions")
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.")],
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     embedder: Embedder = "bundled",

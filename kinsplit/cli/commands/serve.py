@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from kinsplit.server.middleware.metrics import Metrics
     from kinsplit.server.settings import ServiceSettings
 
-Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False)
-]
+Config = Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file with settings in a table [service].")]
 
 
 @from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:SERVE", extra="server")

@@ -38,9 +38,4 @@ def _row(variable: Variable) -> dict[str, Any]:
         where = "in the environment" if setting.origin is Origin.ENVIRONMENT else f"in {setting.file}"
         if setting.origin is Origin.FOUND and not variable.may_be_found:
             where = f"{where}, refused"
-    return {
-        "variable": variable.name,
-        "may_be_found": variable.may_be_found,
-        "set": where,
-        "purpose": variable.purpose,
-    }
+    return {"variable": variable.name, "may_be_found": variable.may_be_found, "set": where, "purpose": variable.purpose}

@@ -17,9 +17,7 @@ from kinsplit.errors import require
 
 
 def stores(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Store whose options to show.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Store whose options to show.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the types of stores with their addresses, or the options of one of them."""

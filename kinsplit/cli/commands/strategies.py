@@ -13,9 +13,7 @@ from kinsplit.cli.output.terminal import Terminal
 
 
 def strategies(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Strategy whose parameters to show.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Strategy whose parameters to show.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the strategies, or the parameters of one strategy."""

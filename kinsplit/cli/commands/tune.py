@@ -57,18 +57,16 @@ def tune(
         float, typer.Option(metavar="N", help="Maximum tokens to embed per token of the documents.")
     ] = 2.5,
     max_chunks: Annotated[
-        int | None, typer.Option(metavar="N", help="Maximum number of chunks. Default: no limit.", show_default=False)
+        int | None, typer.Option(metavar="N", help="Maximum number of chunks. Default: no limit.")
     ] = None,
     strategies: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Strategies to try. Default: all; llm only with --model.", show_default=False),
+        str | None, typer.Option(metavar="A,B", help="Strategies to try. Default: all; llm only with --model.")
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
             help="Address of a store, to tune the weights of kin scoring for a collection there, as it is indexed.",
-            show_default=False,
         ),
     ] = None,
     collection: Collection = "default",
