@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, chunk_card
@@ -84,7 +84,10 @@ def show(items: Iterable[Chunk] | Iterable[Passage] | Chunk | Passage, text: str
         )
     if text is None:
         if passages:
-            return View(lambda: _passages_html(passages), lambda console, width: _passages(passages, console, width))
+            return View(
+                lambda: output(*map(passage_card, passages, count(1))),
+                lambda console, width: _passages(passages, console, width),
+            )
         return View(lambda: output(*map(chunk_card, chunks)), lambda *_: _chunks(chunks))
     rule = "can be shown with chunks only"
     require(not passages, "text", rule, "passages", "Leave it out, or give the chunks of a passage.")
@@ -92,10 +95,6 @@ def show(items: Iterable[Chunk] | Iterable[Passage] | Chunk | Passage, text: str
     for _ in pieces(chunks, whole):  # Errors are raised here, and not when the view is shown.
         break
     return View(lambda: to_html(chunks, whole), lambda *_: [to_text(chunks, whole)])
-
-
-def _passages_html(passages: list[Passage]) -> str:
-    return output(*(passage_card(passage, rank) for rank, passage in enumerate(passages, 1)))
 
 
 def _passages(passages: list[Passage], console: Console, width: int) -> Iterator[Any]:

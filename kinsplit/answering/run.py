@@ -192,16 +192,13 @@ def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) 
     """Return a message about sources that a model's window has no room for; empty if all fit."""
     whole = {source.text for source in fitting}
     # One passage may have become several, of a hit each.
-    kept = [one for one in found if any(_shares_text(one, other) for other in fitting)]
+    united = [(other.best.source_id, unite(other.spans)) for other in fitting]
+    kept = [one for one in found if any(one.best.source_id == id_ and overlap(one.spans, own) for id_, own in united)]
     shortened, missing = sum(source.text not in whole for source in kept), len(found) - len(kept)
     parts = [f"{shortened} shortened"] * bool(shortened) + [f"{missing} left out"] * bool(missing)
     if not parts:
         return ""
     return f"Of {len(found)} passages, {' and '.join(parts)} to fit the window of {model.name}, {model.window} tokens."
-
-
-def _shares_text(source: Source, other: Source) -> bool:
-    return source.best.source_id == other.best.source_id and overlap(source.spans, unite(other.spans)) > 0
 
 
 def _without_fragment(checks: list[Check], text: str) -> list[Check]:

@@ -154,22 +154,19 @@ class StructuredClient:
         """Call the model until an answer can be used, and return the object or an error."""
         if self._breaker.failure is not None:
             return self._breaker.failure
-        schema, why = form.model_json_schema(), ""
+        schema, reminder, why = form.model_json_schema(), "", ""
         try:
             with wrap_errors(self.model.name):
                 for _ in range(ATTEMPTS):
-                    found, why = _read(self.model.complete(prompt + _reminder(why), schema, max_tokens), form)
+                    found, why = _read(self.model.complete(prompt + reminder, schema, max_tokens), form)
                     if found is not None:
                         return found
+                    reminder = f"\nYour last answer can't be used: {why}. Answer with the JSON object alone."
         except LanguageModelError as error:
             return error
         return LanguageModelError(
             f"{self.model.name} gave {ATTEMPTS} answers that can't be used; of the last one, {why}."
         )
-
-
-def _reminder(why: str) -> str:
-    return f"\nYour last answer can't be used: {why}. Answer with the JSON object alone." if why else ""
 
 
 def _read(answer: str, form: type[_Form]) -> tuple[_Form | None, str]:

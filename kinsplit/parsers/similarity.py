@@ -105,16 +105,8 @@ def variance(vectors: Vectors) -> float:
     return round(float(1 - centre @ centre) * n / (n - 1), _DIGITS)
 
 
-def _by_similarity(distances: FloatArray, threshold: float) -> FloatArray:
-    return distances - (1 - threshold)
-
-
 def _by_percentile(distances: FloatArray, threshold: float) -> FloatArray:
     return np.asarray(distances - np.percentile(distances, threshold))
-
-
-def _by_deviation(distances: FloatArray, threshold: float) -> FloatArray:
-    return np.asarray(distances - (distances.mean() + threshold * distances.std()))
 
 
 def _by_interquartile(distances: FloatArray, threshold: float) -> FloatArray:
@@ -129,9 +121,9 @@ def _by_gradient(distances: FloatArray, threshold: float) -> FloatArray:
 
 
 _BEYOND: dict[ThresholdKind, Callable[[FloatArray, float], FloatArray]] = {
-    "similarity": _by_similarity,
+    "similarity": lambda distances, threshold: distances - (1 - threshold),
     "percentile": _by_percentile,
-    "deviation": _by_deviation,
+    "deviation": lambda distances, threshold: np.asarray(distances - (distances.mean() + threshold * distances.std())),
     "interquartile": _by_interquartile,
     "gradient": _by_gradient,
 }

@@ -53,16 +53,18 @@ class SpanLocator:
 
     def locate(self, spans: Iterable[Span]) -> list[TextRange]:
         """Return the ranges of spans in the text; parts that the text lacks are left out."""
-        return [self._range(start, end) for span in spans for start, end in self._clip(span)]
+        units = self._units.offset
+        return [
+            TextRange(start=start, end=end, utf16_start=units(start), utf16_end=units(end))
+            for span in spans
+            for start, end in self._clip(span)
+        ]
 
     def _clip(self, span: Span) -> Iterator[tuple[int, int]]:
         for at, (start, end) in self._stretches:
             first, last = max(start, span.start), min(end, span.end)
             if first < last:
                 yield at + first - start, at + last - start
-
-    def _range(self, start: int, end: int) -> TextRange:
-        return TextRange(start=start, end=end, utf16_start=self._units.offset(start), utf16_end=self._units.offset(end))
 
 
 def to_place(chunk: Chunk, locator: SpanLocator) -> ChunkPlace:

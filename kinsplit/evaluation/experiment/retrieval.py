@@ -181,16 +181,13 @@ class StrategyCollection:
         The given ranking stays unchanged, so that a larger budget never changes the content of a smaller one.
         """
         limit, found = depth.chunks, list(found)
-        while limit < len(self.leaves) and self._count_tokens(found) < depth.tokens:
+        while limit < len(self.leaves) and sum(self._tokens[self._positions[c.id]] for c, _ in found) < depth.tokens:
             limit *= _MORE
             known = {chunk.id for chunk, _ in found}
             lowest = found[-1].score if found else float("inf")
             more = [ranked for ranked in ranker.rank(self.store, question, limit) if ranked.chunk.id not in known]
             found += [RankedChunk(chunk, min(score, lowest)) for chunk, score in more]
         return found
-
-    def _count_tokens(self, found: Sequence[RankedChunk]) -> int:
-        return sum(self._tokens[self._positions[chunk.id]] for chunk, _ in found)
 
 
 def index(

@@ -137,7 +137,8 @@ class Summary:
         )
         for number, outcome in enumerate(evidence.outcomes):
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
-            hits = _hits(outcome, self._setup.top_k)
+            ranked = zip(outcome.ranking[: self._setup.top_k], outcome.scores, strict=False)
+            hits = [_hit(chunk, score) for chunk, score in ranked]
             self._results.append(
                 QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
             )
@@ -208,10 +209,6 @@ def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:
     table = [[float("nan") if value is None else value for value in column] for column in values.values()]
     rows = list(zip(*table, strict=True))
     return {name: mean for name, mean in zip(values, estimates(rows), strict=True) if mean is not None}
-
-
-def _hits(outcome: Outcome, top_k: int) -> list[RetrievedChunk]:
-    return [_hit(chunk, score) for chunk, score in zip(outcome.ranking[:top_k], outcome.scores, strict=False)]
 
 
 def _hit(chunk: Chunk, score: float) -> RetrievedChunk:

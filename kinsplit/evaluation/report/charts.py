@@ -159,7 +159,7 @@ def budget_curves(results: Results) -> str:
         for position, name in enumerate(strong):
             _draw(axes, found[name], name, position)
         _scale(axes, sorted({budget for curve in found.values() for budget, _ in curve}))
-        _legend(figure, axes)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
         return svg(figure, "budget")
 
 
@@ -184,10 +184,6 @@ def _scale(axes: Axes, budgets: Sequence[int]) -> None:
     axes.set_xticklabels([f"{budget:,}" for budget in budgets], rotation=45 if len(budgets) > 8 else 0)
     axes.set_xlabel("Budget in tokens")
     axes.set_ylabel("Labelled text found (%)")
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
 
 
 _COLORS = {"better": SERIES[0], "worse": SERIES[1], "like": FAINT}

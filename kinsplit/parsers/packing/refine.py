@@ -59,14 +59,12 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
             return units
         return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))
 
-    def by_grapheme(text: str, start: int, end: int) -> Units:
-        return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
-
-    return [by_sentence, by_word, by_grapheme, _code_points]
-
-
-def _code_points(text: str, start: int, end: int) -> Units:
-    return as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()])
+    return [
+        by_sentence,
+        by_word,
+        lambda text, start, end: as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1)),
+        lambda text, start, end: as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()]),
+    ]
 
 
 def refine(

@@ -209,7 +209,8 @@ def _words(text: str) -> Units:
     units = Units(_merged(found.starts, inner), _merged(found.ends, inner))
     clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & ~space)
     numbers = np.searchsorted(units.ends, clustered, side="right")
-    return cut_units(text, units, numbers[np.diff(numbers, prepend=-1) > 0], _unspaced_words)
+    cut = numbers[np.diff(numbers, prepend=-1) > 0]
+    return cut_units(text, units, cut, lambda *part: as_units([m.span() for m in _UNSPACED_WORDS.finditer(*part)]))
 
 
 def _merged(offsets: IntArray, others: IntArray) -> IntArray:
@@ -229,10 +230,6 @@ def _kinds(points: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], npt.N
     unspaced[kinds] = [_UNSPACED.match(chr(k)) is not None for k in kinds.tolist()]
     plain[kinds] = [PLAIN.match(chr(k)) is not None for k in kinds.tolist()]
     return unspaced[points], plain[points]
-
-
-def _unspaced_words(text: str, start: int, end: int) -> Units:
-    return as_units([m.span() for m in _UNSPACED_WORDS.finditer(text, start, end)])
 
 
 def cut_units(text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]) -> Units:

@@ -115,7 +115,8 @@ class Lane:
         until, error = self._refused.get(refusal, (0.0, None))
         if error is not None and time.monotonic() < until:
             raise error.with_traceback(None)
-        call = self._calls.get(key) or self._added(key, cost, refusal, functools.partial(self._submit, function, args))
+        run = functools.partial(self._pool.submit, _call, self._kind.seconds, function, args)
+        call = self._calls.get(key) or self._added(key, cost, refusal, run)
         call.wanted += 1
         try:
             return await asyncio.shield(call.result)
@@ -125,9 +126,6 @@ class Lane:
                 self._waiting.remove(call)
                 heapq.heapify(self._waiting)
                 del self._calls[key]
-
-    def _submit(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        return self._pool.submit(_call, self._kind.seconds, function, args)
 
     def _added(self, key: Hashable, cost: float, refusal: Hashable, run: Callable[[], Any]) -> _Call:
         if self._is_running and len(self._waiting) >= self._kind.waiting:
