@@ -50,7 +50,8 @@ def _room(module: str) -> str:
 def _purpose(room: str) -> str:
     """Return the first sentence of a room's docstring."""
     path = ROOT / "kinsplit" / room
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    front = path / "__init__.py"
+    file = front if front.is_file() else path.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split())
 

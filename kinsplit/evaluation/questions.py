@@ -209,7 +209,7 @@ class Corpus:
         self._texts: dict[str, Normalised] = {document.id: normalise(document.text) for document in documents}
 
     def places(self, excerpt: str, section: QuestionSection) -> tuple[Place, ...]:
-        """Return the places of an excerpt in the section, followed by copies elsewhere; none if it isn't in the section."""
+        """Return the places of an excerpt in the section, then copies elsewhere; none if it isn't in the section."""
         wanted = normalise(excerpt).text
         found = [Place(source_id, span) for source_id, text in self._texts.items() for span in text.find(wanted)]
         inside = [place for place in found if _is_in(place, section)]

@@ -32,7 +32,7 @@ class Decoded(NamedTuple):
 
 
 def decode(data: bytes, declared: str | None = None) -> Decoded:
-    """Return the text of a file's bytes without a byte order mark, and a warning for all decisions except plain UTF-8."""
+    """Return the text of a file's bytes without a byte order mark, and warnings of decisions except plain UTF-8."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _decode_marked(data[len(mark) :], encoding)
