@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from kinsplit.embedding.cached import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
-from kinsplit.embedding.protocol import AsyncEmbedder, Embedder, Progress, SparseVector, aembed, aembed_query
+from kinsplit.embedding.protocol import Embedder, Progress, SparseVector
 from kinsplit.embedding.registry import check_source, create, names, resolve, verify
 
 __all__ = [
-    "AsyncEmbedder",
     "CachedEmbedder",
     "Embedder",
     "ForeignEmbedder",
     "Progress",
     "SparseVector",
     "VectorCache",
-    "aembed",
-    "aembed_query",
     "check_source",
     "create",
     "names",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Embedder, Progress, aembed, aembed_query, check_texts, repeatable
+from kinsplit.embedding.protocol import Embedder, Progress, check_texts, repeatable
 from kinsplit.errors import require
 from kinsplit.support.disk_cache import DiskCache
 from kinsplit.support.environment import cache_folder
@@ -173,41 +172,18 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts, each once; see `Embedder.embed`. `progress` counts only texts that the model has to embed."""
-        known, missing = self._look_up(texts)
-        for part, shown in _parts(missing, progress):
-            self._keep(part, self.embedder.embed(part, shown), known)
-        return self._joined(texts, known)
+        own = check_texts(texts)
+        different = list(dict.fromkeys(own))
+        known = self.cache.get(self.fingerprint, different, self.dimension)
+        for part, shown in _parts([text for text in different if text not in known], progress):
+            vectors = self.embedder.embed(part, shown)
+            self.cache.put(self.fingerprint, part, vectors)
+            known.update(zip(part, vectors, strict=True))
+        return np.stack([known[text] for text in own]) if own else np.zeros((0, self.dimension), dtype=np.float32)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query."""
         return self.embedder.embed_query(text)
-
-    async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Do the same as `embed` without blocking the event loop."""
-        known, missing = await asyncio.to_thread(self._look_up, texts)
-        for part, shown in _parts(missing, progress):
-            await asyncio.to_thread(self._keep, part, await aembed(self.embedder, part, shown), known)
-        return await asyncio.to_thread(self._joined, texts, known)
-
-    async def aembed_query(self, text: str) -> NDArray[np.float32]:
-        """Do the same as `embed_query` without blocking the event loop."""
-        return await aembed_query(self.embedder, text)
-
-    def _look_up(self, texts: Sequence[str]) -> tuple[dict[str, NDArray[np.float32]], list[str]]:
-        """Return the cached vectors, by text, and the distinct texts without one."""
-        different = list(dict.fromkeys(check_texts(texts)))
-        known = self.cache.get(self.fingerprint, different, self.dimension)
-        return known, [text for text in different if text not in known]
-
-    def _keep(self, texts: Sequence[str], vectors: NDArray[np.float32], known: dict[str, NDArray[np.float32]]) -> None:
-        """Store new vectors."""
-        self.cache.put(self.fingerprint, texts, vectors)
-        known.update(zip(texts, vectors, strict=True))
-
-    def _joined(self, texts: Sequence[str], known: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Return the vectors of all texts."""
-        vectors = [known[text] for text in check_texts(texts)]
-        return np.stack(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)
 
 
 def _parts(texts: Sequence[str], progress: Progress | None) -> Iterator[tuple[Sequence[str], Progress | None]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import CountedTokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbeddingError, InvalidParameterError, require
+from kinsplit.support.threads import call_either
 from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
 
@@ -131,8 +131,6 @@ WINDOW = 512
 _SPECIAL = 2
 _BATCH = 128
 
-Steps = Generator[Any, Any, NDArray[np.float32]]
-
 
 class ForeignEmbedder:
     """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods or with `embed(texts)`.
@@ -206,31 +204,6 @@ class ForeignEmbedder:
         Raises:
             EmbeddingError: The object returns anything but one finite vector per text that is not zero.
         """
-        return self._run(self._steps(texts, progress), self._methods.texts)
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a query with the object's method for queries; see `embed`."""
-        query = self._methods.query
-        vector: NDArray[np.float32] = (
-            self.embed([text]) if query is None else self._run(self._query_steps(text), query)
-        )[0]
-        return vector
-
-    async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Do the same as `embed` without blocking the event loop, with the object's own asynchronous method if any."""
-        if self._methods.atexts is None:
-            return await asyncio.to_thread(self.embed, texts, progress)
-        return await self._arun(self._steps(texts, progress), self._methods.atexts)
-
-    async def aembed_query(self, text: str) -> NDArray[np.float32]:
-        """Do the same as `embed_query` without blocking the event loop; see `aembed`."""
-        if self._methods.aquery is None:
-            return await asyncio.to_thread(self.embed_query, text)
-        vector: NDArray[np.float32] = (await self._arun(self._query_steps(text), self._methods.aquery))[0]
-        return vector
-
-    def _steps(self, texts: Sequence[str], progress: Progress | None) -> Steps:
-        """Yield batches of texts, receive their vectors, and return the vectors of all texts."""
         slices = self._slices(texts)
         flat = list(chain.from_iterable(slices))
         if not flat:
@@ -240,7 +213,8 @@ class ForeignEmbedder:
         vectors = np.zeros((0, 0), dtype=np.float32)
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
-            found = unit_vectors((yield [flat[index] for index in batch]), len(batch), self.name)
+            answer = self._ask(self._methods.texts, self._methods.atexts, [flat[index] for index in batch])
+            found = unit_vectors(answer, len(batch), self.name)
             if not start:
                 vectors = np.empty((len(flat), found.shape[1]), dtype=np.float32)
             if found.shape[1] != vectors.shape[1]:
@@ -252,28 +226,23 @@ class ForeignEmbedder:
                 progress(start + len(batch), len(order))
         return mean_of_windows(vectors, [len(parts) for parts in slices])
 
-    def _query_steps(self, text: str) -> Steps:
-        """Yield the windows of a query one by one, receive their vectors, and return the vector of the query."""
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a query with the object's method for queries; see `embed`."""
+        vector: NDArray[np.float32] = self.embed([text])[0] if self._methods.query is None else self._query(text)
+        return vector
+
+    def _query(self, text: str) -> NDArray[np.float32]:
         (parts,) = self._slices([text])
-        vectors = []
-        for part in parts:
-            answer = yield part
-            vectors.append(unit_vectors([answer], 1, self.name)[0])
-        return mean_of_windows(np.stack(vectors), [len(parts)])
+        answers = (self._ask(str(self._methods.query), self._methods.aquery, part) for part in parts)
+        vectors = [unit_vectors([answer], 1, self.name)[0] for answer in answers]
+        mean: NDArray[np.float32] = mean_of_windows(np.stack(vectors), [len(parts)])[0]
+        return mean
 
-    def _run(self, steps: Steps, method: str) -> NDArray[np.float32]:
-        call, (argument, result) = getattr(self.model, method), _advance(steps, None)
-        while argument is not None:
-            with self._guard:
-                answer = call(argument)
-            argument, result = _advance(steps, answer)
-        return result
-
-    async def _arun(self, steps: Steps, method: str) -> NDArray[np.float32]:
-        call, (argument, result) = getattr(self.model, method), await asyncio.to_thread(_advance, steps, None)
-        while argument is not None:
-            argument, result = await asyncio.to_thread(_advance, steps, await call(argument))
-        return result
+    def _ask(self, method: str, awaitable: str | None, argument: object) -> Any:
+        """Call the object, by its asynchronous method if this thread works for an event loop."""
+        own = getattr(self.model, method)
+        with self._guard:
+            return call_either(own, None if awaitable is None else getattr(self.model, awaitable), argument)
 
     def _slices(self, texts: Sequence[str]) -> list[list[str]]:
         return split_texts(check_texts(texts), CountedTokens(self._tokenizer), self._budget)
@@ -290,14 +259,3 @@ class ForeignEmbedder:
         if self.window <= taken:
             raise EmbeddingError(f"{self.name}: its window of {self.window} tokens leaves none beside its prompts.")
         return self.window - taken
-
-
-def _advance(steps: Steps, answer: object) -> tuple[Any, NDArray[np.float32]]:
-    """Return the next texts to embed, or None and the result."""
-    try:
-        return steps.send(answer), _NOTHING
-    except StopIteration as stop:  # Threads and coroutines can't raise it.
-        return None, stop.value
-
-
-_NOTHING = np.zeros((0, 0), dtype=np.float32)

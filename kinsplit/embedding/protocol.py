@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -113,37 +112,6 @@ class SparseVector:
             raise InvalidParameterError(
                 "values", f"must be as many as indices, {len(self.indices)}", len(self.values), "Give one per index."
             )
-
-
-@runtime_checkable
-class AsyncEmbedder(Protocol):
-    """An embedding model with asynchronous methods, such as one behind a network."""
-
-    async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """See `Embedder.embed`."""
-
-    async def aembed_query(self, text: str) -> NDArray[np.float32]:
-        """See `Embedder.embed_query`."""
-
-
-async def aembed(embedder: Embedder, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-    """Do the same as `Embedder.embed` with the embedder's asynchronous method if it has one, else in a thread.
-
-    Args:
-        embedder: Any embedder.
-        texts: See `Embedder.embed`.
-        progress: See `Embedder.embed`; called from a thread.
-    """
-    if isinstance(embedder, AsyncEmbedder):
-        return await embedder.aembed(texts, progress)
-    return await asyncio.to_thread(embedder.embed, texts, progress)
-
-
-async def aembed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
-    """Do the same as `Embedder.embed_query`; see `aembed`."""
-    if isinstance(embedder, AsyncEmbedder):
-        return await embedder.aembed_query(text)
-    return await asyncio.to_thread(embedder.embed_query, text)
 
 
 __all__ = ["check_texts", "replace_surrogates"]

@@ -137,7 +137,7 @@ class Indexer:
         yield batch
 
     def _jobs(self, documents: Iterable[Document]) -> Iterator[Job | DocumentReport]:
-        """Split and compare documents that aren't stored as they are, many at a time; report those that can't be split."""
+        """Split and compare documents not stored as they are, many at a time, and report those that can't be split."""
         for group in by_size(_checked(documents), _CHARACTERS):
             stored = stored_leaves(self.store, group, self.strategy)
             rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]

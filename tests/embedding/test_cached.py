@@ -6,8 +6,6 @@ from kinsplit.embedding import (
     CachedEmbedder,
     ForeignEmbedder,
     VectorCache,
-    aembed,
-    aembed_query,
     create,
     resolve,
     use_vector_cache,
@@ -16,6 +14,7 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CacheError, CacheWarning, InvalidParameterError
 from kinsplit.parsers import create as strategy
 from kinsplit.support.disk_cache import FILE
+from kinsplit.support.threads import in_thread
 from tests.embedding.foreign_models import AsyncLlamaIndexModel
 
 TEXTS = ["A class is a blueprint.", "", "A class is a blueprint.", "🤣 ünï\ud800code"]
@@ -124,13 +123,13 @@ def test_progress_tells_of_what_the_model_has_to_embed(cache):
 async def test_it_awaits_an_asynchronous_model_once(cache):
     model = AsyncLlamaIndexModel()
     embedder = CachedEmbedder(ForeignEmbedder(model, version="1"), cache)
-    first = await aembed(embedder, TEXTS)
+    first = await in_thread(embedder.embed, TEXTS)
     assert model.seen[-2] == ["awaited"]
     asked = len(model.seen)
-    assert np.array_equal(await aembed(embedder, TEXTS), first)
+    assert np.array_equal(await in_thread(embedder.embed, TEXTS), first)
     assert np.array_equal(embedder.embed(TEXTS), first)
     assert len(model.seen) == asked
-    assert np.array_equal(await aembed_query(embedder, "a"), embedder.embed_query("a"))
+    assert np.array_equal(await in_thread(embedder.embed_query, "a"), embedder.embed_query("a"))
 
 
 def test_the_oldest_vectors_are_forgotten_when_it_is_full(tmp_path):

@@ -9,8 +9,9 @@ import pytest
 from langchain_core.embeddings import FakeEmbeddings
 
 from kinsplit import Document, Index
-from kinsplit.embedding import ForeignEmbedder, aembed, aembed_query, create, resolve
+from kinsplit.embedding import ForeignEmbedder, create, resolve
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.support.threads import in_thread
 from kinsplit.tokenizers import resolve as tokenizer
 from tests.embedding.foreign_models import HASH, AsyncLlamaIndexModel, LangChainModel, LlamaIndexModel
 
@@ -163,14 +164,9 @@ def test_what_the_object_raises_is_passed_on():
 async def test_asynchronous_and_synchronous_vectors_are_equal(kind):
     model = kind()
     embedder = ForeignEmbedder(model, window=40, batch_size=2)
-    assert np.array_equal(await aembed(embedder, [*TEXTS, LONG]), embedder.embed([*TEXTS, LONG]))
-    assert np.array_equal(await aembed_query(embedder, LONG), embedder.embed_query(LONG))
+    assert np.array_equal(await in_thread(embedder.embed, [*TEXTS, LONG]), embedder.embed([*TEXTS, LONG]))
+    assert np.array_equal(await in_thread(embedder.embed_query, LONG), embedder.embed_query(LONG))
     assert (["awaited"] in model.seen) == (kind is AsyncLlamaIndexModel)
-
-
-async def test_any_embedder_can_be_awaited():
-    assert np.array_equal(await aembed(HASH, TEXTS), HASH.embed(TEXTS))
-    assert np.array_equal(await aembed_query(HASH, "a"), HASH.embed_query("a"))
 
 
 def test_one_object_gives_one_embedder_and_equal_objects_two():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import sys
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from kinsplit import Index
-from kinsplit.embedding import CachedEmbedder, Embedder, VectorCache, aembed, aembed_query, create
+from kinsplit.embedding import CachedEmbedder, Embedder, VectorCache, create
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.late_chunking import embed_late
 from kinsplit.embedding.remote_models import base
@@ -54,8 +53,6 @@ def test_vectors_have_length_1_and_the_order_of_the_texts(
     np.testing.assert_allclose(embedder.embed_query("a cat"), found[0], atol=1e-6)
     assert embedder.embed([]).shape == (0, 16)
     assert fake.inputs[0] == ["a cat", "two dogs bark", " ", "a cat"]
-    np.testing.assert_array_equal(asyncio.run(aembed(embedder, TEXTS)), found)
-    np.testing.assert_array_equal(asyncio.run(aembed_query(embedder, "a cat")), embedder.embed_query("a cat"))
 
 
 def test_openai_is_sent_model_key_and_dimensions(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
