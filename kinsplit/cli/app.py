@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import inspect
 import math
 import os
 import re
@@ -21,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import DEFECT, NOTHING_DONE, command, report_warnings
-from kinsplit.cli.derive import with_options
+from kinsplit.cli.derive import summary, with_options
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.registry import Registry, function
@@ -46,7 +45,7 @@ NAMES = (
 )
 
 #: The commands; those of other packages are entry points of the group `kinsplit.commands`, and come after these in the
-#: help. Each is a function with Typer's parameters, of which `as_json`, if there is one, is `--json`.
+#: help. Each is a function as `kinsplit.cli.derive` describes it; `as_json`, if there is one, is `--json`.
 COMMANDS: Registry[Callable[..., None]] = Registry(
     "commands",
     "command",
@@ -59,8 +58,6 @@ _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A line end inside a paragraph, which Typer would keep.
-_LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 class _Command(TyperCommand):
@@ -135,17 +132,13 @@ def _load(name: str) -> Any:
     except KinsplitError as error:  # An extra is missing.
         Terminal(as_json="--json" in sys.argv).error(error)
         raise typer.Exit(NOTHING_DONE) from None
-    alone.command(name, cls=_Command, help=_help(part))(command(run))
+    alone.command(name, cls=_Command, help=summary(part))(command(run))
     return typer.main.get_command(alone)
 
 
 def _names() -> list[str]:
     with report_warnings(Terminal(as_json=False)):
         return list(COMMANDS.load_all())
-
-
-def _help(part: Callable[..., None]) -> str:
-    return _LINE_END.sub(" ", inspect.cleandoc(part.__doc__ or ""))
 
 
 class _Commands(Mapping[str, Any]):
@@ -177,7 +170,7 @@ class _Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         # A list of the commands needs no parameters, some of which are derived from models that take long to load.
-        self.commands = {name: TyperCommand(name, help=_help(COMMANDS.load(name))) for name in _names()}
+        self.commands = {name: TyperCommand(name, help=summary(COMMANDS.load(name))) for name in _names()}
         super().format_help(ctx, formatter)
 
 

@@ -1,10 +1,16 @@
-"""Options of commands, derived from the models in `kinsplit.options`."""
+"""Options of commands, derived from their docstrings and from the models in `kinsplit.options`.
+
+A command is a function whose docstring describes its parameters, as in `output (FILE): File for the rows.` The word in
+brackets stands for the value in the help. Parameters before `/`, and those before `*` without a default, are arguments;
+all others are options. One that Typer itself is told about, with `Annotated`, has no line in the docstring.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
@@ -31,6 +37,9 @@ class _Source(NamedTuple):
 
 
 _SOURCES: dict[Callable[..., None], _Source] = {}
+_NO_SOURCE = _Source((), "CLI", (), "cli")
+# A parameter in a docstring, with the word for its value.
+_DESCRIBED = re.compile(r"^    (\w+)(?: \((\S+)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
 
 
@@ -91,19 +100,18 @@ def from_options(
 
 
 def with_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of its models, in the place of its `**options`; see `from_options`.
+    """Return a command whose parameters have their help, and with the options of its models instead of `**options`.
 
     Raises:
         MissingExtraError: The models need an extra that is not installed.
     """
-    if function not in _SOURCES:
-        return function
-    source = _SOURCES[function]
+    source, described = _SOURCES.get(function, _NO_SOURCE), dict(_described(function))
     with needs(source.extra):
-        fields = _load(source.door).fields(*map(_load, source.models))
+        fields = _load(source.door).fields(*map(_load, source.models)) if source.models else {}
     derived = [_option(name, info) for name, info in fields.items() if name not in source.without]
     signature = inspect.signature(function, eval_str=True)
-    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
+    own = [_documented(each, *described[each.name]) if each.name in described else each for each in given]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
@@ -112,13 +120,36 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
             value = arguments.pop(name)
             if value is not None:
                 arguments[name] = _FORMS[name].read(value) if name in _FORMS else value
-        function(**arguments)
+        places = [arguments.pop(each.name) for each in own if each.kind is each.POSITIONAL_ONLY]
+        function(*places, **arguments)
 
     del run.__wrapped__  # Typer would take its signature.
     parameters = [*own[: len(own) - len(alone)], *derived, *alone]
     run.__signature__ = signature.replace(parameters=[each.replace(kind=each.KEYWORD_ONLY) for each in parameters])  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def summary(function: Callable[..., None]) -> str:
+    """Return the docstring of a command without its parameters, a line for each paragraph."""
+    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _described(function: Callable[..., None]) -> Iterator[tuple[str, tuple[str | None, str]]]:
+    """Yield the parameters that a docstring describes, each with the word for its value and its help."""
+    _, _, parameters = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
+    for name, word, text in _DESCRIBED.findall(parameters):
+        yield name, (word or None, " ".join(text.split()))
+
+
+def _documented(parameter: inspect.Parameter, word: str | None, text: str) -> inspect.Parameter:
+    """Return a parameter with its help: as an argument if Python takes it by position, and as an option otherwise."""
+    by_place = parameter.kind is not parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+    is_argument = by_place or parameter.kind is parameter.POSITIONAL_ONLY
+    flags = [] if is_argument else [f"--{parameter.name.replace('_', '-')}"]
+    make: Any = typer.Option if flags else typer.Argument
+    return parameter.replace(annotation=Annotated[parameter.annotation, make(*flags, metavar=word, help=text)])
 
 
 def _load(name: str) -> Any:

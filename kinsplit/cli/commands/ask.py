@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @from_options("SearchOptions", "AnswerOptions")
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
+    question: str,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     model: Annotated[
@@ -41,6 +41,9 @@ def ask(
 
     The answer is printed as it arrives, followed by its sources; --json prints it once it is complete.
     Exit code 1 means that the model failed: the answer is incomplete, or passages are quoted instead.
+
+    Args:
+        question (QUESTION): The question.
     """
     from kinsplit.answering import answer, collect
     from kinsplit.index import Index

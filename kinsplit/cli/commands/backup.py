@@ -13,15 +13,14 @@ from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
 
-def backup(
-    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file, such as notes.parquet.")],
-    store: Store = "edge:./kinsplit-data",
-    as_json: AsJson = False,
-) -> None:
+def backup(collection: str, file: Path, store: Store = "edge:./kinsplit-data", as_json: AsJson = False) -> None:
     """Write a collection, with its vectors, to one Parquet file, which pandas, DuckDB and others read too.
 
     An existing file is replaced once the new one is complete.
+
+    Args:
+        collection (COLLECTION): Name of the collection.
+        file (FILE): The file, such as notes.parquet.
     """
     from kinsplit.backup import back_up
     from kinsplit.stores import open_store
@@ -39,21 +38,23 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that kinsplit backup wrote.")],
-    address: Annotated[
-        str, typer.Argument(metavar="[ADDRESS]", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.")
-    ] = "edge:./kinsplit-data",
+    file: Path,
+    address: str = "edge:./kinsplit-data",
+    /,
     name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Name of the collection. Default: its old name.")
     ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the collection of that name once the new one is complete.")
-    ] = False,
+    replace: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a collection from a backup, in any kind of store.
 
     Repeat an interrupted restore to complete it.
+
+    Args:
+        file (FILE): A file that kinsplit backup wrote.
+        address ([ADDRESS]): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
+        replace: Replace the collection of that name once the new one is complete.
     """
     from kinsplit.backup import read_head
     from kinsplit.backup import restore as fill

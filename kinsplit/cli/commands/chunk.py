@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -34,9 +34,7 @@ def chunk(
     settings: Settings = None,
     config: Config = None,
     *,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the rows to this file, and a summary to stdout.")
-    ] = None,
+    output: Path | None = None,
     normalise: Normalise = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -45,6 +43,9 @@ def chunk(
     """Split files into chunks and write one row of JSON per chunk, to stdout or to a file.
 
     The strategy's tokenizer counts the tokens of each chunk, even if its sizes are in words or characters.
+
+    Args:
+        output (FILE): Write the rows to this file, and a summary to stdout.
     """
     from kinsplit.chunk import by_size
     from kinsplit.embedding import use_vector_cache

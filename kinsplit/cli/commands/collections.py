@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from kinsplit.stores import CollectionInfo
 
 
-def collections(
-    address: Annotated[
-        str, typer.Argument(metavar="[ADDRESS]", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.")
-    ] = "edge:./kinsplit-data",
-    as_json: AsJson = False,
-) -> None:
-    """List the collections of a store with their strategy, model and size."""
+def collections(address: str = "edge:./kinsplit-data", /, as_json: AsJson = False) -> None:
+    """List the collections of a store with their strategy, model and size.
+
+    Args:
+        address ([ADDRESS]): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
+    """
     from kinsplit.stores import open_catalog
 
     terminal = Terminal(as_json=as_json)
@@ -68,13 +67,13 @@ def _size(size: int | None) -> str:
     return "?" if size is None else decimal(size)
 
 
-def rename(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Name of the collection.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
-    store: Store = "edge:./kinsplit-data",
-    as_json: AsJson = False,
-) -> None:
-    """Give a collection another name."""
+def rename(old: str, new: str, store: Store = "edge:./kinsplit-data", as_json: AsJson = False) -> None:
+    """Give a collection another name.
+
+    Args:
+        old (OLD): Name of the collection.
+        new (NEW): Its new name.
+    """
     from kinsplit.stores import open_catalog
 
     terminal = Terminal(as_json=as_json)
@@ -86,16 +85,15 @@ def rename(
         terminal.line(f"Renamed {old} to {new}.")
 
 
-def switch(
-    one: Annotated[str, typer.Argument(metavar="NAME", help="Name of a collection.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="Name of another one.")],
-    store: Store = "edge:./kinsplit-data",
-    as_json: AsJson = False,
-) -> None:
+def switch(one: str, other: str, store: Store = "edge:./kinsplit-data", as_json: AsJson = False) -> None:
     """Let two collections exchange their names in one step, to replace one that is being searched.
 
     Index anew beside it, switch, and drop the old one, which has the other name then. A second switch undoes the first.
     A service on Postgres or a Qdrant server follows within a second.
+
+    Args:
+        one (NAME): Name of a collection.
+        other (OTHER): Name of another one.
     """
     from kinsplit.stores import open_catalog
 
@@ -108,13 +106,13 @@ def switch(
         terminal.line(f"{one} and {other} have exchanged their names.")
 
 
-def drop(
-    name: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")],
-    store: Store = "edge:./kinsplit-data",
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Delete a collection with everything in it."""
+def drop(name: str, store: Store = "edge:./kinsplit-data", yes: bool = False, as_json: AsJson = False) -> None:
+    """Delete a collection with everything in it.
+
+    Args:
+        name (COLLECTION): Name of the collection.
+        yes: Don't ask for confirmation.
+    """
     from kinsplit.stores import open_catalog
 
     terminal = Terminal(as_json=as_json)
@@ -135,8 +133,8 @@ def drop(
 
 
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Address of the source store.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Address of the target store.")],
+    source: str,
+    target: str,
     collection: Collection = "default",
     into: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.")
@@ -147,6 +145,10 @@ def copy(
 
     Existing documents of the target stay, and those that are equal are skipped. Repeat an interrupted copy to complete
     it.
+
+    Args:
+        source (FROM): Address of the source store.
+        target (TO): Address of the target store.
     """
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import copy as copy_chunks
@@ -210,20 +212,19 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
 
 
 def delete(
-    sources: Annotated[
-        list[str] | None, typer.Argument(metavar="[SOURCE...]", help="Document ids; kinsplit info lists them.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="Delete the documents with this metadata; syntax as in kinsplit search."
-        ),
-    ] = None,
+    sources: list[str] | None = None,
+    /,
+    where: list[str] | None = None,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents with all their chunks and parents."""
+    """Delete documents with all their chunks and parents.
+
+    Args:
+        sources ([SOURCE...]): Document ids; kinsplit info lists them.
+        where (KEY=VALUE): Delete the documents with this metadata; syntax as in kinsplit search.
+    """
     from kinsplit.stores import open_store
 
     terminal = Terminal(as_json=as_json)

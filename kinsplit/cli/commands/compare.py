@@ -23,31 +23,26 @@ if TYPE_CHECKING:
 
 
 def compare(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.")],
-    docs: Annotated[list[Path] | None, typer.Option(metavar="PATH", help="Documents. Default: docs.")] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[LABEL=]NAME[:KEY=VALUE,...]",
-            help="Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's default and the four of rag_eval.",
-        ),
-    ] = None,
+    query: str,
+    docs: list[Path] | None = None,
+    strategy: list[str] | None = None,
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,
-    ranker: Annotated[
-        str, typer.Option(metavar="NAME", help="Ranking for all strategies: dense, kin, hybrid or terms.")
-    ] = "dense",
-    embedder: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC", help="Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash."
-        ),
-    ] = "bundled",
+    ranker: str = "dense",
+    embedder: str = "bundled",
     as_json: AsJson = False,
 ) -> None:
     """Search every strategy's chunks for one question, and show the best chunk of each with its score.
 
     Scores are cosines with the question, so they are comparable. A single question decides nothing; see kinsplit
     evaluate.
+
+    Args:
+        query (QUERY): The question.
+        docs (PATH): Documents. Default: docs.
+        strategy ([LABEL=]NAME[:KEY=VALUE,...]): Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's
+            default and the four of rag_eval.
+        ranker (NAME): Ranking for all strategies: dense, kin, hybrid or terms.
+        embedder (SPEC): Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash.
     """
     from kinsplit.evaluation.datasets.format import load_documents
     from kinsplit.evaluation.experiment.experiment import Experiment

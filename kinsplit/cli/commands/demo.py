@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -57,18 +57,16 @@ class DemoAnswer:
 
 def demo(
     store: Store = "edge:./kinsplit-data",
-    course: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder of a course, with DIR_questions.json next to it. Default: the sample course."
-        ),
-    ] = None,
+    course: Path | None = None,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
 ) -> None:
     """Index the sample course in an embedded Qdrant (collection "demo") and search it for five questions.
 
     Nothing is downloaded, and a second run embeds nothing.
+
+    Args:
+        course (DIR): Folder of a course, with DIR_questions.json next to it. Default: the sample course.
     """
     from kinsplit.index import DEFAULT_STORE, Index
     from kinsplit.loaders import discover

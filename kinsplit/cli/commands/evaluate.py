@@ -6,9 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage, check_writable
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
@@ -38,94 +36,54 @@ _QUESTIONS = Path("queries.json")
 
 
 def evaluate(
-    docs: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="Documents, or a folder with labelled questions; repeatable. Default: docs."),
-    ] = None,
-    queries: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Questions; repeatable. Default: those in the folders, else queries.json."),
-    ] = None,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="Results file.")] = Path("evaluation_results.json"),
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[LABEL=]NAME[:KEY=VALUE,...]",
-            help="Strategy of kinsplit, langchain:CLASS, llama-index:CLASS, chonkie:CLASS, or python:MODULE:NAME; "
-            "repeatable. Default: fixed, structure, semantic and multigranular.",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address of a store, to evaluate collections there as they are indexed, without embedding documents.",
-        ),
-    ] = None,
-    collection: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Collection in --store that holds the documents; repeatable. Default: default."
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="Strategy or collection to compare the others with. Default: the first collection, or without --store "
-            "kinsplit's default strategy, added as `default`.",
-        ),
-    ] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Measure, such as recall@1000t or nDCG@10; repeatable. Default: all."),
-    ] = None,
-    headline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Deciding measure. Default: recall@1000t, or query_terms without labels."),
-    ] = None,
-    top_k: Annotated[int, typer.Option(metavar="N", help="Number of chunks for measures without a cutoff.")] = 5,
-    ranker: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Ranking for all strategies: kin, hybrid, dense or terms; search or ask: their passages.",
-        ),
-    ] = "kin",
-    embedder: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC", help="Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash."
-        ),
-    ] = "bundled",
-    tokenizer: Annotated[
-        str,
-        typer.Option(metavar="SPEC", help="Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING."),
-    ] = "bundled",
+    docs: list[Path] | None = None,
+    queries: list[Path] | None = None,
+    output: Path = Path("evaluation_results.json"),
+    strategy: list[str] | None = None,
+    store: str | None = None,
+    collection: list[str] | None = None,
+    baseline: str | None = None,
+    measure: list[str] | None = None,
+    headline: str | None = None,
+    top_k: int = 5,
+    ranker: str = "kin",
+    embedder: str = "bundled",
+    tokenizer: str = "bundled",
     embedding_context: SharedEmbeddingContext = "headings",
     language: SharedLanguage = "english",
-    span_coverage: Annotated[
-        float,
-        typer.Option(metavar="X", help="Minimum share of a label that a relevant chunk covers; see kinsplit qrels."),
-    ] = 0.85,
-    chunk_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Minimum share of a relevant chunk that the label covers.")
-    ] = 0.5,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="Language model for measures of answers: ollama:MODEL or openai:MODEL."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show how much there is to embed, and what is cached.")
-    ] = False,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write cached vectors and outcomes.")
-    ] = False,
+    span_coverage: float = 0.85,
+    chunk_coverage: float = 0.5,
+    model: str | None = None,
+    dry_run: bool = False,
+    no_cache: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare strategies by the results of retrieval, with the same embedder, ranker and budget for all.
 
     Repeat an interrupted run to continue it.
+
+    Args:
+        docs (PATH): Documents, or a folder with labelled questions; repeatable. Default: docs.
+        queries (FILE): Questions; repeatable. Default: those in the folders, else queries.json.
+        output (FILE): Results file.
+        strategy ([LABEL=]NAME[:KEY=VALUE,...]): Strategy of kinsplit, langchain:CLASS, llama-index:CLASS,
+            chonkie:CLASS, or python:MODULE:NAME; repeatable. Default: fixed, structure, semantic and multigranular.
+        store (ADDRESS): Address of a store, to evaluate collections there as they are indexed, without embedding
+            documents.
+        collection (NAME): Collection in --store that holds the documents; repeatable. Default: default.
+        baseline (LABEL): Strategy or collection to compare the others with. Default: the first collection, or without
+            --store kinsplit's default strategy, added as `default`.
+        measure (NAME): Measure, such as recall@1000t or nDCG@10; repeatable. Default: all.
+        headline (NAME): Deciding measure. Default: recall@1000t, or query_terms without labels.
+        top_k (N): Number of chunks for measures without a cutoff.
+        ranker (NAME): Ranking for all strategies: kin, hybrid, dense or terms; search or ask: their passages.
+        embedder (SPEC): Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash.
+        tokenizer (SPEC): Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING.
+        span_coverage (X): Minimum share of a label that a relevant chunk covers; see kinsplit qrels.
+        chunk_coverage (X): Minimum share of a relevant chunk that the label covers.
+        model (SPEC): Language model for measures of answers: ollama:MODEL or openai:MODEL.
+        dry_run: Only show how much there is to embed, and what is cached.
+        no_cache: Neither read nor write cached vectors and outcomes.
     """
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.qrels.alignment import SpanRule

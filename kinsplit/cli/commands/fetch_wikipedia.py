@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def fetch_wikipedia(
-    titles: Annotated[list[str], typer.Argument(metavar="TITLE...", help="Titles of the articles.")],
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("wikipedia"),
-    language: Annotated[str, typer.Option(metavar="CODE", help="Language of the Wikipedia, such as en or de.")] = "en",
+    titles: list[str],
+    output: Path = Path("wikipedia"),
+    language: str = "en",
     contact: Annotated[
         str | None,
         typer.Option(
@@ -29,10 +29,17 @@ def fetch_wikipedia(
             help="Contact address, which Wikipedia's operators ask clients to send.",
         ),
     ] = None,
-    api: Annotated[str | None, typer.Option(metavar="URL", help="URL of another wiki's api.php.")] = None,
+    api: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again."""
+    """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again.
+
+    Args:
+        titles (TITLE...): Titles of the articles.
+        output (DIR): Folder for the files.
+        language (CODE): Language of the Wikipedia, such as en or de.
+        api (URL): URL of another wiki's api.php.
+    """
     with needs("web"):
         from kinsplit.wikipedia import Api, fetch
     from kinsplit.support.environment import read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
@@ -35,16 +35,7 @@ def index(
     settings: Settings = None,
     config: Config = None,
     *,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray",
-            metavar="[ADDRESS]",
-            help="Run on a Ray cluster: auto, the one on this machine or at RAY_ADDRESS; local, one that ends with the "
-            "run; HOST:PORT or ray://HOST:PORT. PATHS may then be s3://, gs:// and hdfs:// addresses and patterns, and "
-            "the store must be a server.",
-        ),
-    ] = None,
+    ray: str | None = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     **options: Any,
@@ -52,6 +43,11 @@ def index(
     """Index files in a collection; a later run embeds only what has changed.
 
     The line of each file counts its chunks: +added ~updated =unchanged -deleted.
+
+    Args:
+        ray ([ADDRESS]): Run on a Ray cluster: auto, the one on this machine or at RAY_ADDRESS; local, one that ends
+            with the run; HOST:PORT or ray://HOST:PORT. PATHS may then be s3://, gs:// and hdfs:// addresses and
+            patterns, and the store must be a server.
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover

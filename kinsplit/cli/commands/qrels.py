@@ -22,61 +22,41 @@ if TYPE_CHECKING:
 
 
 def qrels(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATHS", help="Documents, or folders with labelled questions.")
-    ],
+    paths: list[Path],
     queries: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE", help="Labelled questions; repeatable. Default: those in the folders.", show_default=False
         ),
     ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[LABEL=]NAME[:KEY=VALUE,...]",
-            help="Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's default strategy.",
-        ),
-    ] = None,
-    manifest: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable."),
-    ] = None,
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("qrels"),
-    span_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Minimum share of a label that a relevant chunk covers.")
-    ] = 0.85,
-    chunk_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Minimum share of a relevant chunk that the label covers.")
-    ] = 0.5,
-    level: Annotated[
-        list[float] | None,
-        typer.Option(
-            metavar="X", help="Higher share of a label, which adds a grade of relevance; repeatable in rising order."
-        ),
-    ] = None,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Embedding model, to write vectors too: bundled, static, st:NAME_OR_PATH, or hash for tests.",
-        ),
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Write nothing, but show the effect of other thresholds.")
-    ] = False,
-    least: Annotated[
-        float,
-        typer.Option(
-            metavar="X", help="Share of the questions that must have a relevant chunk in every chunking, for --tune."
-        ),
-    ] = 0.95,
+    strategy: list[str] | None = None,
+    manifest: list[Path] | None = None,
+    output: Path = Path("qrels"),
+    span_coverage: float = 0.85,
+    chunk_coverage: float = 0.5,
+    level: list[float] | None = None,
+    embedder: str | None = None,
+    tune: bool = False,
+    least: float = 0.95,
     normalise: Normalise = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the relevant chunks of each question as TREC qrels, with a manifest of the chunks.
 
     A chunk is relevant if it covers most of a label, and the label most of it. Large chunks never are; see --tune.
+
+    Args:
+        paths (PATHS): Documents, or folders with labelled questions.
+        strategy ([LABEL=]NAME[:KEY=VALUE,...]): Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's
+            default strategy.
+        manifest (FILE): Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable.
+        output (DIR): Folder for the files.
+        span_coverage (X): Minimum share of a label that a relevant chunk covers.
+        chunk_coverage (X): Minimum share of a relevant chunk that the label covers.
+        level (X): Higher share of a label, which adds a grade of relevance; repeatable in rising order.
+        embedder (SPEC): Embedding model, to write vectors too: bundled, static, st:NAME_OR_PATH, or hash for tests.
+        tune: Write nothing, but show the effect of other thresholds.
+        least (X): Share of the questions that must have a relevant chunk in every chunking, for --tune.
     """
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -21,26 +21,31 @@ if TYPE_CHECKING:
 
 def questions(
     paths: Paths,
-    model: Annotated[str, typer.Option(metavar="SPEC", help="Language model: ollama:MODEL or openai:MODEL.")],
-    output: Annotated[Path, typer.Option(metavar="FILE", help="File for the questions.")] = Path("queries.jsonl"),
-    number: Annotated[int, typer.Option(metavar="N", help="Number of questions.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for the choice of sections.")] = 0,
-    similarity: Annotated[
-        float, typer.Option(metavar="X", help="Minimum cosine between a question and each of its excerpts.")
-    ] = 0.1,
-    duplicates: Annotated[
-        float, typer.Option(metavar="X", help="Minimum cosine with an earlier question at which one is dropped.")
-    ] = 0.9,
+    *,
+    model: str,
+    output: Path = Path("queries.jsonl"),
+    number: int = 50,
+    seed: int = 0,
+    similarity: float = 0.1,
+    duplicates: float = 0.9,
     embedder: Embedder = "bundled",
-    concurrency: Annotated[int, typer.Option(metavar="N", help="Maximum number of concurrent model calls.")] = 4,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show how many model calls and tokens are needed.")
-    ] = False,
+    concurrency: int = 4,
+    dry_run: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Generate questions about documents with a language model, labelled with the exact spans that answer them.
 
     Repeat an interrupted run to continue it: the model's answers are cached.
+
+    Args:
+        model (SPEC): Language model: ollama:MODEL or openai:MODEL.
+        output (FILE): File for the questions.
+        number (N): Number of questions.
+        seed (N): Seed for the choice of sections.
+        similarity (X): Minimum cosine between a question and each of its excerpts.
+        duplicates (X): Minimum cosine with an earlier question at which one is dropped.
+        concurrency (N): Maximum number of concurrent model calls.
+        dry_run: Only show how many model calls and tokens are needed.
     """
     from kinsplit import embedding
     from kinsplit.evaluation.datasets.format import load_documents

@@ -23,18 +23,19 @@ ResultsFile = Annotated[Path, typer.Argument(metavar="RESULTS", help="Results fi
 
 def show(
     results: ResultsFile,
-    strategy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Show only this strategy and the baseline.")
-    ] = None,
-    measure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Show only this measure, and use it for --questions.")
-    ] = None,
+    strategy: str | None = None,
+    measure: str | None = None,
     questions: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show N questions each that the strategy won and lost.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show which strategy is better, with confidence intervals, and individual questions."""
+    """Show which strategy is better, with confidence intervals, and individual questions.
+
+    Args:
+        strategy (NAME): Show only this strategy and the baseline.
+        measure (NAME): Show only this measure, and use it for --questions.
+    """
     from kinsplit.evaluation.report.tables import conclusion
     from kinsplit.evaluation.results import Results, read_summary
 
@@ -135,14 +136,12 @@ def _show_rag_eval(
     show_table(terminal, "Means", names, rows)
 
 
-def report(
-    results: ResultsFile,
-    html: Annotated[
-        Path, typer.Option(metavar="FILE", help="HTML file; two plots of the chunks are written next to it.")
-    ] = Path("report.html"),
-    as_json: AsJson = False,
-) -> None:
-    """Write the results as one self-contained HTML page."""
+def report(results: ResultsFile, html: Path = Path("report.html"), as_json: AsJson = False) -> None:
+    """Write the results as one self-contained HTML page.
+
+    Args:
+        html (FILE): HTML file; two plots of the chunks are written next to it.
+    """
     from kinsplit.evaluation.report import write_report
     from kinsplit.evaluation.results import Results
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Unpack
-
-import typer
+from typing import Unpack
 
 from kinsplit.cli.derive import from_options
 from kinsplit.cli.options import AsJson, Collection, Embedder, Store
@@ -16,23 +14,25 @@ from kinsplit.keywords import SearchKeywords
 
 @from_options("SearchOptions")
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.")],
+    query: str,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     embedder: Embedder = "bundled",
     *,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Show whole passages with neighbours, instead of the best excerpt of the hit."),
-    ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the scores of every stage for each hit.")] = False,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Show the source of Markdown and code, instead of rendering it.")
-    ] = False,
+    full: bool = False,
+    explain: bool = False,
+    plain: bool = False,
     as_json: AsJson = False,
     **options: Unpack[SearchKeywords],
 ) -> None:
-    """Find the passages that answer a question."""
+    """Find the passages that answer a question.
+
+    Args:
+        query (QUERY): The question.
+        full: Show whole passages with neighbours, instead of the best excerpt of the hit.
+        explain: Show the scores of every stage for each hit.
+        plain: Show the source of Markdown and code, instead of rendering it.
+    """
     from kinsplit.index import Index
 
     terminal = Terminal(as_json=as_json)

@@ -62,19 +62,14 @@ def serve(config: Config = None, *, as_json: AsJson = False, **options: Any) -> 
 
 
 @from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:MCP", extra="mcp")
-def mcp(
-    config: Config = None,
-    *,
-    http: Annotated[
-        bool, typer.Option("--http", help="Listen for streamable HTTP at /mcp instead of standard input and output.")
-    ] = False,
-    as_json: AsJson = False,
-    **options: Any,
-) -> None:
+def mcp(config: Config = None, *, http: bool = False, as_json: AsJson = False, **options: Any) -> None:
     """Serve the index to language models by the Model Context Protocol until the client ends.
 
     Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*,
     --env-file and --config).
+
+    Args:
+        http: Listen for streamable HTTP at /mcp instead of standard input and output.
     """
     with needs("mcp"):
         from kinsplit.mcp.server import create_server

@@ -16,11 +16,12 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import require
 
 
-def stores(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Store whose options to show.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the types of stores with their addresses, or the options of one of them."""
+def stores(name: str | None = None, /, as_json: AsJson = False) -> None:
+    """List the types of stores with their addresses, or the options of one of them.
+
+    Args:
+        name (NAME): Store whose options to show.
+    """
     from kinsplit.stores.address import STORES
 
     terminal, engines = Terminal(as_json=as_json), STORES.load_all()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 from kinsplit.cli.options import AsJson
@@ -12,11 +11,12 @@ from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 
 
-def strategies(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Strategy whose parameters to show.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the strategies, or the parameters of one strategy."""
+def strategies(name: str | None = None, /, as_json: AsJson = False) -> None:
+    """List the strategies, or the parameters of one strategy.
+
+    Args:
+        name (NAME): Strategy whose parameters to show.
+    """
     from kinsplit.parsers import names
     from kinsplit.parsers.registry import describe
 

@@ -38,55 +38,44 @@ _ENDINGS = {
 
 def tune(
     paths: Paths,
-    queries: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Labelled questions; repeatable. Default: those in the folders."),
-    ] = None,
+    queries: list[Path] | None = None,
     dataset_format: Annotated[
         str | None,
         typer.Option("--format", metavar="NAME", help="Format of the labelled questions. Default: detected."),
     ] = None,
-    budget: Annotated[
-        int, typer.Option(metavar="N", help="Number of retrieved tokens at which recall is measured.")
-    ] = 1000,
-    minutes: Annotated[
-        float, typer.Option(metavar="N", help="Time limit for starting trials; judging the result takes extra time.")
-    ] = 10.0,
-    trials: Annotated[int, typer.Option(metavar="N", help="Maximum number of trials.")] = 60,
-    max_cost: Annotated[
-        float, typer.Option(metavar="N", help="Maximum tokens to embed per token of the documents.")
-    ] = 2.5,
-    max_chunks: Annotated[
-        int | None, typer.Option(metavar="N", help="Maximum number of chunks. Default: no limit.")
-    ] = None,
-    strategies: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Strategies to try. Default: all; llm only with --model.")
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address of a store, to tune the weights of kin scoring for a collection there, as it is indexed.",
-        ),
-    ] = None,
+    budget: int = 1000,
+    minutes: float = 10.0,
+    trials: int = 60,
+    max_cost: float = 2.5,
+    max_chunks: int | None = None,
+    strategies: str | None = None,
+    store: str | None = None,
     collection: Collection = "default",
     embedder: Embedder = "bundled",
     embedding_context: SharedEmbeddingContext = "headings",
     language: SharedLanguage = "english",
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="Language model for the strategy llm: ollama:MODEL or openai:MODEL."),
-    ] = None,
+    model: str | None = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split into halves and of the search.", min=0)] = 0,
-    output: Annotated[
-        Path, typer.Option(metavar="FILE", help="File for the result, for use with kinsplit index --config.")
-    ] = Path("kinsplit.toml"),
+    output: Path = Path("kinsplit.toml"),
     as_json: AsJson = False,
 ) -> None:
     """Search for the strategy, its parameters and the weights of kin scoring with the highest recall within a budget.
 
     One half of the questions selects them, the other half judges them. Ctrl-C ends the search and reports the
     best so far; another run with the same options continues it.
+
+    Args:
+        queries (FILE): Labelled questions; repeatable. Default: those in the folders.
+        budget (N): Number of retrieved tokens at which recall is measured.
+        minutes (N): Time limit for starting trials; judging the result takes extra time.
+        trials (N): Maximum number of trials.
+        max_cost (N): Maximum tokens to embed per token of the documents.
+        max_chunks (N): Maximum number of chunks. Default: no limit.
+        strategies (A,B): Strategies to try. Default: all; llm only with --model.
+        store (ADDRESS): Address of a store, to tune the weights of kin scoring for a collection there, as it is
+            indexed.
+        model (SPEC): Language model for the strategy llm: ollama:MODEL or openai:MODEL.
+        output (FILE): File for the result, for use with kinsplit index --config.
     """
     from kinsplit.evaluation.datasets import load
     from kinsplit.evaluation.tuning import Caps, TuningLimits, tune_weights
