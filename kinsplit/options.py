@@ -81,39 +81,34 @@ class KinWeights(Settings):
 
     All scores are standardised over the candidates, so that weights are comparable. The scores of a ranking also count
     by its peak, the standard score of its best candidate: a ranking in which nothing stands out says little.
+
+    Attributes:
+        bm25: Weight of the squared term score relative to the cosine, each times its peak. Both make a chunk's own
+            score.
+        siblings: Weight of the mean own score of the previous and the next chunk, for chunks of 100 tokens. It falls
+            with the chunks' length, since long chunks hold most of what neighbours could add.
+        parent: Weight of the parent's term score times its peak.
+        parent_dense: Weight of the parent's cosine times its peak; its vector is the mean of its chunks' vectors.
+        document: Weight of the document's term score times its peak.
+        best_chunk: Weight of the best own score among the document's candidates.
+        pool: Number of chunks to take from each ranking.
+        parents: Number of parents to rank.
+        documents: Number of documents to rank.
+        best_documents: Number of documents to search inside with a second call.
+        inside: Number of chunks to take from each of their two rankings.
     """
 
-    bm25: float = Field(
-        default=0.2,
-        ge=0,
-        description="Weight of the squared term score relative to the cosine, each times its peak. Both make a chunk's "
-        "own score.",
-    )
-    siblings: float = Field(
-        default=0.6,
-        ge=0,
-        description="Weight of the mean own score of the previous and the next chunk, for chunks of 100 tokens. It "
-        "falls with the chunks' length, since long chunks hold most of what neighbours could add.",
-    )
-    parent: float = Field(default=0.1, ge=0, description="Weight of the parent's term score times its peak.")
-    parent_dense: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of the parent's cosine times its peak; its vector is the mean of its chunks' vectors.",
-    )
-    document: float = Field(default=0.4, ge=0, description="Weight of the document's term score times its peak.")
-    best_chunk: float = Field(
-        default=0.5, ge=0, description="Weight of the best own score among the document's candidates."
-    )
-    pool: int = Field(default=100, ge=1, le=10_000, description="Number of chunks to take from each ranking.")
-    parents: int = Field(default=30, ge=1, le=10_000, description="Number of parents to rank.")
-    documents: int = Field(default=10, ge=1, le=10_000, description="Number of documents to rank.")
-    best_documents: int = Field(
-        default=3, ge=0, le=100, description="Number of documents to search inside with a second call."
-    )
-    inside: int = Field(
-        default=20, ge=1, le=10_000, description="Number of chunks to take from each of their two rankings."
-    )
+    bm25: float = Field(default=0.2, ge=0)
+    siblings: float = Field(default=0.6, ge=0)
+    parent: float = Field(default=0.1, ge=0)
+    parent_dense: float = Field(default=0.0, ge=0)
+    document: float = Field(default=0.4, ge=0)
+    best_chunk: float = Field(default=0.5, ge=0)
+    pool: int = Field(default=100, ge=1, le=10_000)
+    parents: int = Field(default=30, ge=1, le=10_000)
+    documents: int = Field(default=10, ge=1, le=10_000)
+    best_documents: int = Field(default=3, ge=0, le=100)
+    inside: int = Field(default=20, ge=1, le=10_000)
 
 
 #: Weights that score a chunk by itself alone.
@@ -121,35 +116,25 @@ NO_KIN = KinWeights(siblings=0, parent=0, parent_dense=0, document=0, best_chunk
 
 
 class ExpansionOptions(Settings):
-    """Options of the context that is added to hits, also for the stage `SiblingExpansion` of both frameworks."""
+    """Options of the context that is added to hits, also for the stage `SiblingExpansion` of both frameworks.
 
-    window: int | None = Field(
-        default=None,
-        ge=0,
-        le=_MOST,
-        description="Number of siblings to add to a hit on each side. Default: 1. With a budget, the default takes "
-        "only the tokens that hits leave, while a given number is added to each hit before the next hit.",
-    )
-    parents: bool = Field(
-        default=False,
-        description="Return the whole parents of hits instead of their siblings; with a budget, where they fit.",
-    )
-    within_sections: bool = Field(default=False, description="Add no siblings beyond a change of the heading path.")
-    budget: int | None = Field(
-        default=None,
-        ge=1,
-        le=2**62,
-        description="Maximum number of tokens of all passages together, by the strategy's tokenizer. Chunks are taken "
-        "best first until it is full, the last ones cut at ends of sentences, and only then merged into passages. "
-        "Default: none; for an answer by a model, 8000 unless top_k is given, and never more than its window.",
-    )
-    context_share: float | None = Field(
-        default=None,
-        ge=0,
-        lt=1,
-        description="Share of the budget for siblings or parents of hits, from 0 to below 1. Default: what hits leave; "
-        "a given window, or parents, then comes with each hit.",
-    )
+    Attributes:
+        window: Number of siblings to add to a hit on each side. Default: 1. With a budget, the default takes only the
+            tokens that hits leave, while a given number is added to each hit before the next hit.
+        parents: Return the whole parents of hits instead of their siblings; with a budget, where they fit.
+        within_sections: Add no siblings beyond a change of the heading path.
+        budget: Maximum number of tokens of all passages together, by the strategy's tokenizer. Chunks are taken best
+            first until it is full, the last ones cut at ends of sentences, and only then merged into passages. Default:
+            none; for an answer by a model, 8000 unless top_k is given, and never more than its window.
+        context_share: Share of the budget for siblings or parents of hits, from 0 to below 1. Default: what hits leave;
+            a given window, or parents, then comes with each hit.
+    """
+
+    window: int | None = Field(default=None, ge=0, le=_MOST)
+    parents: bool = False
+    within_sections: bool = False
+    budget: int | None = Field(default=None, ge=1, le=2**62)
+    context_share: float | None = Field(default=None, ge=0, lt=1)
 
     @model_validator(mode="after")
     def _check_share(self) -> Self:
@@ -207,6 +192,22 @@ def _extended(model: type[Model]) -> type[Model]:
 class SearchOptions(ExpansionOptions, SearchExtension):
     """Options of a search.
 
+    Attributes:
+        top_k: Maximum number of passages, counted after neighbouring hits are merged. Default: 3, or with a budget as
+            many as fit; for an answer, as many as fit, or 5 without a model.
+        candidates: Number of chunks to rerank and expand, at least top_k. Default: 4 per passage and at least 30, as in
+            the course search that kinsplit replaces; with a budget alone, as many as fill it.
+        ranking: Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both without kin;
+            dense, by meaning; or terms, by words.
+        rerank: Reranker of the candidates and then, unless it scored none of them, of the passages: none, late,
+            cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python an object.
+        diversity: Weight of unlikeness among the candidates (MMR), from 0 for none to 1. Above 0, a reranker reads only
+            the candidates, whose order this changes.
+        where: Filter on metadata: keys with a value, a list of values, or operators such as $gte.
+        level: Level of the chunks to find: 0 for leaves, 1 for their parents, or all for all levels at once: those that
+            fit a budget best, without repeated text.
+        weights: Weights of kin scoring, for the ranking kin alone. Default: those of the collection.
+
     Raises:
         InvalidParameterError: An option is unknown or has an invalid value, or two of them exclude each other.
 
@@ -218,49 +219,14 @@ class SearchOptions(ExpansionOptions, SearchExtension):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    top_k: int | None = Field(
-        default=None,
-        ge=1,
-        le=_MOST,
-        description="Maximum number of passages, counted after neighbouring hits are merged. Default: 3, or with a "
-        "budget as many as fit; for an answer, as many as fit, or 5 without a model.",
-    )
-    candidates: int | None = Field(
-        default=None,
-        ge=1,
-        le=_MOST,
-        description="Number of chunks to rerank and expand, at least top_k. Default: 4 per passage and at least 30, as "
-        "in the course search that kinsplit replaces; with a budget alone, as many as fill it.",
-    )
-    ranking: RankingName = Field(
-        default="kin",
-        description="Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both "
-        "without kin; dense, by meaning; or terms, by words.",
-    )
-    rerank: str | Reranker = Field(
-        default="none",
-        description="Reranker of the candidates and then, unless it scored none of them, of the passages: none, late, "
-        "cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python an object.",
-    )
-    diversity: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Weight of unlikeness among the candidates (MMR), from 0 for none to 1. Above 0, a reranker reads "
-        "only the candidates, whose order this changes.",
-    )
-    where: Filter = Field(
-        default=None, description="Filter on metadata: keys with a value, a list of values, or operators such as $gte."
-    )
-    level: Level = Field(
-        default=0,
-        description="Level of the chunks to find: 0 for leaves, 1 for their parents, or all for all levels at once: "
-        "those that fit a budget best, without repeated text.",
-    )
-    weights: KinWeights = Field(
-        default=KinWeights(),
-        description="Weights of kin scoring, for the ranking kin alone. Default: those of the collection.",
-    )
+    top_k: int | None = Field(default=None, ge=1, le=_MOST)
+    candidates: int | None = Field(default=None, ge=1, le=_MOST)
+    ranking: RankingName = "kin"
+    rerank: str | Reranker = "none"
+    diversity: float = Field(default=0.0, ge=0, le=1)
+    where: Filter = None
+    level: Level = 0
+    weights: KinWeights = KinWeights()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -307,79 +273,63 @@ class SearchOptions(ExpansionOptions, SearchExtension):
 
 
 class AnswerOptions(Settings):
-    """Options of an answer, besides those of its search."""
+    """Options of an answer, besides those of its search.
 
-    max_tokens: int = Field(
-        default=1024,
-        ge=1,
-        description="Maximum length of the answer in the model's tokens; at most a quarter of its window is used.",
-    )
-    threshold: float = Field(
-        default=THRESHOLD,
-        ge=0,
-        le=1,
-        description="Minimum score of the best evidence for a sentence to count as found in what it cites.",
-    )
+    Attributes:
+        max_tokens: Maximum length of the answer in the model's tokens; at most a quarter of its window is used.
+        threshold: Minimum score of the best evidence for a sentence to count as found in what it cites.
+    """
+
+    max_tokens: int = Field(default=1024, ge=1)
+    threshold: float = Field(default=THRESHOLD, ge=0, le=1)
 
 
 class IndexOptions(Settings):
-    """Options of an index, which belong to its collection, but for the cache."""
+    """Options of an index, which belong to its collection, but for the cache.
+
+    Attributes:
+        strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
+            new one.
+        embedder: Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
+            or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
+        embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
+            none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
+            Default: that of the collection; headings for a new one.
+        language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
+            that of the collection; english for a new one.
+        weights: Weights of kin scoring for searches that give none; a new collection keeps them. Default: those of the
+            collection.
+        vector_cache: Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder,
+            or in Python in a given folder. Vectors of an object that isn't repeatable are not cached (see
+            `kinsplit.embedding.protocol.repeatable`).
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    strategy: str | Strategy | None = Field(
-        default=None,
-        description="Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap "
-        "for a new one.",
-    )
-    embedder: object = Field(
-        default=None,
-        description="Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, "
-        "litellm:PROVIDER/MODEL, or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. "
-        "Default: bundled.",
-    )
-    embedding_context: EmbeddingContext | None = Field(
-        default=None,
-        description="Context that is embedded with a chunk's text: headings, its heading path or table header; none; "
-        "or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking). "
-        "Default: that of the collection; headings for a new one.",
-    )
-    language: str | None = Field(
-        default=None,
-        description="Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. "
-        "Default: that of the collection; english for a new one.",
-    )
-    weights: KinWeights | None = Field(
-        default=None,
-        description="Weights of kin scoring for searches that give none; a new collection keeps them. Default: those "
-        "of the collection.",
-    )
-    vector_cache: bool | str | Path = Field(
-        default=False,
-        description="Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder, "
-        "or in Python in a given folder. Vectors of an object that isn't repeatable are not cached (see "
-        "`kinsplit.embedding.protocol.repeatable`).",
-    )
+    strategy: str | Strategy | None = None
+    embedder: object = None
+    embedding_context: EmbeddingContext | None = None
+    language: str | None = None
+    weights: KinWeights | None = None
+    vector_cache: bool | str | Path = False
 
 
 class AddOptions(Settings):
-    """Options of adding files to an index."""
+    """Options of adding files to an index.
 
-    subjects: Sequence[str] = Field(
-        default=(), description="Names of the sub-folders of the given folders to read. Default: all."
-    )
-    readers: Sequence[str] = Field(
-        default=(), description="Readers of files that go before the others; kinsplit readers lists them."
-    )
-    prune: bool = Field(
-        default=False,
-        description="Delete documents of the given files and folders that are no longer there, with rows of files. "
-        "Documents below a sub-folder that can't be listed are kept, and so are those that another folder of that name "
-        "still contains.",
-    )
-    limits: Limits | None = Field(
-        default=None, description="Limits of each file: size, text and memory in bytes, and seconds."
-    )
+    Attributes:
+        subjects: Names of the sub-folders of the given folders to read. Default: all.
+        readers: Readers of files that go before the others; kinsplit readers lists them.
+        prune: Delete documents of the given files and folders that are no longer there, with rows of files. Documents
+            below a sub-folder that can't be listed are kept, and so are those that another folder of that name still
+            contains.
+        limits: Limits of each file: size, text and memory in bytes, and seconds.
+    """
+
+    subjects: Sequence[str] = ()
+    readers: Sequence[str] = ()
+    prune: bool = False
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True)

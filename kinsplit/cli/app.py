@@ -20,10 +20,11 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import DEFECT, NOTHING_DONE, command, report_warnings
-from kinsplit.cli.derive import summary, with_options
+from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.registry import Registry, function
+from kinsplit.support.docstrings import summary
 from kinsplit.support.environment import env_files
 
 # Modules of the commands that share one; each other command has a module of its own name in `commands`.
@@ -132,7 +133,7 @@ def _load(name: str) -> Any:
     except KinsplitError as error:  # An extra is missing.
         Terminal(as_json="--json" in sys.argv).error(error)
         raise typer.Exit(NOTHING_DONE) from None
-    alone.command(name, cls=_Command, help=summary(part))(command(run))
+    alone.command(name, cls=_Command, help=summary(part.__doc__, "Args"))(command(run))
     return typer.main.get_command(alone)
 
 
@@ -170,7 +171,8 @@ class _Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         # A list of the commands needs no parameters, some of which are derived from models that take long to load.
-        self.commands = {name: TyperCommand(name, help=summary(COMMANDS.load(name))) for name in _names()}
+        texts = {name: summary(COMMANDS.load(name).__doc__, "Args") for name in _names()}
+        self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
         super().format_help(ctx, formatter)
 
 

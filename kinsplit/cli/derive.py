@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, 
 import typer
 
 from kinsplit.cli.options import parse_limits, parse_names, parse_where
+from kinsplit.support.docstrings import described
 from kinsplit.support.extras import needs
 from kinsplit.support.literals import read_value
 
@@ -38,8 +38,6 @@ class _Source(NamedTuple):
 
 _SOURCES: dict[Callable[..., None], _Source] = {}
 _NO_SOURCE = _Source((), "CLI", (), "cli")
-# A parameter in a docstring, with the word for its value.
-_DESCRIBED = re.compile(r"^    (\w+)(?: \((\S+)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
 
 
@@ -105,13 +103,13 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     Raises:
         MissingExtraError: The models need an extra that is not installed.
     """
-    source, described = _SOURCES.get(function, _NO_SOURCE), dict(_described(function))
+    source, texts = _SOURCES.get(function, _NO_SOURCE), described(function.__doc__, "Args")
     with needs(source.extra):
         fields = _load(source.door).fields(*map(_load, source.models)) if source.models else {}
     derived = [_option(name, info) for name, info in fields.items() if name not in source.without]
     signature = inspect.signature(function, eval_str=True)
     given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
-    own = [_documented(each, *described[each.name]) if each.name in described else each for each in given]
+    own = [_documented(each, *texts[each.name]) if each.name in texts else each for each in given]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
@@ -130,26 +128,13 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def summary(function: Callable[..., None]) -> str:
-    """Return the docstring of a command without its parameters, a line for each paragraph."""
-    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
-def _described(function: Callable[..., None]) -> Iterator[tuple[str, tuple[str | None, str]]]:
-    """Yield the parameters that a docstring describes, each with the word for its value and its help."""
-    _, _, parameters = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
-    for name, word, text in _DESCRIBED.findall(parameters):
-        yield name, (word or None, " ".join(text.split()))
-
-
-def _documented(parameter: inspect.Parameter, word: str | None, text: str) -> inspect.Parameter:
+def _documented(parameter: inspect.Parameter, word: str, text: str) -> inspect.Parameter:
     """Return a parameter with its help: as an argument if Python takes it by position, and as an option otherwise."""
     by_place = parameter.kind is not parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     is_argument = by_place or parameter.kind is parameter.POSITIONAL_ONLY
     flags = [] if is_argument else [f"--{parameter.name.replace('_', '-')}"]
     make: Any = typer.Option if flags else typer.Argument
-    return parameter.replace(annotation=Annotated[parameter.annotation, make(*flags, metavar=word, help=text)])
+    return parameter.replace(annotation=Annotated[parameter.annotation, make(*flags, metavar=word or None, help=text)])
 
 
 def _load(name: str) -> Any:

@@ -28,7 +28,7 @@ from kinsplit.support.environment import (
     look_up,
     untrusted,
 )
-from kinsplit.support.settings import first_fault
+from kinsplit.support.settings import Documented, first_fault
 
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _HOST = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+")
@@ -84,11 +84,48 @@ class _Found(NamedTuple):
     """Mark of a setting that a `.env` may give that is merely found, since it points nowhere."""
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(Documented, BaseSettings):
     """Settings of the service, from a table `[service]` in TOML and from `KINSPLIT_*` in the environment.
 
     In the environment, lists are comma-separated and an empty variable counts as unset. Create instances with `load`,
     which reports a mistake in one line.
+
+    Attributes:
+        store: Address of the store.
+        collections: Names of its collections, or NAME=COLLECTION to give a collection another name for `strategy` than
+            that of its strategy. Default: "default", or else "demo".
+        strategy: Name of the collection for requests that name none; also STRATEGY. Default: the first.
+        embedder: Embedding model of all collections. Default: that of `[index]`, or "bundled".
+        model: Language model for answers, and for the strategy `llm` in previews. Without one, the best sentences are
+            quoted and boundaries follow rules.
+        watch: Folders and files to keep in sync with the collection, or NAME=FOLDER for another collection than the
+            default one. A collection that does not exist is created.
+        uploads: Folder into which clients may upload files, and from which they may delete them; collections other than
+            the default one have folders in it. Without one, they can't.
+        max_upload: Bytes of an upload.
+        pictures: Whether the pages of indexed PDF files are shown as pictures, for which the files are read.
+        originals: Folders whose indexed files clients may download, as long as they are unchanged.
+        rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
+        host: Address to listen on.
+        port: Port to listen on; 0 picks a free one.
+        api_keys: Keys that give access. Without any, access is open.
+        rate_limit: Requests per key, or per address without keys, such as 120/minute. Default: no limit.
+        cors_origins: Origins whose pages may call the service.
+        allowed_hosts: Host names under which the service may be called. Default: any, but only this machine's own names
+            if the service listens on this machine only; that keeps foreign pages from calling it by a name of theirs.
+        trusted_proxies: Addresses of proxies whose X-Forwarded-For header is trusted.
+        threads: Calls that run at a time. Default: one per processor, at least 2.
+        queue: Calls that wait for a thread; more are rejected.
+        timeout: Seconds from a request to its response.
+        answers: Answers written at a time, and also searches and previews that call a language model; more are
+            rejected.
+        answer_timeout: Seconds that a language model may take for a piece of its answer.
+        connections: Open connections. At the limit, connections without a complete request are closed, first those of
+            the address with the most of them; if there are none, requests are rejected.
+        patience: Seconds for a client to send a request head or a body, or to read a part of a response.
+        max_body: Bytes of a request body.
+        log_json: Whether logs are JSON lines.
+        log_text: Whether logs may contain questions and error messages, which may quote documents.
     """
 
     model_config = SettingsConfigDict(
@@ -101,103 +138,36 @@ class ServiceSettings(BaseSettings):
     )
 
     # The address of the store may hold a password.
-    store: str = Field(default=DEFAULT_STORE, repr=False, description="Address of the store.")
-    collections: Names = Field(
-        default=(),
-        description="Names of its collections, or NAME=COLLECTION to give a collection another name for `strategy` "
-        'than that of its strategy. Default: "default", or else "demo".',
-    )
+    store: str = Field(default=DEFAULT_STORE, repr=False)
+    collections: Names = ()
     strategy: Annotated[str | None, _Found()] = Field(
-        default=None,
-        validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy"),
-        description="Name of the collection for requests that name none; also STRATEGY. Default: the first.",
+        default=None, validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy")
     )
-    embedder: str = Field(
-        default="bundled", description='Embedding model of all collections. Default: that of `[index]`, or "bundled".'
-    )
-    model: str | None = Field(
-        default=None,
-        description="Language model for answers, and for the strategy `llm` in previews. Without one, the best "
-        "sentences are quoted and boundaries follow rules.",
-    )
-    watch: Names = Field(
-        default=(),
-        description="Folders and files to keep in sync with the collection, or NAME=FOLDER for another collection than "
-        "the default one. A collection that does not exist is created.",
-    )
-    uploads: Path | None = Field(
-        default=None,
-        description="Folder into which clients may upload files, and from which they may delete them; collections "
-        "other than the default one have folders in it. Without one, they can't.",
-    )
-    max_upload: Annotated[int, _Found()] = Field(default=50 * 2**20, ge=1, description="Bytes of an upload.")
-    pictures: Annotated[bool, _Found()] = Field(
-        default=True,
-        description="Whether the pages of indexed PDF files are shown as pictures, for which the files are read.",
-    )
-    originals: Names = Field(
-        default=(), description="Folders whose indexed files clients may download, as long as they are unchanged."
-    )
-    rerankers: Names | None = Field(
-        default=None,
-        description='Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.',
-    )
-    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
-    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
-    api_keys: Annotated[Secrets, _Found()] = Field(
-        default=(), description="Keys that give access. Without any, access is open."
-    )
-    rate_limit: Annotated[Rate | None, _Found()] = Field(
-        default=None,
-        description="Requests per key, or per address without keys, such as 120/minute. Default: no limit.",
-    )
-    cors_origins: Origins = Field(default=(), description="Origins whose pages may call the service.")
-    allowed_hosts: Hosts | None = Field(
-        default=None,
-        description="Host names under which the service may be called. Default: any, but only this machine's own names "
-        "if the service listens on this machine only; that keeps foreign pages from calling it by a name of theirs.",
-    )
-    trusted_proxies: Proxies = Field(
-        default=(), description="Addresses of proxies whose X-Forwarded-For header is trusted."
-    )
-    threads: Annotated[int, _Found()] = Field(
-        default_factory=lambda: max(2, os.cpu_count() or 2),
-        ge=1,
-        le=256,
-        description="Calls that run at a time. Default: one per processor, at least 2.",
-    )
-    queue: Annotated[int, _Found()] = Field(
-        default=256, ge=0, description="Calls that wait for a thread; more are rejected."
-    )
-    timeout: Annotated[float, _Found()] = Field(
-        default=30.0, gt=0, description="Seconds from a request to its response."
-    )
-    answers: Annotated[int, _Found()] = Field(
-        default=8,
-        ge=1,
-        le=256,
-        description="Answers written at a time, and also searches and previews that call a language model; more are "
-        "rejected.",
-    )
-    answer_timeout: Annotated[float, _Found()] = Field(
-        default=120.0, gt=0, description="Seconds that a language model may take for a piece of its answer."
-    )
-    connections: Annotated[int, _Found()] = Field(
-        default=1000,
-        ge=1,
-        description="Open connections. At the limit, connections without a complete request are closed, first those of "
-        "the address with the most of them; if there are none, requests are rejected.",
-    )
-    patience: Annotated[float, _Found()] = Field(
-        default=10.0,
-        gt=0,
-        description="Seconds for a client to send a request head or a body, or to read a part of a response.",
-    )
-    max_body: Annotated[int, _Found()] = Field(default=1_048_576, ge=1, description="Bytes of a request body.")
-    log_json: Annotated[bool, _Found()] = Field(default=False, description="Whether logs are JSON lines.")
-    log_text: Annotated[bool, _Found()] = Field(
-        default=False, description="Whether logs may contain questions and error messages, which may quote documents."
-    )
+    embedder: str = "bundled"
+    model: str | None = None
+    watch: Names = ()
+    uploads: Path | None = None
+    max_upload: Annotated[int, _Found()] = Field(default=50 * 2**20, ge=1)
+    pictures: Annotated[bool, _Found()] = True
+    originals: Names = ()
+    rerankers: Names | None = None
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=8000, ge=0, le=65535)
+    api_keys: Annotated[Secrets, _Found()] = ()
+    rate_limit: Annotated[Rate | None, _Found()] = None
+    cors_origins: Origins = ()
+    allowed_hosts: Hosts | None = None
+    trusted_proxies: Proxies = ()
+    threads: Annotated[int, _Found()] = Field(default_factory=lambda: max(2, os.cpu_count() or 2), ge=1, le=256)
+    queue: Annotated[int, _Found()] = Field(default=256, ge=0)
+    timeout: Annotated[float, _Found()] = Field(default=30.0, gt=0)
+    answers: Annotated[int, _Found()] = Field(default=8, ge=1, le=256)
+    answer_timeout: Annotated[float, _Found()] = Field(default=120.0, gt=0)
+    connections: Annotated[int, _Found()] = Field(default=1000, ge=1)
+    patience: Annotated[float, _Found()] = Field(default=10.0, gt=0)
+    max_body: Annotated[int, _Found()] = Field(default=1_048_576, ge=1)
+    log_json: Annotated[bool, _Found()] = False
+    log_text: Annotated[bool, _Found()] = False
 
     @classmethod
     def load(cls, config: Path | None = None, **given: Any) -> Self:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.support.docstrings import described
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -60,7 +62,18 @@ _WORDS = {
 }
 
 
-class Settings(BaseModel):
+class Documented(BaseModel):
+    """A pydantic model whose docstring describes its fields, under `Attributes`."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        texts = described(cls.__doc__, "Attributes")
+        for name in texts.keys() & cls.__pydantic_fields__.keys():
+            cls.__pydantic_fields__[name].description = texts[name].text
+        return handler(source)
+
+
+class Settings(Documented):
     """A pydantic model that raises its first fault as an `InvalidParameterError`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
