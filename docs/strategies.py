@@ -33,7 +33,9 @@ def generated() -> dict[Path, str]:
 
 def _section(name: str) -> str:
     described = describe(name)
-    text, _, example = inspect.cleandoc(strategy_class(name).__doc__ or "").partition("\n\nExample:\n")
+    docstring = inspect.cleandoc(strategy_class(name).__doc__ or "")
+    text, _, example = docstring.partition("\n\nExample:\n")
+    text, _, _ = text.partition("\n\nAttributes:\n")
     rows = "\n".join(map(_row, described["parameters"]))
     return f"""\
 ## `{name}`

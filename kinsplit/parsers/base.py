@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from kinsplit.chunk import SEPARATOR, Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
@@ -20,7 +20,7 @@ from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
 from kinsplit.parsers.units.sentences import sentence_splitter
 from kinsplit.spans import Span, shared
-from kinsplit.support.settings import first_fault
+from kinsplit.support.settings import Documented, first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
@@ -104,7 +104,7 @@ class Cost:
         )
 
 
-class Strategy(BaseModel):
+class Strategy(Documented):
     """A strategy for splitting documents into chunks.
 
     A strategy is a value: frozen, equal to any other with the same parameters, rebuilt from `name` and `parameters`,
@@ -366,9 +366,13 @@ class Strategy(BaseModel):
 
 
 class Measured(Strategy):
-    """A strategy with a choice of the unit in which sizes are counted."""
+    """A strategy with a choice of the unit in which sizes are counted.
 
-    unit: Unit = Field(default="token", description="Unit of all sizes.")
+    Attributes:
+        unit: Unit of all sizes.
+    """
+
+    unit: Unit = "token"
 
     @functools.cached_property
     def _ruler(self) -> Ruler:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import window_count, windows
@@ -17,6 +17,10 @@ class CharacterStrategy(Strategy):
 
     A window ends before a grapheme cluster that it would cut, so it can be slightly shorter than `chunk_size`.
 
+    Attributes:
+        chunk_size: Characters per window.
+        chunk_overlap: Characters shared with the previous window. Default: a quarter of chunk_size.
+
     Example:
         >>> from kinsplit import split
         >>> [chunk.text for chunk in split("abcdefg", "character", chunk_size=4, chunk_overlap=1)]
@@ -27,10 +31,8 @@ class CharacterStrategy(Strategy):
     summary = "Character windows of a fixed size"
     origin = "notebook (600/150); SC-Qrels uses 500/50 and 1000/0"
 
-    chunk_size: Size = Field(default=600, description="Characters per window.")
-    chunk_overlap: Overlap = Field(
-        default=150, description="Characters shared with the previous window. Default: a quarter of chunk_size."
-    )
+    chunk_size: Size = 600
+    chunk_overlap: Overlap = 150
 
     @model_validator(mode="before")
     @classmethod

@@ -30,6 +30,12 @@ class ClusterStrategy(Strategy):
     between spans. Chunks are ordered by their first passages. Adjacent passages share `passage_overlap` tokens. If they
     are in different chunks, both chunks contain these tokens; within a chunk, nothing is repeated.
 
+    Attributes:
+        chunk_size: Maximum tokens per chunk, including separators.
+        passage_size: Tokens per passage. Default: a quarter of chunk_size.
+        passage_overlap: Tokens shared with the previous passage. Default: about a tenth of passage_size.
+        threshold: Minimum cosine of a passage and the mean of a cluster.
+
     Example:
         >>> from kinsplit import split
         >>> text = "Cats eat dogs run cats eat"
@@ -46,14 +52,10 @@ class ClusterStrategy(Strategy):
     }
 
     embedder: EmbedderField = "bundled"
-    chunk_size: Size = Field(default=4 * _PASSAGE, description="Maximum tokens per chunk, including separators.")
-    passage_size: Size = Field(default=_PASSAGE, description="Tokens per passage. Default: a quarter of chunk_size.")
-    passage_overlap: Overlap = Field(
-        default=_OVERLAP, description="Tokens shared with the previous passage. Default: about a tenth of passage_size."
-    )
-    threshold: float = Field(
-        default=0.75, ge=-1, le=1, strict=True, description="Minimum cosine of a passage and the mean of a cluster."
-    )
+    chunk_size: Size = 4 * _PASSAGE
+    passage_size: Size = _PASSAGE
+    passage_overlap: Overlap = _OVERLAP
+    threshold: float = Field(default=0.75, ge=-1, le=1, strict=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.errors import require
@@ -32,6 +32,14 @@ class HierarchicalStrategy(Measured):
 
     Level 0 contains the children, level 1 their parents, and so on with one level per parent size.
 
+    Attributes:
+        unit: Unit of all sizes.
+        parent_size: Maximum size of a parent. Several descending sizes, at most 16, give several levels of parents.
+        child_size: Maximum size of a child.
+        children: How sentences longer than child_size are treated: cut ("limit"), or kept whole as a single child
+            ("sentence"). No child exceeds the size of its parent.
+        headings: Whether parents end at headings.
+
     Example:
         >>> from kinsplit import split
         >>> chunks = split("A b c. D e f. G h.", "hierarchical", parent_size=14, child_size=6)
@@ -47,18 +55,11 @@ class HierarchicalStrategy(Measured):
     summary = "Parents and children of whole sentences, any depth"
     origin = "notebook (parents 1000, children 200 characters)"
 
-    unit: Unit = Field(default="character", description="Unit of all sizes.")
-    parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(
-        default=(1000,),
-        description="Maximum size of a parent. Several descending sizes, at most 16, give several levels of parents.",
-    )
-    child_size: Size = Field(default=200, description="Maximum size of a child.")
-    children: Literal["limit", "sentence"] = Field(
-        default="limit",
-        description='How sentences longer than child_size are treated: cut ("limit"), or kept whole as a single child '
-        '("sentence"). No child exceeds the size of its parent.',
-    )
-    headings: bool = Field(default=False, description="Whether parents end at headings.")
+    unit: Unit = "character"
+    parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = (1000,)
+    child_size: Size = 200
+    children: Literal["limit", "sentence"] = "limit"
+    headings: bool = False
     language: Language = "auto"
 
     @model_validator(mode="after")

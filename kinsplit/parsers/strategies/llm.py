@@ -48,6 +48,16 @@ class LLMStrategy(Measured):
     above `chunk_size` are divided between sentences into parts of about equal size, and longer sentences between words.
     Answers of models given by name are cached on disk, so the same question is never asked twice.
 
+    Attributes:
+        unit: Unit of chunk_size.
+        chunk_size: Maximum size of a chunk, in `unit`.
+        min_sentences: Minimum sentences between two boundaries.
+        max_sentences: Maximum sentences per chunk.
+        segment_size: Maximum tokens of text per prompt; fewer if the context window of the model is smaller.
+        fallback: Without a usable answer: use paragraphs and headings ("rules") or raise an error ("error").
+        concurrency: Maximum number of concurrent requests to the model.
+        timeout: Seconds to wait for an answer; only for models given by name.
+
     Example:
         >>> from kinsplit import split
         >>> text = "# A\n\nOne two.\n\n# B\n\nThree."
@@ -62,25 +72,15 @@ class LLMStrategy(Measured):
     incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "timeout", "fallback"})
 
     model: ModelField = "ollama:llama3"
-    unit: Unit = Field(default="word", description="Unit of chunk_size.")
-    chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`.")
-    min_sentences: Size = Field(default=1, description="Minimum sentences between two boundaries.")
-    max_sentences: Size | None = Field(default=None, description="Maximum sentences per chunk.")
-    segment_size: Size = Field(
-        default=2000,
-        description="Maximum tokens of text per prompt; fewer if the context window of the model is smaller.",
-    )
+    unit: Unit = "word"
+    chunk_size: Size = 500
+    min_sentences: Size = 1
+    max_sentences: Size | None = None
+    segment_size: Size = 2000
     language: Language = "auto"
-    fallback: Literal["rules", "error"] = Field(
-        default="rules",
-        description='Without a usable answer: use paragraphs and headings ("rules") or raise an error ("error").',
-    )
-    concurrency: Annotated[int, Field(gt=0, le=256, strict=True)] = Field(
-        default=4, description="Maximum number of concurrent requests to the model."
-    )
-    timeout: Annotated[float, Field(gt=0)] = Field(
-        default=300.0, description="Seconds to wait for an answer; only for models given by name."
-    )
+    fallback: Literal["rules", "error"] = "rules"
+    concurrency: Annotated[int, Field(gt=0, le=256, strict=True)] = 4
+    timeout: Annotated[float, Field(gt=0)] = 300.0
 
     @model_validator(mode="after")
     def _check(self) -> Self:

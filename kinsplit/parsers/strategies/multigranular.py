@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Strategy
@@ -21,6 +21,10 @@ class MultigranularStrategy(Strategy):
     any. With sizes that divide each other and no overlap, every window has a parent unless the two are the same. Each
     level covers the text except for windows that a finer level already has.
 
+    Attributes:
+        chunk_sizes: Words per window, smallest first; at most 16 sizes.
+        chunk_overlap: Words shared with the previous window, at every size.
+
     Example:
         >>> from kinsplit import split
         >>> [chunk.text for chunk in split("one two three", "multigranular", chunk_sizes=(1, 2))]
@@ -31,10 +35,8 @@ class MultigranularStrategy(Strategy):
     summary = "Word windows of several sizes at once, without duplicates"
     origin = "rag_eval (256, 512, 1024 words)"
 
-    chunk_sizes: Sizes = Field(
-        default=(256, 512, 1024), description="Words per window, smallest first; at most 16 sizes."
-    )
-    chunk_overlap: Overlap = Field(default=0, description="Words shared with the previous window, at every size.")
+    chunk_sizes: Sizes = (256, 512, 1024)
+    chunk_overlap: Overlap = 0
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -35,6 +35,15 @@ class SemanticStrategy(Measured):
     `similarity_gap`, 1 minus the cosine between its first sentence and the previous one, and `section`, the heading
     path at its start.
 
+    Attributes:
+        threshold_kind: Method that decides where to split.
+        window: Sentences compared on each side of a gap, unless adaptive. Default: 1 for similarity, else 4.
+        min_sentences: Minimum sentences per chunk, if the text has that many.
+        max_sentences: Maximum sentences per chunk.
+        overlap_sentences: Sentences repeated from the previous chunk, as far as chunk_size allows.
+        unit: Unit of chunk_size.
+        chunk_size: Maximum size of a chunk, in `unit`; longer sentences are cut.
+
     Example:
         >>> from kinsplit import split
         >>> text = "Cats purr. Cats purr. Stocks fell. Stocks fell."
@@ -48,26 +57,19 @@ class SemanticStrategy(Measured):
     resources: ClassVar = {**Strategy.resources, "embedder": '"bundled", "static" or "st:NAME_OR_FOLDER"'}
 
     embedder: EmbedderField = "bundled"
-    threshold_kind: ThresholdKind = Field(default="adaptive", description="Method that decides where to split.")
+    threshold_kind: ThresholdKind = "adaptive"
     threshold: Annotated[float, Field(strict=True)] = Field(
         default=_ADAPTIVE.default,
         description="Threshold of the method. "
         + "; ".join(f"{kind}: {t.unit}, default {t.default:g}" for kind, t in THRESHOLDS.items())
         + ".",
     )
-    window: Size = Field(
-        default=_ADAPTIVE.window,
-        description="Sentences compared on each side of a gap, unless adaptive. Default: 1 for similarity, else 4.",
-    )
-    min_sentences: Size = Field(default=3, description="Minimum sentences per chunk, if the text has that many.")
-    max_sentences: Annotated[int, Field(gt=0, le=1000, strict=True)] = Field(
-        default=20, description="Maximum sentences per chunk."
-    )
-    overlap_sentences: Overlap = Field(
-        default=0, description="Sentences repeated from the previous chunk, as far as chunk_size allows."
-    )
-    unit: Unit = Field(default="word", description="Unit of chunk_size.")
-    chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`; longer sentences are cut.")
+    window: Size = _ADAPTIVE.window
+    min_sentences: Size = 3
+    max_sentences: Annotated[int, Field(gt=0, le=1000, strict=True)] = 20
+    overlap_sentences: Overlap = 0
+    unit: Unit = "word"
+    chunk_size: Size = 500
     language: Language = "auto"
 
     @model_validator(mode="before")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from kinsplit.chunk import Document, Heading
 from kinsplit.errors import require
@@ -25,6 +25,12 @@ class SentenceStrategy(Measured):
     `"Is it?" she asked.` is one sentence, but two if `max_sentences` or `overlap_sentences` count sentences, as in
     Punkt.
 
+    Attributes:
+        chunk_size: Maximum size of a chunk, in `unit`.
+        chunk_overlap: Maximum overlap with the previous chunk, in `unit`. Default: a fifth of chunk_size.
+        overlap_sentences: Overlap in sentences, instead of chunk_overlap.
+        max_sentences: Maximum sentences per chunk.
+
     Example:
         >>> from kinsplit import split
         >>> [chunk.text for chunk in split("One two. Three. Four five six.", unit="word", chunk_size=3)]
@@ -35,12 +41,10 @@ class SentenceStrategy(Measured):
     summary = "Whole sentences up to a maximum size, with overlap"
     origin = "course search (500 tokens, overlap 100); 10-K search counts words"
 
-    chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`.")
-    chunk_overlap: Overlap = Field(
-        default=100, description="Maximum overlap with the previous chunk, in `unit`. Default: a fifth of chunk_size."
-    )
-    overlap_sentences: Overlap = Field(default=0, description="Overlap in sentences, instead of chunk_overlap.")
-    max_sentences: Size | None = Field(default=None, description="Maximum sentences per chunk.")
+    chunk_size: Size = 500
+    chunk_overlap: Overlap = 100
+    overlap_sentences: Overlap = 0
+    max_sentences: Size | None = None
     language: Language = "auto"
 
     @model_validator(mode="before")

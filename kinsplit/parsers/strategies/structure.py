@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.parsers.base import Cut, Levels, Measured
@@ -27,6 +27,11 @@ class StructureStrategy(Measured):
     their headings with them. `context` is the heading path, followed by the table header for continued tables. Programs
     with an outline are split at functions instead.
 
+    Attributes:
+        unit: Unit of all sizes.
+        chunk_size: Maximum size of a chunk, in `unit`.
+        min_chunk_size: Size below which adjacent blocks are merged. Default: a quarter of chunk_size.
+
     Example:
         >>> from kinsplit import split
         >>> [(chunk.context, chunk.text) for chunk in split("# A\n\nOne.\n\n## B\n\nTwo.", "structure")]
@@ -37,11 +42,9 @@ class StructureStrategy(Measured):
     summary = "Paragraphs merged and split, never across a heading"
     origin = "rag_eval (128 to 512 words)"
 
-    unit: Unit = Field(default="word", description="Unit of all sizes.")
-    chunk_size: Size = Field(default=512, description="Maximum size of a chunk, in `unit`.")
-    min_chunk_size: Overlap = Field(
-        default=128, description="Size below which adjacent blocks are merged. Default: a quarter of chunk_size."
-    )
+    unit: Unit = "word"
+    chunk_size: Size = 512
+    min_chunk_size: Overlap = 128
     language: Language = "auto"
 
     @model_validator(mode="before")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
@@ -28,6 +28,12 @@ class TokenStrategy(Strategy):
     text, tokenised on its own, exceeds `chunk_size`, or if it has more than 100 characters per token, as with long
     white space.
 
+    Attributes:
+        chunk_size: Tokens per window.
+        stride: Tokens between the starts of two windows. Default: a quarter of chunk_size.
+        chunk_overlap: Tokens shared with the previous window; an alternative to stride.
+        tail: Text after the last full window: "keep" it as a shorter window or "drop" it.
+
     Example:
         >>> from kinsplit import split
         >>> [chunk.text for chunk in split("one two three", "token", chunk_size=2, stride=2)]
@@ -38,16 +44,10 @@ class TokenStrategy(Strategy):
     summary = "Token windows of a fixed size and stride"
     origin = "SC-Qrels (512 tokens, stride 128)"
 
-    chunk_size: Size = Field(default=512, description="Tokens per window.")
-    stride: Size = Field(
-        default=128, description="Tokens between the starts of two windows. Default: a quarter of chunk_size."
-    )
-    chunk_overlap: Overlap | None = Field(
-        default=None, description="Tokens shared with the previous window; an alternative to stride."
-    )
-    tail: Literal["keep", "drop"] = Field(
-        default="keep", description='Text after the last full window: "keep" it as a shorter window or "drop" it.'
-    )
+    chunk_size: Size = 512
+    stride: Size = 128
+    chunk_overlap: Overlap | None = None
+    tail: Literal["keep", "drop"] = "keep"
 
     @model_validator(mode="before")
     @classmethod

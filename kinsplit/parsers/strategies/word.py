@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import window_count, windows
@@ -18,6 +18,10 @@ class WordStrategy(Strategy):
 
     Words are separated as by `str.split`; in scripts without spaces between words, each grapheme is a word.
 
+    Attributes:
+        chunk_size: Words per window.
+        chunk_overlap: Words shared with the previous window.
+
     Example:
         >>> from kinsplit import split
         >>> [chunk.text for chunk in split("one two three", "word", chunk_size=2)]
@@ -28,8 +32,8 @@ class WordStrategy(Strategy):
     summary = "Word windows of a fixed size"
     origin = "10-K search (500/0); rag_eval uses 256/20"
 
-    chunk_size: Size = Field(default=500, description="Words per window.")
-    chunk_overlap: Overlap = Field(default=0, description="Words shared with the previous window.")
+    chunk_size: Size = 500
+    chunk_overlap: Overlap = 0
 
     @model_validator(mode="after")
     def _check(self) -> Self:
