@@ -46,7 +46,7 @@ NAMES = (
 )
 
 #: The commands; those of other packages are entry points of the group `kinsplit.commands`, and come after these in the
-#: help. Each is a function as `kinsplit.cli.derive` describes it; `as_json`, if there is one, is `--json`.
+#: help. Each is a function as `kinsplit.cli.derive` describes it.
 COMMANDS: Registry[Callable[..., None]] = Registry(
     "commands",
     "command",

@@ -2,7 +2,8 @@
 
 A command is a function whose docstring describes its parameters, as in `output (FILE): File for the rows.` The word in
 brackets stands for the value in the help. Parameters before `/`, and those before `*` without a default, are arguments;
-all others are options. One that Typer itself is told about, with `Annotated`, has no line in the docstring.
+all others are options. One that Typer itself is told about, with `Annotated`, has no line in the docstring. A
+parameter `terminal` is the terminal to write to, and gives the command the option `--json`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, 
 
 import typer
 
-from kinsplit.cli.options import parse_limits, parse_names, parse_where
+from kinsplit.cli.options import AsJson, parse_limits, parse_names, parse_where
+from kinsplit.cli.output.terminal import Terminal
 from kinsplit.support.docstrings import described
 from kinsplit.support.extras import needs
 from kinsplit.support.literals import read_value
@@ -37,6 +39,8 @@ class _Source(NamedTuple):
 
 
 _SOURCES: dict[Callable[..., None], _Source] = {}
+# Stands for a parameter `terminal`.
+_JSON = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
 _NO_SOURCE = _Source((), "CLI", (), "cli")
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
 
@@ -110,6 +114,7 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(function, eval_str=True)
     given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
     own = [_documented(each, *texts[each.name]) if each.name in texts else each for each in given]
+    own = [_JSON if each.name == "terminal" else each for each in own]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
@@ -118,6 +123,8 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
             value = arguments.pop(name)
             if value is not None:
                 arguments[name] = _FORMS[name].read(value) if name in _FORMS else value
+        if _JSON in own:
+            arguments["terminal"] = Terminal(as_json=arguments.pop(_JSON.name))
         places = [arguments.pop(each.name) for each in own if each.kind is each.POSITIONAL_ONLY]
         function(*places, **arguments)
 

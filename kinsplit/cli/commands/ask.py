@@ -10,7 +10,7 @@ import typer
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import AsJson, Collection, Embedder, Store
+from kinsplit.cli.options import Collection, Embedder, Store
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.keywords import AnswerKeywords
@@ -34,7 +34,7 @@ def ask(
     ] = None,
     embedder: Embedder = "bundled",
     *,
-    as_json: AsJson = False,
+    terminal: Terminal,
     **options: Unpack[AnswerKeywords],
 ) -> None:
     """Answer a question from the passages found for it, with citations that are checked sentence by sentence.
@@ -49,11 +49,10 @@ def ask(
     from kinsplit.index import Index
     from kinsplit.support.environment import read
 
-    terminal = Terminal(as_json=as_json)
     with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
         events = answer(opened, question, model or read("KINSPLIT_MODEL"), **options)
         with closing(events):
-            if as_json:
+            if terminal.as_json:
                 finished = collect(events)
             else:
                 from kinsplit.cli.output.answer import AnswerWriter

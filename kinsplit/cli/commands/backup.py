@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, Store, check_writable
+from kinsplit.cli.options import Store, check_writable
 from kinsplit.cli.output.progress import counting
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
 
-def backup(collection: str, file: Path, store: Store = "edge:./kinsplit-data", as_json: AsJson = False) -> None:
+def backup(collection: str, file: Path, store: Store = "edge:./kinsplit-data", *, terminal: Terminal) -> None:
     """Write a collection, with its vectors, to one Parquet file, which pandas, DuckDB and others read too.
 
     An existing file is replaced once the new one is complete.
@@ -25,16 +25,13 @@ def backup(collection: str, file: Path, store: Store = "edge:./kinsplit-data", a
     from kinsplit.backup import back_up
     from kinsplit.stores import open_store
 
-    terminal = Terminal(as_json=as_json)
     check_writable(file, "FILE")
     with open_store(store, collection) as opened, counting(terminal.err, "Backing up", "documents") as progress:
         done = back_up(opened, collection, file, progress)
     size = file.stat().st_size
-    if as_json:
-        terminal.document({"file": str(file), "documents": done.documents, "chunks": done.chunks, "bytes": size})
-    else:
-        found = f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}"
-        terminal.line(f"Backed up {found}: {file}, {size:,} bytes.")
+    found = f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}"
+    counts = {"documents": done.documents, "chunks": done.chunks, "bytes": size}
+    terminal.outcome({"file": str(file), **counts}, f"Backed up {found}: {file}, {size:,} bytes.")
 
 
 def restore(
@@ -45,7 +42,8 @@ def restore(
         str | None, typer.Option("--as", metavar="NAME", help="Name of the collection. Default: its old name.")
     ] = None,
     replace: bool = False,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Make a collection from a backup, in any kind of store.
 
@@ -59,15 +57,10 @@ def restore(
     from kinsplit.backup import read_head
     from kinsplit.backup import restore as fill
 
-    terminal = Terminal(as_json=as_json)
     name = name or read_head(file).collection
     with counting(terminal.err, "Restoring", "chunks") as progress:
         done = fill(file, address, name, replace=replace, progress=progress)
-    if as_json:
-        terminal.document(
-            {"collection": name, "documents": done.documents, "chunks": done.chunks, "skipped": done.skipped}
-        )
-    else:
-        held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
-        found = f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}"
-        terminal.line(f"Restored {name}: {found}.{held}")
+    held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
+    found = f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}"
+    counts = {"documents": done.documents, "chunks": done.chunks, "skipped": done.skipped}
+    terminal.outcome({"collection": name, **counts}, f"Restored {name}: {found}.{held}")

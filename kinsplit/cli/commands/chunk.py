@@ -13,7 +13,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import AsJson, Config, DryRun, Normalise, Paths, Settings, make_strategy, read_config
+from kinsplit.cli.options import Config, DryRun, Normalise, Paths, Settings, make_strategy, read_config
 from kinsplit.cli.output.index_report import ChunkTotals, Row, report_loaded, report_skipped, show, show_cost, to_rows
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
@@ -37,7 +37,7 @@ def chunk(
     output: Path | None = None,
     normalise: Normalise = None,
     dry_run: DryRun = False,
-    as_json: AsJson = False,
+    terminal: Terminal,
     **options: Any,
 ) -> None:
     """Split files into chunks and write one row of JSON per chunk, to stdout or to a file.
@@ -54,7 +54,6 @@ def chunk(
     from kinsplit.options import AddOptions
     from kinsplit.tokenizers import resolve
 
-    terminal = Terminal(as_json=as_json)
     configured = read_config(config)
     adding, own = AddOptions.part(options)
     splitter = make_strategy(own.get("strategy", configured.strategy), settings, configured)
@@ -90,7 +89,7 @@ def chunk(
             summary.documents += len(chunked)
             moving.remark(summary.chunks, "chunks")
     summary.seconds = time.perf_counter() - started
-    if output is not None and as_json:
+    if output is not None and terminal.as_json:
         terminal.document({**summary.to_dict(), "output": str(output)})
     elif output is not None:
         show(summary, output, terminal)

@@ -11,7 +11,7 @@ import typer
 from rich.filesize import decimal
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import AsJson, Collection, Store, parse_where
+from kinsplit.cli.options import Collection, Store, parse_where
 from kinsplit.cli.output.progress import counting
 from kinsplit.cli.output.tables import counted, figures, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kinsplit.stores import CollectionInfo
 
 
-def collections(address: str = "edge:./kinsplit-data", /, as_json: AsJson = False) -> None:
+def collections(address: str = "edge:./kinsplit-data", /, *, terminal: Terminal) -> None:
     """List the collections of a store with their strategy, model and size.
 
     Args:
@@ -29,10 +29,9 @@ def collections(address: str = "edge:./kinsplit-data", /, as_json: AsJson = Fals
     """
     from kinsplit.stores import open_catalog
 
-    terminal = Terminal(as_json=as_json)
     with open_catalog(address) as catalog:
         found = catalog.collections()
-    if as_json:
+    if terminal.as_json:
         terminal.document([_to_json(info) for info in found])
         return
     if not found:
@@ -67,7 +66,7 @@ def _size(size: int | None) -> str:
     return "?" if size is None else decimal(size)
 
 
-def rename(old: str, new: str, store: Store = "edge:./kinsplit-data", as_json: AsJson = False) -> None:
+def rename(old: str, new: str, store: Store = "edge:./kinsplit-data", *, terminal: Terminal) -> None:
     """Give a collection another name.
 
     Args:
@@ -76,16 +75,12 @@ def rename(old: str, new: str, store: Store = "edge:./kinsplit-data", as_json: A
     """
     from kinsplit.stores import open_catalog
 
-    terminal = Terminal(as_json=as_json)
     with open_catalog(store) as catalog:
         catalog.rename(old, new)
-    if as_json:
-        terminal.document({"old": old, "new": new})
-    else:
-        terminal.line(f"Renamed {old} to {new}.")
+    terminal.outcome({"old": old, "new": new}, f"Renamed {old} to {new}.")
 
 
-def switch(one: str, other: str, store: Store = "edge:./kinsplit-data", as_json: AsJson = False) -> None:
+def switch(one: str, other: str, store: Store = "edge:./kinsplit-data", *, terminal: Terminal) -> None:
     """Let two collections exchange their names in one step, to replace one that is being searched.
 
     Index anew beside it, switch, and drop the old one, which has the other name then. A second switch undoes the first.
@@ -97,16 +92,12 @@ def switch(one: str, other: str, store: Store = "edge:./kinsplit-data", as_json:
     """
     from kinsplit.stores import open_catalog
 
-    terminal = Terminal(as_json=as_json)
     with open_catalog(store) as catalog:
         catalog.switch(one, other)
-    if as_json:
-        terminal.document({"exchanged": [one, other]})
-    else:
-        terminal.line(f"{one} and {other} have exchanged their names.")
+    terminal.outcome({"exchanged": [one, other]}, f"{one} and {other} have exchanged their names.")
 
 
-def drop(name: str, store: Store = "edge:./kinsplit-data", yes: bool = False, as_json: AsJson = False) -> None:
+def drop(name: str, store: Store = "edge:./kinsplit-data", yes: bool = False, *, terminal: Terminal) -> None:
     """Delete a collection with everything in it.
 
     Args:
@@ -115,21 +106,17 @@ def drop(name: str, store: Store = "edge:./kinsplit-data", yes: bool = False, as
     """
     from kinsplit.stores import open_catalog
 
-    terminal = Terminal(as_json=as_json)
     with open_catalog(store) as catalog:
         catalog.check(name)
         info = next((each for each in catalog.collections() if each.name == name), None)
         size = "" if info is None or info.documents is None else f" with {counted(info.documents, 'document')}"
         if not yes:
-            if as_json or not sys.stdin.isatty():
+            if terminal.as_json or not sys.stdin.isatty():
                 rule = "is required where nobody can confirm"
                 raise InvalidParameterError("--yes", rule, None, f"It deletes the collection {name}{size}.")
             typer.confirm(f"Delete the collection {name}{size}?", abort=True)
         catalog.drop(name)
-    if as_json:
-        terminal.document({"dropped": name})
-    else:
-        terminal.line(f"Dropped {name}{size}.")
+    terminal.outcome({"dropped": name}, f"Dropped {name}{size}.")
 
 
 def copy(
@@ -139,7 +126,8 @@ def copy(
     into: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.")
     ] = None,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Copy a collection between any two stores without embedding it again.
 
@@ -153,7 +141,6 @@ def copy(
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import copy as copy_chunks
 
-    terminal = Terminal(as_json=as_json)
     if target == source and (into or collection) == collection:
         remedy = "Name another store, or another collection with --as."
         raise InvalidParameterError("TO", "must differ from FROM", target, remedy)
@@ -163,28 +150,26 @@ def copy(
         counting(terminal.err, "Copying", "documents") as progress,
     ):
         done = copy_chunks(read, written, progress)
-    if as_json:
-        terminal.document({"documents": done.documents, "chunks": done.chunks, "skipped": done.skipped})
-    else:
-        held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
-        terminal.line(f"Copied {counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}.{held}")
+    held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
+    found = f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}"
+    counts = {"documents": done.documents, "chunks": done.chunks, "skipped": done.skipped}
+    terminal.outcome(counts, f"Copied {found}.{held}")
 
 
 #: Maximum number of documents to list; `--json` lists all.
 _LISTED = 20
 
 
-def info(store: Store = "edge:./kinsplit-data", collection: Collection = "default", as_json: AsJson = False) -> None:
+def info(store: Store = "edge:./kinsplit-data", collection: Collection = "default", *, terminal: Terminal) -> None:
     """Show the settings of a collection and the documents in it."""
     from kinsplit.chunk import DOCUMENT
     from kinsplit.stores import open_store
 
-    terminal = Terminal(as_json=as_json)
     with open_store(store, collection) as opened:
         schema, sources = opened.schema, opened.sources(level=0)
         leaves, documents, everything = opened.count(0), opened.count(DOCUMENT), opened.count()
     counts = {"documents": len(sources), "chunks": leaves, "parents": everything - leaves - documents}
-    if as_json:
+    if terminal.as_json:
         described = {**asdict(schema), "strategy": json.loads(schema.strategy), "weights": json.loads(schema.weights)}
         terminal.document({"collection": collection, **counts, "schema": described, "sources": sources})
         return
@@ -217,7 +202,8 @@ def delete(
     where: list[str] | None = None,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Delete documents with all their chunks and parents.
 
@@ -227,21 +213,20 @@ def delete(
     """
     from kinsplit.stores import open_store
 
-    terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
     if not (sources or conditions):
         raise typer.BadParameter("Name documents, or use --where.")
     with open_store(store, collection) as opened:
         found = opened.sources(0, conditions) if conditions else {}
         deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
-    if as_json:
+    if terminal.as_json:
         terminal.document({"deleted": deleted})
     for source_id, number in deleted.items():
         if not number:
             terminal.warning(f"{source_id}: no such document.")
-        elif not as_json:
+        elif not terminal.as_json:
             terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}")
-    if not (deleted or as_json):
+    if not (deleted or terminal.as_json):
         terminal.line("Nothing found.")
     missing = sum(not number for number in deleted.values())
     if code := exit_code(failed=missing, done=len(deleted) - missing):

@@ -11,7 +11,6 @@ import typer
 from rich.text import Text
 
 from kinsplit.cli.commands.evaluate import strategies_of
-from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
 from kinsplit.cli.output.progress import steps
@@ -29,7 +28,8 @@ def compare(
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,
     ranker: str = "dense",
     embedder: str = "bundled",
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Search every strategy's chunks for one question, and show the best chunk of each with its score.
 
@@ -48,7 +48,6 @@ def compare(
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.labels import Question
 
-    terminal = Terminal(as_json=as_json)
     if not query.strip():
         raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
     made = strategies_of(strategy, embedder=embedder)
@@ -67,7 +66,7 @@ def compare(
         (outcome,) = own.outcomes
         best = zip(outcome.cosines[:top_k], outcome.ranking[:top_k], strict=True)
         found[label] = [_as_json(score, chunk) for score, chunk in best]
-    if as_json:
+    if terminal.as_json:
         terminal.document({"query": query, "strategies": found})
         return
     for label, hits in found.items():

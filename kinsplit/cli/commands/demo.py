@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.commands.index import add
-from kinsplit.cli.options import AsJson, Embedder, Store
+from kinsplit.cli.options import Embedder, Store
 from kinsplit.cli.output.index_report import to_dict as report_to_dict
 from kinsplit.cli.output.passages import QueryWords, chunk_of, file_of, show
 from kinsplit.cli.output.tables import counted
@@ -59,7 +59,8 @@ def demo(
     store: Store = "edge:./kinsplit-data",
     course: Path | None = None,
     embedder: Embedder = "bundled",
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Index the sample course in an embedded Qdrant (collection "demo") and search it for five questions.
 
@@ -72,24 +73,23 @@ def demo(
     from kinsplit.loaders import discover
     from kinsplit.parsers import create
 
-    terminal = Terminal(as_json=as_json)
     folder = course or _sample_course()
     found = discover(folder)  # Reports a missing folder before missing questions.
     questions = _questions(folder)
     strategy = create("structure", unit="token", chunk_size=_CHUNK_SIZE)
     with Index(store, collection=_COLLECTION, strategy=strategy, embedder=embedder) as opened:
         report = add(opened, [folder], terminal, files=len(found.files), prune=True)
-        if not as_json:
+        if not terminal.as_json:
             terminal.line(_embedded(report))
         answers = []
         for number, row in enumerate(questions, 1):
             answer = DemoAnswer(row["question"], row["answer_in"], opened.search(row["question"]))
             answers.append(answer)
-            if not as_json:
+            if not terminal.as_json:
                 words = QueryWords(answer.question, opened.bm25)
                 _show(terminal, f"Question {number}/{len(questions)}", answer, words)
     right = sum(answer.right for answer in answers)
-    if as_json:
+    if terminal.as_json:
         terminal.document({"index": report_to_dict(report), "answers": [_to_dict(answer) for answer in answers]})
     else:
         terminal.line("")

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage, check_writable
+from kinsplit.cli.options import SharedEmbeddingContext, SharedLanguage, check_writable
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
 from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import steps
@@ -56,7 +56,8 @@ def evaluate(
     model: str | None = None,
     dry_run: bool = False,
     no_cache: bool = False,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Compare strategies by the results of retrieval, with the same embedder, ranker and budget for all.
 
@@ -88,7 +89,6 @@ def evaluate(
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.qrels.alignment import SpanRule
 
-    terminal = Terminal(as_json=as_json)
     _check_output(output, [*(docs or ()), *(queries or ()), _QUESTIONS])
     with _opened(store, collection, embedder, embedding_context, language) as indexes:
         if indexes:
@@ -121,10 +121,7 @@ def evaluate(
 
 def _show_plan(experiment: Experiment, terminal: Terminal) -> None:
     plans = experiment.plan()
-    if terminal.as_json:
-        terminal.document({"strategies": [plan_to_dict(plan) for plan in plans]})
-    else:
-        terminal.table(plan_table(plans))
+    terminal.outcome({"strategies": [plan_to_dict(plan) for plan in plans]}, plan_table(plans))
 
 
 def _run(experiment: Experiment, output: Path, use: Use, terminal: Terminal) -> None:

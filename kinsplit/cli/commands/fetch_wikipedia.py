@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.support.extras import needs
 
@@ -30,7 +29,8 @@ def fetch_wikipedia(
         ),
     ] = None,
     api: str | None = None,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again.
 
@@ -44,18 +44,16 @@ def fetch_wikipedia(
         from kinsplit.wikipedia import Api, fetch
     from kinsplit.support.environment import read
 
-    terminal = Terminal(as_json=as_json)
-
     def show(one: Fetched) -> None:
         if one.problem is not None:
             terminal.warning(f"{one.article.requested}: {one.problem}")
-        elif not as_json and one.path is not None:
+        elif not terminal.as_json and one.path is not None:
             way = f"  (for {one.article.requested})" if one.article.requested != one.article.title else ""
             terminal.line(f"{one.path}  {one.state.capitalize()}, revision {one.article.revision}{way}")
 
     with Api(language, contact or read("KINSPLIT_CONTACT"), api) as wiki:
         done = fetch(wiki, titles, output, show)
-    if as_json:
+    if terminal.as_json:
         terminal.document({"articles": [_to_dict(one) for one in done]})
     failed = sum(one.state == "failed" for one in done)
     raise typer.Exit(exit_code(failed=failed, done=len(done) - failed))

@@ -11,7 +11,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import AsJson, Collection, Config, DryRun, Places, Settings, Store, with_config
+from kinsplit.cli.options import Collection, Config, DryRun, Places, Settings, Store, with_config
 from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, show_cost, summary, to_dict
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
@@ -37,7 +37,7 @@ def index(
     *,
     ray: str | None = None,
     dry_run: DryRun = False,
-    as_json: AsJson = False,
+    terminal: Terminal,
     **options: Any,
 ) -> None:
     """Index files in a collection; a later run embeds only what has changed.
@@ -53,7 +53,6 @@ def index(
     from kinsplit.loaders import discover
     from kinsplit.options import AddOptions
 
-    terminal = Terminal(as_json=as_json)
     adding, own = AddOptions.part(options)
     made = with_config(own, settings, config)
     if ray is not None and not dry_run:
@@ -76,10 +75,7 @@ def index(
         raise typer.Exit(exit_code(failed=failed, done=done))
     with Index(store, collection=collection, **made) as opened:
         report = add(opened, paths, terminal, files=len(found.files), **adding.given())
-    if as_json:
-        terminal.document(to_dict(report))
-    else:
-        terminal.table(figures(summary(report)))
+    terminal.outcome(to_dict(report), figures(summary(report)))
     raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
 
 
@@ -137,14 +133,11 @@ def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal
     with terminal.own_stdout(), connected(ray), bar(terminal.screen, "Indexing", 0) as moving:
         reporter.bar = moving
         report = index_on_ray(paths, store, on_found=reporter.found, on_stored=reporter.stored, **options)
-    if terminal.as_json:
-        documents = tuple(sorted(reporter.documents, key=lambda each: each.source_id))
-        whole = AddReport(
-            documents, report.failed, report.warnings, report.pruned, report.seconds, report.gone, report.used
-        )
-        terminal.document(to_dict(whole))
-    else:
-        terminal.table(figures(summary(report)))
+    documents = tuple(sorted(reporter.documents, key=lambda each: each.source_id))
+    whole = AddReport(
+        documents, report.failed, report.warnings, report.pruned, report.seconds, report.gone, report.used
+    )
+    terminal.outcome(to_dict(whole), figures(summary(report)))
     return exit_code(failed=report.failures, done=report.documents)
 
 

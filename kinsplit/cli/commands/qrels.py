@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinsplit.cli.options import AsJson, Normalise
+from kinsplit.cli.options import Normalise
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -39,7 +39,8 @@ def qrels(
     tune: bool = False,
     least: float = 0.95,
     normalise: Normalise = None,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Write the relevant chunks of each question as TREC qrels, with a manifest of the chunks.
 
@@ -64,7 +65,6 @@ def qrels(
     from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule, starved, tune_thresholds
     from kinsplit.evaluation.qrels.export import export
 
-    terminal = Terminal(as_json=as_json)
     rule = SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage, levels=tuple(level or ()))
     model = None if embedder is None else embedding.create(embedder)
     steps = steps_of(normalise) if normalise else ()

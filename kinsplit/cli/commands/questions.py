@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kinsplit.cli.options import AsJson, Embedder, Paths
+from kinsplit.cli.options import Embedder, Paths
 from kinsplit.cli.output.index_report import describe_cost
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.tables import counted, figures
@@ -31,7 +31,7 @@ def questions(
     embedder: Embedder = "bundled",
     concurrency: int = 4,
     dry_run: bool = False,
-    as_json: AsJson = False,
+    terminal: Terminal,
 ) -> None:
     """Generate questions about documents with a language model, labelled with the exact spans that answer them.
 
@@ -52,16 +52,13 @@ def questions(
     from kinsplit.evaluation.datasets.rows import to_row
     from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 
-    terminal = Terminal(as_json=as_json)
     dataset = load_documents(paths, [output])
     documents = dataset.documents
     if dry_run:
         cost = cost_of(documents, model, number, seed=seed)
-        if as_json:
-            terminal.document({"documents": len(documents), **asdict(cost), "tokens": cost.tokens})
-        else:
-            about = f"{counted(number, 'question')} about {counted(len(documents), 'document')}"
-            terminal.line(f"{about}: at least {describe_cost(cost)}. No call was made.")
+        about = f"{counted(number, 'question')} about {counted(len(documents), 'document')}"
+        counts = {"documents": len(documents), **asdict(cost), "tokens": cost.tokens}
+        terminal.outcome(counts, f"{about}: at least {describe_cost(cost)}. No call was made.")
         return
     filters = Filters(embedding.create(embedder), similarity, duplicates)
     with bar(terminal.screen, "Generating", number, noun="questions") as moving:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.evaluation import questions_to_dict, show_questions, show_table, show_tables, to_dict
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
@@ -28,7 +27,8 @@ def show(
     questions: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show N questions each that the strategy won and lost.")
     ] = 0,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Show which strategy is better, with confidence intervals, and individual questions.
 
@@ -39,7 +39,6 @@ def show(
     from kinsplit.evaluation.report.tables import conclusion
     from kinsplit.evaluation.results import Results, read_summary
 
-    terminal = Terminal(as_json=as_json)
     old = read_summary(results)
     if old is not None:
         _show_rag_eval(terminal, old, strategy, measure, questions)
@@ -49,7 +48,7 @@ def show(
     duel = _duel(found, strategy, measure) if questions else None
     found = _select(found, strategy, measure)
     by = measure or found.setting.headline
-    if as_json:
+    if terminal.as_json:
         selected = {} if duel is None else {"questions": questions_to_dict(duel, by, questions)}
         terminal.document({**to_dict(found, concluded), **selected})
         return
@@ -136,7 +135,7 @@ def _show_rag_eval(
     show_table(terminal, "Means", names, rows)
 
 
-def report(results: ResultsFile, html: Path = Path("report.html"), as_json: AsJson = False) -> None:
+def report(results: ResultsFile, html: Path = Path("report.html"), *, terminal: Terminal) -> None:
     """Write the results as one self-contained HTML page.
 
     Args:
@@ -145,9 +144,8 @@ def report(results: ResultsFile, html: Path = Path("report.html"), as_json: AsJs
     from kinsplit.evaluation.report import write_report
     from kinsplit.evaluation.results import Results
 
-    terminal = Terminal(as_json=as_json)
     written = write_report(Results.read(results), html)
-    if as_json:
+    if terminal.as_json:
         terminal.document({"files": [str(path) for path in written]})
         return
     for path in written:

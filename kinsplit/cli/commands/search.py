@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import AsJson, Collection, Embedder, Store
+from kinsplit.cli.options import Collection, Embedder, Store
 from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
@@ -22,7 +22,7 @@ def search(
     full: bool = False,
     explain: bool = False,
     plain: bool = False,
-    as_json: AsJson = False,
+    terminal: Terminal,
     **options: Unpack[SearchKeywords],
 ) -> None:
     """Find the passages that answer a question.
@@ -35,13 +35,12 @@ def search(
     """
     from kinsplit.index import Index
 
-    terminal = Terminal(as_json=as_json)
     with (
         spinner(terminal.err, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):
         passages = opened.search(query, **options)
-    if as_json:
+    if terminal.as_json:
         from kinsplit.wire import passage_row
 
         ranked = [passage_row(passage, rank) for rank, passage in enumerate(passages, 1)]

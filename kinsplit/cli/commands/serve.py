@@ -9,7 +9,6 @@ import typer
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
@@ -25,7 +24,7 @@ Config = Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file wit
 
 
 @from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:SERVE", extra="server")
-def serve(config: Config = None, *, as_json: AsJson = False, **options: Any) -> None:
+def serve(config: Config = None, *, terminal: Terminal, **options: Any) -> None:
     """Run the HTTP service and its page until Ctrl-C.
 
     Settings that aren't given come from the environment (KINSPLIT_*), --env-file and --config.
@@ -36,8 +35,7 @@ def serve(config: Config = None, *, as_json: AsJson = False, **options: Any) -> 
         from kinsplit.server.run import address_of, listen, run
         from kinsplit.server.settings import ServiceSettings
 
-    terminal = Terminal(as_json=as_json)
-    settings = ServiceSettings.load(config, log_json=as_json or None, **options)
+    settings = ServiceSettings.load(config, log_json=terminal.as_json or None, **options)
     with listen(settings) as listening:
         _warn_of_settings(settings, terminal, offers_uploads=settings.uploads is not None)
         # Before the service starts, since warnings are otherwise written when the command ends.
@@ -48,7 +46,7 @@ def serve(config: Config = None, *, as_json: AsJson = False, **options: Any) -> 
         address = address_of(listening)
 
         def started() -> None:
-            if as_json:
+            if terminal.as_json:
                 rows = [{"name": name, "collection": stored, "documents": n} for name, stored, n in opened]
                 terminal.row({"address": address, "collections": rows})
                 return
@@ -62,7 +60,7 @@ def serve(config: Config = None, *, as_json: AsJson = False, **options: Any) -> 
 
 
 @from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:MCP", extra="mcp")
-def mcp(config: Config = None, *, http: bool = False, as_json: AsJson = False, **options: Any) -> None:
+def mcp(config: Config = None, *, http: bool = False, terminal: Terminal, **options: Any) -> None:
     """Serve the index to language models by the Model Context Protocol until the client ends.
 
     Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*,
@@ -76,8 +74,7 @@ def mcp(config: Config = None, *, http: bool = False, as_json: AsJson = False, *
         from kinsplit.server.collections import Collections
         from kinsplit.server.settings import ServiceSettings
 
-    terminal = Terminal(as_json=as_json)
-    settings = ServiceSettings.load(config, log_json=as_json or None, **options)
+    settings = ServiceSettings.load(config, log_json=terminal.as_json or None, **options)
     # Written before the first call, since standard output belongs to the protocol.
     with report_warnings(terminal):
         collections = Collections.open(settings)

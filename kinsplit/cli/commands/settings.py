@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.support.environment import FOUND, VARIABLES, Origin, Variable, look_up
 from kinsplit.support.extras import needs
 
 
-def settings(as_json: AsJson = False) -> None:
+def settings(*, terminal: Terminal) -> None:
     """List the variables that kinsplit reads, who sets each, and whether a .env that is merely found may.
 
     Variables come from the environment, then from the file of --env-file. A .env in the current folder may have come
@@ -20,9 +19,8 @@ def settings(as_json: AsJson = False) -> None:
     with needs("server"):
         from kinsplit.server.settings import service_variables
 
-    terminal = Terminal(as_json=as_json)
     rows = [_row(variable) for variable in (*VARIABLES, *service_variables())]
-    if as_json:
+    if terminal.as_json:
         terminal.document(rows)
         return
     table = text_table("Variable", f"In a {FOUND}", "Set", "Purpose")

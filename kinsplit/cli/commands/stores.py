@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import AsJson, Collection, Store
+from kinsplit.cli.options import Collection, Store
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import require
 
 
-def stores(name: str | None = None, /, as_json: AsJson = False) -> None:
+def stores(name: str | None = None, /, *, terminal: Terminal) -> None:
     """List the types of stores with their addresses, or the options of one of them.
 
     Args:
@@ -24,9 +24,9 @@ def stores(name: str | None = None, /, as_json: AsJson = False) -> None:
     """
     from kinsplit.stores.address import STORES
 
-    terminal, engines = Terminal(as_json=as_json), STORES.load_all()
+    engines = STORES.load_all()
     require(name is None or name in engines, "NAME", f"must be one of {', '.join(engines)}", name, "Take one of these.")
-    if as_json:
+    if terminal.as_json:
         described = {each: _described(each) for each in engines}
         terminal.document([*described.values()] if name is None else described[name])
         return
@@ -78,7 +78,8 @@ def doctor(
             metavar="ADDRESS", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.", show_default=False
         ),
     ],
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Try every operation of a store on a collection of its own, and drop that collection again.
 
@@ -86,14 +87,14 @@ def doctor(
     """
     from kinsplit.stores.maintenance.doctor import examine
 
-    terminal, checks = Terminal(as_json=as_json), []
+    checks = []
     with closing(examine(address)) as examination:
         for check in examination:
             checks.append(check)
-            if not as_json:
+            if not terminal.as_json:
                 terminal.line(f"{check.seconds * 1000:7.0f} ms  {check.name}: {check.problem or 'works'}")
     failed = sum(check.problem is not None for check in checks)
-    if as_json:
+    if terminal.as_json:
         terminal.document({"checks": [{**asdict(check), "works": check.problem is None} for check in checks]})
     else:
         outcome = f"{counted(failed, 'problem')}" if failed else "all work"
@@ -116,19 +117,19 @@ def verify(
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     model: Model = None,
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Check that every link resolves, every text matches its hash, and no chunk is an orphan."""
     if model is not None:
-        _verify_model(model, Terminal(as_json=as_json))
+        _verify_model(model, terminal)
         return
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import verify as find_problems
 
-    terminal = Terminal(as_json=as_json)
     with open_store(store, collection) as opened, spinner(terminal.err, "Verifying"):
         problems, chunks, documents = find_problems(opened), opened.count(0), len(opened.sources())
-    if as_json:
+    if terminal.as_json:
         rows = [asdict(problem) for problem in problems]
         terminal.document({"documents": documents, "chunks": chunks, "problems": rows})
     else:

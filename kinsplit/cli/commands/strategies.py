@@ -6,12 +6,11 @@ from typing import Any
 
 from rich.table import Table
 
-from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 
 
-def strategies(name: str | None = None, /, as_json: AsJson = False) -> None:
+def strategies(name: str | None = None, /, *, terminal: Terminal) -> None:
     """List the strategies, or the parameters of one strategy.
 
     Args:
@@ -20,8 +19,7 @@ def strategies(name: str | None = None, /, as_json: AsJson = False) -> None:
     from kinsplit.parsers import names
     from kinsplit.parsers.registry import describe
 
-    terminal = Terminal(as_json=as_json)
-    if as_json:
+    if terminal.as_json:
         terminal.document([describe(each) for each in names()] if name is None else describe(name))
     elif name is None:
         terminal.table(_overview([describe(each) for each in names()]))
@@ -50,18 +48,17 @@ def _parameters(described: list[dict[str, Any]]) -> Table:
     return table
 
 
-def readers(as_json: AsJson = False) -> None:
+def readers(*, terminal: Terminal) -> None:
     """List the files that can be read and the readers that read them, in order of precedence."""
     from kinsplit.loaders.registry import ON_REQUEST
     from kinsplit.loaders.registry import readers as all_readers
 
-    terminal = Terminal(as_json=as_json)
     rows: list[dict[str, Any]] = [
         {"reader": name, "suffixes": fmt.suffixes, "file_type": fmt.name, "text": fmt.description}
         for name, formats in all_readers().items()
         for fmt in formats
     ]
-    if as_json:
+    if terminal.as_json:
         terminal.document([{**row, "on_request": row["reader"] in ON_REQUEST} for row in rows])
         return
     table = text_table("Reader", "Files", "file_type", "Becomes")

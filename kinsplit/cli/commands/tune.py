@@ -10,7 +10,6 @@ from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
 from kinsplit.cli.options import (
-    AsJson,
     Collection,
     Embedder,
     Paths,
@@ -57,7 +56,8 @@ def tune(
     model: str | None = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split into halves and of the search.", min=0)] = 0,
     output: Path = Path("kinsplit.toml"),
-    as_json: AsJson = False,
+    *,
+    terminal: Terminal,
 ) -> None:
     """Search for the strategy, its parameters and the weights of kin scoring with the highest recall within a budget.
 
@@ -82,7 +82,6 @@ def tune(
     from kinsplit.evaluation.tuning import tune as search
     from kinsplit.index import Index
 
-    terminal = Terminal(as_json=as_json)
     _check_output(output)
     caps, limits = Caps(ratio=max_cost, chunks=max_chunks), TuningLimits(trials=trials, minutes=minutes)
     dataset = load(paths, queries or None, format=dataset_format)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import AsJson, Collection, Config, Paths, Settings, Store, with_config
+from kinsplit.cli.options import Collection, Config, Paths, Settings, Store, with_config
 from kinsplit.cli.output.index_report import file_line, report_loaded, to_dict
 from kinsplit.cli.output.terminal import Terminal
 
@@ -35,7 +35,7 @@ def watch(
         float,
         typer.Option(metavar="SECONDS", min=0.0, max=3600.0, help="Time without changes after which a file is read."),
     ] = 1.0,
-    as_json: AsJson = False,
+    terminal: Terminal,
     **options: Any,
 ) -> None:
     """Keep a collection in sync with files and folders until Ctrl-C, with a line for each change.
@@ -47,7 +47,6 @@ def watch(
     from kinsplit.options import AddOptions
     from kinsplit.watch import watch as watch_paths
 
-    terminal = Terminal(as_json=as_json)
     adding, own = AddOptions.part(options)
     made = with_config(own, settings, config)
     # Reports wrong paths before a collection is created.
@@ -66,7 +65,7 @@ def watch(
         )
         for report in _with_warnings(rounds, terminal):
             reporter.finish(report)
-            if first and not as_json:
+            if first and not terminal.as_json:
                 terminal.line(Text("Watching. Ctrl-C to stop.", "dim"))
             first = False
 

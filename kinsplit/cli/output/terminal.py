@@ -104,6 +104,15 @@ class Terminal:
         for line in lines:
             self.line(Text(_INDENT) + line if line else line)
 
+    def outcome(self, value: object, shown: str | Table) -> None:
+        """Write a result to stdout: as one JSON value, or in one line or table."""
+        if self.as_json:
+            self.document(value)
+        elif isinstance(shown, str):
+            self.line(shown)
+        else:
+            self.table(shown)
+
     def document(self, value: object) -> None:
         """Write one JSON value to stdout."""
         self.row(value, indent=2)
