@@ -6,19 +6,15 @@ import html
 from collections.abc import Iterable, MutableMapping, Sequence
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
 from pygments.token import Comment, Keyword, Number, Operator, String
-from pygments.util import ClassNotFound
 
-from kinsplit.markup.source import Kind, opening, parser
+from kinsplit.markup.source import Kind, leads_away, lexer_of, opening, parser
 
 # HTML forbids NUL and lone surrogates and hides other controls. Replaced one for one, to preserve offsets.
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
-_SCHEMES = frozenset({"http", "https", "mailto"})
 # Kinds of words in code; the first that holds a word's own gives its class.
 _CODE = ((Comment, "c"), (String, "s"), (Number, "n"), (Keyword, "k"), (Operator.Word, "k"))
 
@@ -115,14 +111,9 @@ def _renderer() -> MarkdownIt:
 
 
 def _link(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: MutableMapping[str, Any]) -> str:
-    address = str(tokens[at].attrs.get("href", ""))
-    try:
-        leads = urlsplit(address).scheme.lower() in _SCHEMES
-    except ValueError:
-        leads = False
-    # What a relative link means is known only in the document's own folder.
-    safe: dict[str, str | int | float] = {"href": address, "target": "_blank", "rel": "noopener noreferrer nofollow"}
-    tokens[at].attrs = safe if leads else {}
+    link = tokens[at].attrs
+    safe = {"href": link.get("href", ""), "target": "_blank", "rel": "noopener noreferrer nofollow"}
+    tokens[at].attrs = safe if leads_away(link) else {}
     return str(renderer.renderToken(tokens, at, options, env))
 
 
@@ -132,15 +123,11 @@ def _fence(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 
 def _code(text: str, language: str) -> str:
     """Return code as HTML, with its words classed by kind."""
-    find = find_lexer_class_for_filename if "." in language else find_lexer_class_by_name
-    try:
-        lexer = find(language)
-    except ClassNotFound:
-        lexer = None
+    lexer = lexer_of(language)
     if lexer is None:
         return f"<pre><code>{escaped(text)}</code></pre>"
     parts = []
-    for _, kind, word in lexer(stripnl=False, ensurenl=False).get_tokens_unprocessed(text):
+    for _, kind, word in lexer.get_tokens_unprocessed(text):
         css = next((css for wide, css in _CODE if kind in wide), "")
         parts.append(f'<span class="{css}">{escaped(word)}</span>' if css else escaped(word))
     return f"<pre><code>{''.join(parts)}</code></pre>"

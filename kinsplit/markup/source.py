@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
+from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
+from pygments.util import ClassNotFound
 
 Kind = Literal["markdown", "code", "text"]
 
@@ -16,6 +19,8 @@ MARKUP: Mapping[str, Literal["markdown", "code"]] = {
     "code": "code",
     **dict.fromkeys(("epub", "html", "markdown", "notebook", "slides", "spreadsheet", "table", "word"), "markdown"),
 }
+#: Schemes of the links that are kept.
+SCHEMES = frozenset({"http", "https", "mailto"})
 _SUFFIXES = (".md", ".markdown")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
@@ -55,6 +60,24 @@ def _begins_in_fence(text: str) -> bool:
     before, after = text[: first.start()], text[first.end() :]
     is_after_code = not before.endswith("\n\n") and bool(before.strip())
     return len(fences) % 2 == 1 and is_after_code and (not after.strip() or after.startswith(("\n\n", "\r\n\r\n")))
+
+
+def leads_away(link: Mapping[str, Any]) -> bool:
+    """Return whether a link leads to another site; only its document's folder tells what a relative one means."""
+    try:
+        return urlsplit(str(link.get("href", ""))).scheme.lower() in SCHEMES
+    except ValueError:
+        return False
+
+
+def lexer_of(name: str) -> Any | None:
+    """Return the lexer of a language by its name or by the name of a file, or None for plain text."""
+    find = find_lexer_class_for_filename if "." in name else find_lexer_class_by_name
+    try:
+        kind = find(name)
+    except ClassNotFound:
+        return None
+    return None if kind is None or kind.name == "Text only" else kind(stripnl=False, ensurenl=False)
 
 
 def parser() -> MarkdownIt:

@@ -30,10 +30,10 @@ def why_not_convertible(folder: Path) -> str | None:
 
     Encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation, can be read.
     """
-    modules = [module["type"].rpartition(".")[2] for module in _read(folder / "modules.json") or ()]
+    modules = [module["type"].rpartition(".")[2] for module in read_json(folder / "modules.json") or ()]
     if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return f"it is not a transformer with pooling, but {' + '.join(modules) or 'has no modules.json'}"
-    declared, pooling = _transformer(folder), _read(folder / "1_Pooling" / "config.json") or {}
+    declared, pooling = _transformer(folder), read_json(folder / "1_Pooling" / "config.json") or {}
     if other := [key for key in _UNKNOWN if declared.get(key)]:
         return f"its {other[0]} are not known here"
     if declared.get("transformer_task", _TASK) != _TASK:
@@ -48,7 +48,7 @@ def why_not_convertible(folder: Path) -> str | None:
 
 def why_unreadable(folder: Path) -> str | None:
     """Return the reason why a transformer itself can't be read without PyTorch, or None."""
-    if reason := why_unknown(_read(folder / "config.json") or {}):
+    if reason := why_unknown(read_json(folder / "config.json") or {}):
         return reason
     if not has_weights(folder):
         return "it has no model.safetensors"
@@ -62,7 +62,7 @@ def read_network(folder: Path) -> SentenceNetwork:
         MissingExtraError: The weights are in PyTorch's format, and PyTorch is not installed.
         EmbeddingError: The weights can't be read, or are not those of its architecture.
     """
-    (pooling,) = _modes(_read(folder / "1_Pooling" / "config.json"))
+    (pooling,) = _modes(read_json(folder / "1_Pooling" / "config.json"))
     return SentenceNetwork(read_encoder(folder), pooling)
 
 
@@ -74,7 +74,7 @@ _UNKNOWN = ("processing_kwargs", "unpad_inputs", "model_args", "model_kwargs")
 def _transformer(folder: Path) -> dict[str, Any]:
     """Return sentence-transformers' settings of the transformer; older versions name the file by architecture."""
     files = [folder / "sentence_bert_config.json", *sorted(folder.glob("sentence_*_config.json"))]
-    return next(filter(None, map(_read, files)), {})
+    return next(filter(None, map(read_json, files)), {})
 
 
 def _modes(pooling: dict[str, Any]) -> list[str]:
@@ -86,7 +86,8 @@ def _modes(pooling: dict[str, Any]) -> list[str]:
     return [mode.removesuffix("_tokens").removesuffix("_token") for mode in on]
 
 
-def _read(file: Path) -> Any:
+def read_json(file: Path) -> Any:
+    """Return the value of a JSON file; None if there is none."""
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
@@ -167,7 +168,7 @@ def declared_facts(folder: Path) -> ModelFacts:
     declared = _transformer(folder)
     settings = declared.get("processor_kwargs") or declared.get("tokenizer_args") or {}
     window = settings.get("model_max_length") or declared.get("max_seq_length")
-    prompts = (_read(folder / "config_sentence_transformers.json") or {}).get("prompts") or {}
+    prompts = (read_json(folder / "config_sentence_transformers.json") or {}).get("prompts") or {}
     facts = transformer_facts(folder, lowercase=bool(declared.get("do_lower_case")))
     used = {name: prompt for name, prompt in prompts.items() if prompt}
     return replace(facts, prompts=used, window=window or facts.window)
@@ -181,7 +182,7 @@ def transformer_facts(folder: Path, *, lowercase: bool = False) -> ModelFacts:
     """
     from tokenizers import Tokenizer, normalizers
 
-    config, settings = (_read(folder / name) or {} for name in ("config.json", "tokenizer_config.json"))
+    config, settings = (read_json(folder / name) or {} for name in ("config.json", "tokenizer_config.json"))
     try:
         stored = json.loads((folder / _TOKENIZER).read_text(encoding="utf-8"))
         if (stored.get("normalizer") or {}).get("type") == "BertNormalizer":
@@ -214,7 +215,7 @@ _NORMALIZER = {
 
 
 def _pad(folder: Path, tokenizer: Tokenizer, settings: Mapping[str, Any]) -> int | None:
-    token = settings.get("pad_token") or (_read(folder / "special_tokens_map.json") or {}).get("pad_token")
+    token = settings.get("pad_token") or (read_json(folder / "special_tokens_map.json") or {}).get("pad_token")
     found = token["content"] if isinstance(token, dict) else token
     return tokenizer.token_to_id(found) if found else None
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kinsplit.embedding.backends.base import Backend
 from kinsplit.embedding.backends.encoder import LOGITS, PairNetwork
 from kinsplit.embedding.backends.model_cache import open_converted
-from kinsplit.embedding.backends.model_files import ModelFacts, model_key, transformer_facts, why_unreadable
+from kinsplit.embedding.backends.model_files import ModelFacts, model_key, read_json, transformer_facts, why_unreadable
 from kinsplit.embedding.backends.numpy import NumpyBackend
 from kinsplit.embedding.backends.openvino import has_openvino
 from kinsplit.embedding.backends.weights import read_encoder
@@ -87,7 +86,7 @@ class PairScorer:
 
 def _open(folder: Path) -> Backend:
     def read() -> tuple[PairNetwork, ModelFacts]:
-        head = _HEADS[_read(folder, "config.json")["model_type"]]
+        head = _HEADS[read_json(folder / "config.json")["model_type"]]
         return PairNetwork(read_encoder(folder), *head), transformer_facts(folder)
 
     if not has_openvino():
@@ -100,11 +99,11 @@ def why_no_scorer(folder: Path) -> str | None:
     """Return the reason why `PairScorer` can't run a model, or None."""
     if reason := why_unreadable(folder):
         return reason
-    if not str(_read(folder, "config.json").get("architectures")).count("ForSequenceClassification"):
+    if not str(read_json(folder / "config.json").get("architectures")).count("ForSequenceClassification"):
         return "it is not a model for sequence classification"
-    if (labels := len(_read(folder, "config.json").get("id2label", "01"))) != 1:
+    if (labels := len(read_json(folder / "config.json").get("id2label", "01"))) != 1:
         return f"it gives {labels} scores for a pair"
-    modules = [module["type"].rpartition(".")[2] for module in _read(folder, "modules.json") or ()]
+    modules = [module["type"].rpartition(".")[2] for module in read_json(folder / "modules.json") or ()]
     if modules not in ([], ["Transformer"]):
         return f"it is not a transformer alone, but {' + '.join(modules)}"
     if (activation := _activation(folder)) not in _ACTIVATIONS:
@@ -114,15 +113,10 @@ def why_no_scorer(folder: Path) -> str | None:
 
 def _activation(folder: Path) -> str:
     """Return the name of the function on the scores, in the places where sentence-transformers has declared it."""
-    config = _read(folder, "config.json")
+    config = read_json(folder / "config.json")
     declared = (
-        (_read(folder, "config_sentence_transformers.json") or {}).get("activation_fn"),
+        (read_json(folder / "config_sentence_transformers.json") or {}).get("activation_fn"),
         (config.get("sentence_transformers") or {}).get("activation_fn"),
         config.get("sbert_ce_default_activation_function"),
     )
     return next(filter(None, declared), "Sigmoid").rpartition(".")[2]
-
-
-def _read(folder: Path, name: str) -> Any:
-    file = folder / name
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 import nh3
 from latex2mathml.converter import convert
@@ -23,21 +22,17 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
-from kinsplit.markup.source import opening
+from kinsplit.markup.source import SCHEMES, leads_away, lexer_of, opening
 from kinsplit.server.processes.marks import (
     CLASSES,
     Mark,
     MarkedLines,
     code,
-    language_of,
     marked,
     strongest,
     within,
     wrapped,
 )
-
-#: Schemes of the links that are kept.
-SCHEMES = frozenset({"http", "https", "mailto"})
 
 # Characters of the longest formula that is set.
 _FORMULA = 2_000
@@ -126,7 +121,7 @@ def _fence(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
     token = tokens[at]
     words = token.info.strip("{}. ").split()
     language = re.sub(r"[^\w+#-]", "", words[0]) if words else ""
-    return code(token.content.removesuffix("\n"), language_of(language) if language else None, _marks(token))
+    return code(token.content.removesuffix("\n"), lexer_of(language) if language else None, _marks(token))
 
 
 def _formula(display: str) -> _Rule:
@@ -154,12 +149,8 @@ def _image(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
 
 
 def _link(renderer: Any, tokens: _Tokens, at: int, options: Any, env: MutableMapping[str, Any]) -> str:
-    token = tokens[at]
-    try:
-        leads = urlsplit(str(token.attrs.get("href", ""))).scheme.lower() in SCHEMES
-    except ValueError:
-        leads = False
-    token.attrs = {"href": token.attrs["href"]} if leads else {}
+    link = tokens[at].attrs
+    tokens[at].attrs = {"href": link["href"]} if leads_away(link) else {}
     return str(renderer.renderToken(tokens, at, options, env))
 
 
@@ -237,7 +228,7 @@ def render(excerpt: Excerpt) -> str | None:
     """Return a text as clean HTML, or None if it can't be rendered."""
     try:
         if excerpt.kind == "code":
-            return cleaned(code(excerpt.text, language_of(excerpt.name), excerpt.marks))
+            return cleaned(code(excerpt.text, lexer_of(excerpt.name), excerpt.marks))
         found = markdown(excerpt.text, excerpt.marks, context=excerpt.context, is_beginning=excerpt.is_beginning)
         return cleaned(found)
     except MemoryError:

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
 from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Operator, String
-from pygments.util import ClassNotFound
 
 
 class Mark(NamedTuple):
@@ -128,16 +126,6 @@ _KINDS = (
 
 #: Classes of words.
 CLASSES = frozenset(css for _, css in _KINDS if css)
-
-
-def language_of(name: str) -> Any | None:
-    """Return the lexer of a language by its name or by the name of a file, or None for plain text."""
-    find = find_lexer_class_for_filename if "." in name else find_lexer_class_by_name
-    try:
-        kind = find(name)
-    except ClassNotFound:
-        return None
-    return None if kind is None or kind.name == "Text only" else kind(stripnl=False, ensurenl=False)
 
 
 def code(text: str, lexer: Any | None, marks: Sequence[Mark]) -> str:
