@@ -11,11 +11,12 @@ from tenacity import nap
 from typer.testing import CliRunner, Result
 
 import kinsplit
+from kinsplit import wikipedia
 from kinsplit.cli import app
 from kinsplit.errors import FetchError, InvalidParameterError
 from kinsplit.loaders import load
 from kinsplit.parsers import create
-from kinsplit.wikipedia import Api, api, fetch
+from kinsplit.wikipedia import Api, fetch
 from tests.hostile_server import Hostile
 from tests.wikipedia.fake_wiki import FakeWiki, Page, Reply, serving
 
@@ -197,7 +198,7 @@ def test_a_wiki_that_fails_is_one_clear_error(
 def test_a_wiki_without_end_is_given_up(
     hostile: Hostile, pauses: list[float], mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "SECONDS", 0.3)
+    monkeypatch.setattr(wikipedia, "SECONDS", 0.3)
     hostile.parts = lambda: iter([b"x" * (1 << 16)] * 1024)
     if mode == "packed":
         packed = gzip.compress(b"x" * (1 << 26), 4)

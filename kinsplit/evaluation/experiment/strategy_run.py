@@ -140,17 +140,8 @@ def _chunk(row: dict[str, Any], documents: Mapping[str, Document]) -> Chunk:
 _SIZE = 1 << 29
 #: The parts of kinsplit whose code affects retrieval.
 _PARTS = (
-    "chunk.py",
-    "identity.py",
-    "spans.py",
-    "indexing",
-    "parsers",
-    "embedding",
-    "tokenizers",
-    "stores",
-    "retrieval",
-    "evaluation/splitters",
-    "evaluation/experiment",
+    *("chunk.py", "identity.py", "spans.py", "indexing", "parsers", "embedding", "tokenizers", "stores", "retrieval"),
+    *("evaluation/splitters", "evaluation/experiment"),
 )
 
 

@@ -31,6 +31,8 @@ from kinsplit.parsers import Strategy, default_strategy, strategy_class
 
 #: First line of each configuration that tuning writes.
 SIGNATURE = "Written by kinsplit tune"
+# Attributes of `Tuned` that are in its JSON as they are.
+_SETTINGS = ("dataset", "measure", "embedder", "embedding_context", "language", "seed")
 # P-value below which a difference is significant.
 _SURE = 0.05
 
@@ -146,12 +148,7 @@ class Tuned:
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON values."""
         return {
-            "dataset": self.dataset,
-            "measure": self.measure,
-            "embedder": self.embedder,
-            "embedding_context": self.embedding_context,
-            "language": self.language,
-            "seed": self.seed,
+            **{name: getattr(self, name) for name in _SETTINGS},
             "questions": {"searched": self.searched, "held_out": self.held_out},
             "trials": [_described(trial) for trial in self.found.trials],
             "ending": self.found.ending,
