@@ -59,9 +59,8 @@ def of_docling(document: Any, own_id: str | None) -> Fields:
 def _pages(document: Any, parts: list[str]) -> tuple[int, ...]:
     """Return the offset of each page, or none for a document whose items don't tell their pages.
 
-    Args:
-        document: The Docling document.
-        parts: Its text between page breaks, which Docling writes wherever an item lies on a later page than all before.
+    Docling writes a page break wherever an item lies on a later page than all before; `parts` are the texts between
+    these.
     """
     numbers: list[int] = []
     for item, _ in document.iterate_items():

@@ -15,16 +15,10 @@ _NAMESPACE = KINSPLIT.bytes
 
 
 def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
-    """Return the id of a chunk. The ids of a chunk's neighbours can be computed the same way.
+    """Return the id of a chunk, a version-5 UUID as a string, which Qdrant accepts as a point id.
 
-    Args:
-        source_id: Id of the document.
-        fingerprint: Fingerprint of the strategy that made the chunk.
-        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the whole document.
-        index: Position among the chunks of that level.
-
-    Returns:
-        A version-5 UUID as a string, which Qdrant accepts as a point id.
+    The ids of a chunk's neighbours can be computed the same way. The level is 0 for leaves, 1 for their parents, and so
+    on, or `DOCUMENT`; the index is the position among the chunks of that level.
     """
     name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()

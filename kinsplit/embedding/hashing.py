@@ -22,9 +22,7 @@ _MOST = 65_535
 class HashEmbedder:
     """A bag of hashed words and word pairs: texts that share words get similar vectors.
 
-    Args:
-        dimension: Length of a vector.
-        window: Maximum number of words of one input; a longer text is embedded as the mean of its windows.
+    The window is counted in words; a longer text is embedded as the mean of its windows.
     """
 
     def __init__(self, dimension: int = 64, window: int = 256) -> None:

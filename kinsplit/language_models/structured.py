@@ -66,14 +66,10 @@ _Form = TypeVar("_Form", bound=Form)
 
 
 class StructuredClient:
-    """Requests JSON objects from a language model, and sends each prompt only once.
+    """Requests JSON objects from a language model, or from one with a name, and sends each prompt only once.
 
     An unusable answer is requested again together with its fault. A model that is unavailable, or fails three times in
-    a row, is no longer called.
-
-    Args:
-        model: A language model, or its name, as `kinsplit.language_models.resolve` takes it.
-        cache: Cache of the answers between runs, for models that have an identity; None keeps them in memory.
+    a row, is no longer called. Answers of models that have an identity are cached between runs if a cache is given.
 
     Raises:
         InvalidParameterError: `model` is not a language model.
@@ -91,12 +87,7 @@ class StructuredClient:
         return self._breaker.failure is not None
 
     def ask(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form:
-        """Request an object.
-
-        Args:
-            prompt: The prompt, which must also describe the object in words.
-            form: Class of the object.
-            max_tokens: Maximum length of the answer.
+        """Request an object of a class, which the prompt must also describe in words.
 
         Raises:
             LanguageModelError: The model gave no such object, or is no longer called.

@@ -59,13 +59,9 @@ class Limits:
 
 
 def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Reading:
-    """Read one file in this process.
+    """Read one file in this process, with the reader that is named, or else the first that knows its suffix.
 
-    Args:
-        path: The file.
-        size: Maximum bytes of the file.
-        given: Whether the file itself was given, and not a folder that contains it.
-        reader: Name of the reader; empty for the first one that knows the file's suffix.
+    The size is a maximum in bytes. A file may be given itself, or be in a folder that was given.
 
     Returns:
         Its texts, without characters that stores reject, a warning for every decision and loss, and its digest.

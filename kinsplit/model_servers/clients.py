@@ -20,13 +20,10 @@ OPENAI_KEY, OPENAI_ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
 def connect_openai(name: str, base_url: str | None, api_key: str | None, **options: Any) -> ModelServer:
-    """Return the server of a model.
+    """Return the server of a model; see `ModelServer` for the options.
 
-    Args:
-        name: Name of the model, for messages.
-        base_url: URL up to and including the version; None takes OPENAI_BASE_URL, or OpenAI's own if that isn't set.
-        api_key: API key; None takes OPENAI_API_KEY, or sends no key if that isn't set.
-        **options: See `ModelServer`.
+    The URL goes up to and including the version; None takes OPENAI_BASE_URL, or OpenAI's own if that isn't set. No API
+    key takes OPENAI_API_KEY, or sends none if that isn't set.
 
     Raises:
         InvalidParameterError: The key can't be sent, or comes from a more trusted source than the URL.
@@ -63,12 +60,9 @@ _PORT = 11434
 
 
 def connect_ollama(model: str, host: str | None, **options: Any) -> ModelServer:
-    """Return the server of an Ollama model.
+    """Return the server of an Ollama model; see `ModelServer` for the options.
 
-    Args:
-        model: Name of the model.
-        host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set.
-        **options: See `ModelServer`.
+    No host takes OLLAMA_HOST, or this machine if that isn't set.
 
     Raises:
         InvalidParameterError: The host is not a valid address, or the key comes from a more trusted source than it.

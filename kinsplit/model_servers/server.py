@@ -99,13 +99,9 @@ class ModelServer:
     def call(
         self, send: Callable[[OpenAI, dict[str, Any]], T], body: Mapping[str, Any], optional: Sequence[str] = ()
     ) -> T:
-        """Call the server.
+        """Call the server by a function that sends a body and reads the answer, or raises a `failed` if it can't.
 
-        Args:
-            send: Function that sends a body with a client and reads the answer. It raises a `failed` for an answer that
-                can't be read.
-            body: Body of the request.
-            optional: Keys of the body that a server may reject, least supported first.
+        The optional keys of the body, least supported first, are those that a server may reject.
 
         Raises:
             KinsplitError: A `failed` or an `unavailable`.
@@ -303,13 +299,8 @@ class ModelServer:
 class _Limits:
     """Limits of the requests of one client, as event hooks of httpx.
 
-    Args:
-        seconds: Maximum seconds until the beginning of a response's body.
-        body_seconds: Maximum seconds for the body; None counts it with the beginning.
-        longest: Maximum bytes of a body.
-
-    Attributes:
-        excess: The limit of bytes that was exceeded, or None.
+    The seconds last until the beginning of a response's body, and include the body if it has none of its own. `excess`
+    is the limit of bytes that was exceeded, or None.
     """
 
     def __init__(self, seconds: float, body_seconds: float | None, longest: int) -> None:

@@ -207,11 +207,9 @@ class ChunkBuilder:
     """The chunks of one text while passages are added to them; implements `Capacity`.
 
     Args:
-        text: The text.
         passages: Its passages, in order; neighbours may overlap and have at most white space between them.
         alone: int64[n], tokens of each passage.
         added: int64[n], tokens that each passage adds to a chunk that ends with the previous passage.
-        separator: Separator between spans.
         joint: Tokens of the separator.
         limit: Maximum number of tokens in a chunk.
         length: Function that counts the tokens of a text; None to assume that lengths add up.

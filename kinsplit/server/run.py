@@ -174,15 +174,7 @@ def address_of(listening: socket.socket) -> str:
 def run(
     app: ASGIApp, settings: ServiceSettings, metrics: Metrics, listening: socket.socket, on_start: Callable[[], None]
 ) -> None:
-    """Serve requests until Ctrl-C; see `make_server`.
-
-    Args:
-        app: The application.
-        settings: The settings.
-        metrics: Metrics that count rejected connections.
-        listening: Socket of `listen`.
-        on_start: Called once the server accepts requests.
-    """
+    """Serve requests on a socket of `listen` until Ctrl-C; see `make_server`."""
     configure_logs(as_json=settings.log_json, log_text=settings.log_text)
     # The event loop waits for other threads several times per request, by default up to 5 ms each time.
     sys.setswitchinterval(0.001)
@@ -194,11 +186,7 @@ def make_server(
 ) -> uvicorn.Server:
     """Create a server whose `run` serves requests until it is stopped, and then finishes those in progress.
 
-    Args:
-        app: The application.
-        settings: The settings.
-        metrics: Metrics that count rejected connections.
-        on_start: Called once the server accepts requests.
+    `on_start` is called once it accepts requests.
     """
     rejected = metrics.rejected
     proxies = list(settings.trusted_proxies)
@@ -220,12 +208,7 @@ def make_server(
 
 
 class NotifyingServer(uvicorn.Server):
-    """Server that says when it accepts requests.
-
-    Args:
-        config: Its configuration.
-        on_start: Called once the server accepts requests.
-    """
+    """Server that calls a function once it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)

@@ -34,14 +34,8 @@ _SENT = 0.5
 class Workers:
     """A fixed number of threads with a bounded queue.
 
-    A call that times out is answered at once, but its thread can't be stopped: it keeps its slot until the call
-    returns, so clients can never cause more calls than there are threads.
-
-    Args:
-        threads: Maximum number of running calls.
-        queue: Maximum number of waiting calls.
-        timeout: Seconds from the request to the result, including the wait.
-        metrics: Metrics that count rejected calls.
+    A call that times out, in seconds from the request, is answered at once, but its thread can't be stopped: it keeps
+    its slot until the call returns, so clients can never cause more calls than there are threads.
     """
 
     def __init__(self, threads: int, queue: int, timeout: float, metrics: Metrics) -> None:
@@ -98,12 +92,6 @@ class YieldingWorkers(Workers):
 
     After each call it rests for twice as long, unless the others are idle. A priority alone wouldn't keep long calls
     from delaying others: threads share Python's interpreter lock, and an embedded store answers one call at a time.
-
-    Args:
-        queue: Maximum number of waiting calls.
-        timeout: Seconds from the request to the result, including the wait.
-        metrics: Metrics that count rejected calls.
-        others: Workers whose calls go first.
     """
 
     def __init__(self, queue: int, timeout: float, metrics: Metrics, others: Workers) -> None:

@@ -44,12 +44,9 @@ _HOUR = 3600
 class DiskCache:
     """Entries by key, safe with several threads and processes; a full cache drops the least recently used ones.
 
-    Nothing in the folder is executed or used as a path: an entry is JSON or a vector, with a checksum, and anything
-    else counts as missing.
-
-    Args:
-        folder: Folder of the file, created if it is missing.
-        size: Maximum bytes on disk, apart from those of one write.
+    Nothing in the folder, which is created if it is missing, is executed or used as a path: an entry is JSON or a
+    vector, with a checksum, and anything else counts as missing. The size is in bytes on disk, apart from those of one
+    write.
 
     Raises:
         CacheError: The folder can't be written, or the file is damaged or not a cache of kinsplit.
@@ -191,10 +188,7 @@ class DiskCache:
 class JsonCache:
     """A cache of JSON by key that warns once if its folder can't be used, and stores nothing from then on.
 
-    Args:
-        folder: Folder of the cache; None stores nothing.
-        size: See `DiskCache`.
-        what: Name of the values, for the warning.
+    Without a folder it stores nothing either. The warning names the values by `what`.
     """
 
     def __init__(self, folder: Path | None, size: int, what: str) -> None:

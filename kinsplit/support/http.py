@@ -98,16 +98,10 @@ class Watchdog:
 
 
 class Client:
-    """Sends requests one after another, each with a time limit; see `Watchdog`.
+    """Sends requests one after another, each with a time limit; see `Watchdog`, and `httpx.Client` for the options.
 
-    Redirects are not followed, and only gzip is requested and unpacked.
-
-    Args:
-        wait: Maximum seconds to wait for the next bytes.
-        connect: Maximum seconds to wait for a connection.
-        headers: Headers of each request.
-        auth: Authentication of each request.
-        **options: See `httpx.Client`, other than `verify`.
+    Redirects are not followed, and only gzip is requested and unpacked. It waits at most `wait` seconds for the next
+    bytes, and `connect` seconds for a connection.
     """
 
     def __init__(
@@ -166,12 +160,9 @@ class Client:
 
 
 class LimitedStream(httpx.SyncByteStream):
-    """The body of a response, unpacked and limited.
+    """The body of a response, unpacked, and limited in bytes both packed and unpacked.
 
-    Args:
-        response: The response, whose body takes this one's place.
-        limit: Maximum bytes, both packed and unpacked; the body of an error is truncated at `ERROR_BODY`.
-        on_excess: Called with the excess before it is raised.
+    The body of an error is truncated at `ERROR_BODY`. The excess is reported before it is raised.
     """
 
     def __init__(

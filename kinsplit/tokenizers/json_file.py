@@ -54,12 +54,6 @@ _COMMON = 0x300
 class FastEncoder:
     """Encoder with the results of an exact tokenizer and the speed of tokie.
 
-    Args:
-        raw: Content of the tokenizer.json.
-        encode_exactly: Encoding function of the exact tokenizer.
-        unknown: Id of the unknown token, or None.
-        splits_at_space: Whether white space always separates tokens.
-
     Raises:
         ImportError: tokie is not installed.
         ValueError: tokie doesn't support the tokenizer or reads the probe texts differently.

@@ -49,10 +49,9 @@ _PRECISIONS = {"bf16": "bfloat16", "f32": "float32"}
 
 
 class OpenVinoBackend:
-    """A converted model, which is thread-safe.
+    """A converted model of a folder that `model_cache` made, which is thread-safe.
 
     Args:
-        folder: Folder that `kinsplit.embedding.backends.model_cache` or `kinsplit.embedding.backends.model_cache` made.
         precision: "bf16" or "f32"; None takes bfloat16 if the CPU supports it.
         label: See `Backend`; None describes the precision.
         output: Name of the output that `vectors` yields.

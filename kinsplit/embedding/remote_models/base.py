@@ -148,8 +148,7 @@ class Rejection(NamedTuple):
 class EstimatedTokens:
     """Estimated tokens of a model whose tokenizer isn't available, rather too many than too few.
 
-    Args:
-        budget: Number of bytes up to which a text is not counted more exactly than by its bytes.
+    A text of up to `budget` bytes is not counted more exactly than by its bytes.
     """
 
     def __init__(self, budget: int) -> None:
@@ -166,19 +165,11 @@ class EstimatedTokens:
 
 
 class RemoteEmbedder(ABC):
-    """An embedder whose model runs on a server.
+    """An embedder whose model runs on a server; see `OpenAIEmbedder` for its arguments.
 
     A text longer than the window is embedded as the mean of its windows. A request that a server rejects is repeated in
-    halves, so that servers may accept fewer texts or tokens at once than this class sends.
-
-    Args:
-        model: Name on the server.
-        options: Options of the spec, for its name.
-        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
-        window: Maximum number of tokens of one input; None for the model's own as far as it is known, else 512.
-        price: Price of a million tokens; None takes KINSPLIT_EMBEDDING_PRICE, else the table of litellm if installed.
-        batch_size: Maximum number of texts in a request.
-        batch_tokens: Maximum number of tokens in a request.
+    halves, so that servers may accept fewer texts or tokens at once than this class sends. The options are those of the
+    spec, for its name.
     """
 
     scheme = ""

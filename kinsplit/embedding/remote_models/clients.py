@@ -134,16 +134,12 @@ _BATCH = 64
 
 
 class OllamaEmbedder(RemoteEmbedder):
-    """An embedder for a model of an Ollama server, whose window the server reports.
+    """An embedder for a model of an Ollama server; for its other arguments, see `OpenAIEmbedder`.
 
     Args:
         model: Name on the server, such as "nomic-embed-text".
         host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set.
-        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
-        window: Maximum number of tokens of one input; None for the model's own.
-        price: See `OpenAIEmbedder`.
-        batch_size: Maximum number of texts in a request.
-        batch_tokens: Maximum number of tokens in a request.
+        window: Maximum number of tokens of one input; None for the model's own, which the server reports.
         timeout: Maximum seconds to wait for a response: the server may have to load the model first.
 
     Raises:
@@ -205,19 +201,14 @@ _RETRIES = 2
 
 
 class LiteLLMEmbedder(RemoteEmbedder):
-    """An embedder for a model of any provider that litellm knows.
+    """An embedder for a model of any provider that litellm knows; for its other arguments, see `OpenAIEmbedder`.
 
     Keys come from the variables that litellm reads, such as COHERE_API_KEY and VOYAGE_API_KEY. Of a `.env` that is
     merely found, PROVIDER_API_KEY is taken.
 
     Args:
         model: Provider and model as litellm writes them, such as "voyage/voyage-3.5".
-        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
         window: Maximum number of tokens of one input; None for that of litellm's table, else 512.
-        price: See `OpenAIEmbedder`.
-        batch_size: Maximum number of texts in a request.
-        batch_tokens: Maximum number of tokens in a request.
-        timeout: Maximum seconds to wait for a response.
 
     Raises:
         InvalidParameterError: A number that is not positive, or an address from a less trusted source than the key.

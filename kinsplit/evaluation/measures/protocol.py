@@ -72,11 +72,7 @@ class Outcome:
 
 
 class Measure(Protocol):
-    """A measure: scores the ranking for one question; a strategy's figure is the mean over the questions.
-
-    Attributes:
-        name: Name, such as "nDCG@10".
-    """
+    """A measure, such as "nDCG@10": it scores the ranking for a question, and a strategy by the mean over questions."""
 
     @property
     def name(self) -> str: ...  # noqa: D102

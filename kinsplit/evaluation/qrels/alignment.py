@@ -200,17 +200,11 @@ def tune_thresholds(
     span_coverages: Sequence[float] = SPAN_COVERAGES,
     chunk_coverages: Sequence[float] = CHUNK_COVERAGES,
 ) -> Tuning:
-    """Try thresholds on some chunkings.
+    """Try thresholds on some chunkings, for questions with labels.
 
     The rule of a comparison must fit all its chunkings: if only small chunks can satisfy it, few questions are left to
-    judge large ones.
-
-    Args:
-        questions: Questions; those without labels are ignored.
-        alignments: Alignments of the chunkings to compare.
-        least: Minimum share of the labelled questions that have a relevant chunk in each chunking.
-        span_coverages: Span coverages to try, in any order.
-        chunk_coverages: Chunk coverages to try, in any order.
+    judge large ones. `least` is the minimum share of the labelled questions that have a relevant chunk in each
+    chunking.
 
     Raises:
         InvalidParameterError: No question has labels, there is no chunking, or the share is out of range.

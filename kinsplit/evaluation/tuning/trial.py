@@ -51,13 +51,9 @@ class WeightBench:
 
     @classmethod
     def of(cls, dataset: Dataset, strategy: Strategy | Index, measure: str, **options: Any) -> WeightBench:
-        """Index the documents and fetch the rankings of all labelled questions.
+        """Index the documents, unless a collection holds them, and fetch the rankings of all labelled questions.
 
-        Args:
-            dataset: Documents and labelled questions.
-            strategy: Strategy that splits them, or the collection that holds them.
-            measure: Name of the measure: "recall@1000t".
-            **options: Options of `Experiment`: embedder, embedding_context, language and cache.
+        The measure is named, as "recall@1000t"; the options are those of `Experiment`.
         """
         found: dict[int, tuple[Asked, KinRankings]] = {}
 

@@ -26,11 +26,7 @@ class BombError(UnreadableError):
 
 
 class Archive:
-    """The files of a zip archive.
-
-    Args:
-        data: Bytes of the archive.
-        name: Expected kind of file, such as "Word document".
+    """The files of a zip archive, which should be of a kind such as "Word document".
 
     Raises:
         UnreadableError: The data is not a zip archive, is encrypted, or contains far too many files.

@@ -50,11 +50,7 @@ class TokenOffsets:
         self._plain = text.isascii()
 
     def __getitem__(self, number: int) -> int:
-        """Return the offset of a located token, moved back to the start of its grapheme cluster.
-
-        Args:
-            number: Number of the token from 0; `total` is the end of the text.
-        """
+        """Return the offset of a located token or the end, moved back to the start of its grapheme cluster."""
         offset = self._offset(number)
         return offset if self._plain else grapheme_floor(self.text, offset, 0)
 

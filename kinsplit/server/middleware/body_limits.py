@@ -20,15 +20,8 @@ class BodyLimits:
     """ASGI middleware that rejects requests whose body is too large or too slow.
 
     The body is read before the application sees the request. The limits hold whatever Content-Length says.
-    `kinsplit.server.run.PatientProtocol` limits request heads and responses.
-
-    Args:
-        app: The wrapped application.
-        max_body: Maximum size of a body in bytes.
-        max_upload: Maximum size of an upload's body in bytes; None if uploads are not allowed.
-        patience: Maximum time to read a body in seconds.
-        hosts: Host names under which the service may be called; empty for any.
-        metrics: Metrics that count rejected requests.
+    `kinsplit.server.run.PatientProtocol` limits request heads and responses. Sizes are in bytes, None for no uploads;
+    the patience is in seconds. No hosts allow any.
     """
 
     def __init__(

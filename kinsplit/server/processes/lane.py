@@ -65,12 +65,8 @@ class Lane:
     """Calls in one process, one after the other. To be used from one event loop.
 
     Results are kept by key, and so are refusals: a call that exceeded its limits fails at once for a while. Requests
-    that want the same result await one call, which isn't started if all of them have gone before.
-
-    Args:
-        kind: The calls and their limits.
-        timeout: Seconds after which a call is ended that waits for something else than the processor.
-        size: Function that returns the bytes of a result.
+    that want the same result await one call, which isn't started if all of them have gone before. A call that waits for
+    something else than the processor is ended after `timeout` seconds.
     """
 
     def __init__(self, kind: Kind, timeout: float, size: Callable[[Any], int]) -> None:

@@ -35,12 +35,7 @@ _MARGIN = 0.08  # multiple of the height around a line
 
 
 class PageError(Exception):
-    """A page that can't be drawn.
-
-    Args:
-        reason: "gone", "changed", "refused" (by PDFium), or "page".
-        pages: Number of pages, if there is no such page.
-    """
+    """A page that can't be drawn: "gone", "changed", "refused" (by PDFium), or "page" if there are fewer pages."""
 
     def __init__(self, reason: str, pages: int = 0) -> None:
         super().__init__(reason, pages)

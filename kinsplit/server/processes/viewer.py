@@ -40,12 +40,7 @@ _MOST, _PAGE = 20_000, 20_000
 
 
 class Renderer:
-    """Renders texts and draws pages in two processes, one of which is for short texts. To be used from one event loop.
-
-    Args:
-        timeout: Maximum seconds for a page or a text.
-        metrics: Metrics that count rejected calls.
-    """
+    """Renders texts and draws pages in two processes, one of them for short texts. To be used from one event loop."""
 
     def __init__(self, timeout: float, metrics: Metrics) -> None:
         self._short, self._long = (Lane(kind, timeout, _size) for kind in (_SHORT, _LONG))
