@@ -36,91 +36,50 @@ from kinsplit.support.extras import needs
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
-_C = {
-    "function_definition": "function",
-    "struct_specifier": "struct",
-    "union_specifier": "union",
-    "enum_specifier": "enum",
-}
-_JAVASCRIPT = {
-    "function_declaration": "function",
-    "generator_function_declaration": "function",
-    "class_declaration": "class",
-    "method_definition": "method",
-    "variable_declarator": "function",
-    "assignment_expression": "function",
-}
-_TYPESCRIPT = _JAVASCRIPT | {
-    "abstract_class_declaration": "class",
-    "interface_declaration": "interface",
-    "enum_declaration": "enum",
-    "internal_module": "namespace",
-    "module": "module",
-    "public_field_definition": "method",
-}
-# The word before a part's name in its title, by the type of its node.
-_KINDS: dict[str, dict[str, str]] = {
-    "bash": {"function_definition": "function"},
-    "c": _C,
-    "c_sharp": {
-        "method_declaration": "method",
-        "constructor_declaration": "constructor",
-        "local_function_statement": "function",
-        "property_declaration": "property",
-        "class_declaration": "class",
-        "struct_declaration": "struct",
-        "record_declaration": "record",
-        "interface_declaration": "interface",
-        "enum_declaration": "enum",
-        "namespace_declaration": "namespace",
-    },
-    "cpp": _C | {"class_specifier": "class", "namespace_definition": "namespace"},
-    "go": {"function_declaration": "func", "method_declaration": "func", "type_spec": "type"},
-    "java": {
-        "method_declaration": "method",
-        "constructor_declaration": "constructor",
-        "class_declaration": "class",
-        "interface_declaration": "interface",
-        "enum_declaration": "enum",
-        "record_declaration": "record",
-        "annotation_type_declaration": "annotation",
-    },
-    "javascript": _JAVASCRIPT,
-    "kotlin": {"function_declaration": "fun", "class_declaration": "class", "object_declaration": "object"},
-    "lua": {"function_declaration": "function"},
-    "php": {
-        "function_definition": "function",
-        "method_declaration": "method",
-        "class_declaration": "class",
-        "interface_declaration": "interface",
-        "trait_declaration": "trait",
-        "enum_declaration": "enum",
-    },
-    "ruby": {"method": "def", "singleton_method": "def", "class": "class", "module": "module"},
-    "rust": {
-        "function_item": "fn",
-        "struct_item": "struct",
-        "enum_item": "enum",
-        "trait_item": "trait",
-        "impl_item": "impl",
-        "mod_item": "mod",
-        "macro_definition": "macro",
-    },
-    "scala": {
-        "function_definition": "def",
-        "class_definition": "class",
-        "object_definition": "object",
-        "trait_definition": "trait",
-        "enum_definition": "enum",
-    },
-    "swift": {
-        "function_declaration": "func",
-        "init_declaration": "init",
-        "class_declaration": "class",
-        "protocol_declaration": "protocol",
-    },
-    "tsx": _TYPESCRIPT,
-    "typescript": _TYPESCRIPT,
+
+def _words(*types: str) -> dict[str, str]:
+    """Return the word before a part's name in its title, by the type of its node: the type's own first, or as given."""
+    pairs = (each.partition(":") for line in types for each in line.split())
+    return {kind: word or kind.partition("_")[0] for kind, _, word in pairs}
+
+
+_C = "function_definition struct_specifier union_specifier enum_specifier"
+_JAVASCRIPT = (
+    "function_declaration generator_function_declaration:function class_declaration method_definition",
+    "variable_declarator:function assignment_expression:function",
+)
+_TYPESCRIPT = (
+    *_JAVASCRIPT,
+    "abstract_class_declaration:class interface_declaration enum_declaration internal_module:namespace module",
+    "public_field_definition:method",
+)
+_KINDS = {
+    "bash": _words("function_definition"),
+    "c": _words(_C),
+    "c_sharp": _words(
+        "method_declaration constructor_declaration local_function_statement:function property_declaration",
+        "class_declaration struct_declaration record_declaration interface_declaration enum_declaration",
+        "namespace_declaration",
+    ),
+    "cpp": _words(_C, "class_specifier namespace_definition"),
+    "go": _words("function_declaration:func method_declaration:func type_spec"),
+    "java": _words(
+        "method_declaration constructor_declaration class_declaration interface_declaration enum_declaration",
+        "record_declaration annotation_type_declaration",
+    ),
+    "javascript": _words(*_JAVASCRIPT),
+    "kotlin": _words("function_declaration:fun class_declaration object_declaration"),
+    "lua": _words("function_declaration"),
+    "php": _words(
+        "function_definition method_declaration class_declaration interface_declaration trait_declaration",
+        "enum_declaration",
+    ),
+    "ruby": _words("method:def singleton_method:def class module"),
+    "rust": _words("function_item:fn struct_item enum_item trait_item impl_item mod_item macro_definition"),
+    "scala": _words("function_definition:def class_definition object_definition trait_definition enum_definition"),
+    "swift": _words("function_declaration:func init_declaration class_declaration protocol_declaration"),
+    "tsx": _words(*_TYPESCRIPT),
+    "typescript": _words(*_TYPESCRIPT),
 }
 # Of some nodes, the field that must hold one of these types: mere mentions of a name are no parts.
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
