@@ -10,10 +10,6 @@ from typing import Any
 
 from kinsplit.parsers import Strategy, create, strategy_class
 
-_TOKENS = {"unit": "token"}
-_SIZES = (48, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512)
-_OVERLAPS = (0.0, 0.1, 0.2, 0.3)
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -52,58 +48,42 @@ class Space:
         return [self.strategy(name, dict(zip(names, values, strict=True)), resources) for values in combinations]
 
 
+def _space(*choices: Choice, **fixed: Any) -> Space:
+    return Space(choices, fixed)
+
+
+_SIZE = Choice("chunk_size", (48, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512))
+_OVERLAP = Choice("chunk_overlap", (0.0, 0.1, 0.2, 0.3), share_of="chunk_size")
 #: Search spaces by strategy, in the order of the registry. Sizes are in tokens where a strategy can count them.
 SPACES: Mapping[str, Space] = {
-    "character": Space(
-        (
-            Choice("chunk_size", (200, 300, 400, 600, 800, 1200, 1600)),
-            Choice("chunk_overlap", _OVERLAPS, share_of="chunk_size"),
-        )
+    "character": _space(Choice("chunk_size", (200, 300, 400, 600, 800, 1200, 1600)), _OVERLAP),
+    "word": _space(Choice("chunk_size", (40, 60, 80, 120, 160, 240, 320)), _OVERLAP),
+    "token": _space(_SIZE, Choice("stride", (0.5, 0.7, 0.85, 1.0), share_of="chunk_size")),
+    "sentence": _space(_SIZE, _OVERLAP, unit="token"),
+    "structure": _space(_SIZE, Choice("min_chunk_size", (0.0, 0.25, 0.5, 1.0), share_of="chunk_size"), unit="token"),
+    "semantic": _space(
+        Choice("chunk_size", (100, 160, 256, 400)),
+        Choice("threshold", (0.5, 1.0, 1.5, 2.5)),
+        Choice("min_sentences", (1, 2, 3)),
+        unit="token",
     ),
-    "word": Space(
-        (
-            Choice("chunk_size", (40, 60, 80, 120, 160, 240, 320)),
-            Choice("chunk_overlap", _OVERLAPS, share_of="chunk_size"),
-        )
+    "cluster": _space(
+        Choice("chunk_size", (160, 256, 400)),
+        Choice("passage_size", (0.25, 0.5, 1.0), share_of="chunk_size"),
+        Choice("threshold", (0.55, 0.65, 0.75, 0.85)),
+        passage_overlap=0,
     ),
-    "token": Space((Choice("chunk_size", _SIZES), Choice("stride", (0.5, 0.7, 0.85, 1.0), share_of="chunk_size"))),
-    "sentence": Space(
-        (Choice("chunk_size", _SIZES), Choice("chunk_overlap", _OVERLAPS, share_of="chunk_size")), _TOKENS
+    "hierarchical": _space(
+        Choice("child_size", (48, 64, 80, 100, 128, 160, 200, 256)),
+        Choice("parent_size", ((400,), (800,), (1600,))),
+        Choice("headings", (False, True), ordered=False),
+        unit="token",
     ),
-    "structure": Space(
-        (Choice("chunk_size", _SIZES), Choice("min_chunk_size", (0.0, 0.25, 0.5, 1.0), share_of="chunk_size")), _TOKENS
+    "multigranular": _space(
+        Choice("chunk_sizes", ((40, 160), (60, 240), (80, 320), (120, 480), (160, 640), (240, 960))),
+        Choice("chunk_overlap", (0, 10, 20)),
     ),
-    "semantic": Space(
-        (
-            Choice("chunk_size", (100, 160, 256, 400)),
-            Choice("threshold", (0.5, 1.0, 1.5, 2.5)),
-            Choice("min_sentences", (1, 2, 3)),
-        ),
-        _TOKENS,
-    ),
-    "cluster": Space(
-        (
-            Choice("chunk_size", (160, 256, 400)),
-            Choice("passage_size", (0.25, 0.5, 1.0), share_of="chunk_size"),
-            Choice("threshold", (0.55, 0.65, 0.75, 0.85)),
-        ),
-        {"passage_overlap": 0},
-    ),
-    "hierarchical": Space(
-        (
-            Choice("child_size", (48, 64, 80, 100, 128, 160, 200, 256)),
-            Choice("parent_size", ((400,), (800,), (1600,))),
-            Choice("headings", (False, True), ordered=False),
-        ),
-        _TOKENS,
-    ),
-    "multigranular": Space(
-        (
-            Choice("chunk_sizes", ((40, 160), (60, 240), (80, 320), (120, 480), (160, 640), (240, 960))),
-            Choice("chunk_overlap", (0, 10, 20)),
-        )
-    ),
-    "llm": Space((Choice("chunk_size", (100, 160, 256, 400)), Choice("min_sentences", (1, 2, 3))), _TOKENS),
+    "llm": _space(Choice("chunk_size", (100, 160, 256, 400)), Choice("min_sentences", (1, 2, 3)), unit="token"),
 }
 
 

@@ -51,22 +51,7 @@ _FIRST_PRIVATE = re.compile(r"^(\s*)[\ue000-\uf8ff](?=\s)")
 # The letters and some signs of the font Symbol.
 _SYMBOLS = dict(
     zip(
-        (
-            *range(0x41, 0x5B),
-            *range(0x61, 0x7B),
-            0xA3,
-            0xA5,
-            0xAE,
-            0xB1,
-            0xB3,
-            0xB4,
-            0xB8,
-            0xB9,
-            0xBB,
-            0xD6,
-            0xE5,
-            0xF2,
-        ),
+        (*range(0x41, 0x5B), *range(0x61, 0x7B), *b"\xa3\xa5\xae\xb1\xb3\xb4\xb8\xb9\xbb\xd6\xe5\xf2"),
         "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞→±≥×÷≠≈√∑∫",
         strict=True,
     )

@@ -101,35 +101,23 @@ def _marks(token: Token) -> list[Mark]:
     return found
 
 
-def _text(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-    return marked(tokens[at].content, _marks(tokens[at]))
+def _wrapped(content: str, token: Token) -> str:
+    return wrapped(content, strongest(_marks(token)))
 
 
-def _soft_break(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-    return wrapped("\n", strongest(_marks(tokens[at])))
+def _rule(show: Callable[[Token], str]) -> _Rule:
+    """Return the rule of a token that depends on no others."""
+    return lambda _, tokens, at, *__: show(tokens[at])
 
 
-def _special(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-    return wrapped(html.escape(tokens[at].content, quote=False), strongest(_marks(tokens[at])))
-
-
-def _inline_code(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-    return f"<code>{marked(tokens[at].content, _marks(tokens[at]))}</code>"
-
-
-def _fence(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-    token = tokens[at]
+def _fence(token: Token) -> str:
     words = token.info.strip("{}. ").split()
     language = re.sub(r"[^\w+#-]", "", words[0]) if words else ""
     return code(token.content.removesuffix("\n"), lexer_of(language) if language else None, _marks(token))
 
 
 def _formula(display: str) -> _Rule:
-    def rule(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-        token = tokens[at]
-        return wrapped(formula(token.content.strip(), display), strongest(_marks(token)))
-
-    return rule
+    return _rule(lambda token: _wrapped(formula(token.content.strip(), display), token))
 
 
 def formula(latex: str, display: str) -> str:
@@ -142,10 +130,6 @@ def formula(latex: str, display: str) -> str:
 
 def _source(latex: str) -> str:
     return f"<code>{html.escape(latex, quote=False)}</code>"
-
-
-def _image(_: Any, tokens: _Tokens, at: int, *__: Any) -> str:
-    return f'<span class="picture">{html.escape(tokens[at].content or "picture", quote=False)}</span>'
 
 
 def _link(renderer: Any, tokens: _Tokens, at: int, options: Any, env: MutableMapping[str, Any]) -> str:
@@ -164,14 +148,14 @@ def _cell(renderer: Any, tokens: _Tokens, at: int, options: Any, env: MutableMap
 
 
 _RULES: dict[str, _Rule] = {
-    "text": _text,
-    "text_special": _special,
-    "softbreak": _soft_break,
-    "code_inline": _inline_code,
-    "code_block": _fence,
-    "fence": _fence,
-    "front_matter": _fence,
-    "image": _image,
+    "text": _rule(lambda token: marked(token.content, _marks(token))),
+    "text_special": _rule(lambda token: _wrapped(html.escape(token.content, quote=False), token)),
+    "softbreak": _rule(lambda token: _wrapped("\n", token)),
+    "code_inline": _rule(lambda token: f"<code>{marked(token.content, _marks(token))}</code>"),
+    "image": _rule(
+        lambda token: f'<span class="picture">{html.escape(token.content or "picture", quote=False)}</span>'
+    ),
+    **dict.fromkeys(("code_block", "fence", "front_matter"), _rule(_fence)),
     "link_open": _link,
     "th_open": _cell,
     "td_open": _cell,
