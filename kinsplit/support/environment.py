@@ -108,16 +108,26 @@ def env_files(named: Path | None = None) -> Iterator[None]:
     new = {name: value for name, value in given.items() if not os.environ.get(name)}
     path = Path(FOUND).absolute()
     is_found = path.is_file() and not (named is not None and named.exists() and path.samefile(named))
-    before, outer = {name: os.environ.get(name) for name in new}, _files
-    os.environ.update(new)
+    outer = _files
     _files = _Files(path if is_found else None, {**outer.named, **dict.fromkeys(new, str(named))})
     try:
-        for name, secret in _SENT_BY_LIBRARIES:
-            if name in new and secret in os.environ:
-                check_address(Setting(name, new[name], Origin.FILE, str(named)), look_up(secret))
-        yield
+        with variables(new):
+            for name, secret in _SENT_BY_LIBRARIES:
+                if name in new and secret in os.environ:
+                    check_address(Setting(name, new[name], Origin.FILE, str(named)), look_up(secret))
+            yield
     finally:
         _files = outer
+
+
+@contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment until the block ends."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

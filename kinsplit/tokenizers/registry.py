@@ -14,6 +14,7 @@ from typing import Any
 import regex
 
 from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.support.environment import variables
 from kinsplit.support.extras import check_repository, needs
 from kinsplit.tokenizers.foreign import CallableTokenizer, TiktokenTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
@@ -127,12 +128,8 @@ def _llama_index_cache(name: str) -> Iterator[None]:
     if name not in {"cl100k_base", "o200k_base"} or folder is None or "TIKTOKEN_CACHE_DIR" in os.environ:
         yield
         return
-    with _environment_lock:
-        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-        try:
-            yield
-        finally:
-            del os.environ["TIKTOKEN_CACHE_DIR"]
+    with _environment_lock, variables({"TIKTOKEN_CACHE_DIR": str(folder)}):
+        yield
 
 
 # Bytes per token in scripts unknown to the bundled tokenizer, which has a single token for a whole word there. Models

@@ -30,7 +30,7 @@ from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_opena
 from kinsplit.model_servers.messages import error_message, quoted
 from kinsplit.model_servers.secrets import Secrets, read_key, redact_url
 from kinsplit.model_servers.server import FailedCall
-from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up
+from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up, variables
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
@@ -283,16 +283,7 @@ def _checked_key(model: str) -> Setting | None:
 @functools.cache
 def _library() -> Any:
     """Import litellm without letting it fetch its table of prices, write to stdout, or read a `.env` by itself."""
-    during = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
-    before = {name: os.environ.get(name) for name in during}
-    os.environ.update(during)
-    try:
+    with variables({"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}):
         import litellm
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
     litellm.suppress_debug_info = True
     return litellm
