@@ -205,13 +205,10 @@ def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
 def read_response(response: httpx.Response, limit: int) -> httpx.Response:
     """Return a response with its body read as UTF-8; the body of an error is truncated at `ERROR_BODY`."""
     data = bytearray()
-    if response.is_success:
-        for part in read_body(response, limit):
+    is_error = not response.is_success
+    with suppress(*(ResponseTooLongError, httpx.DecodingError) if is_error else ()):
+        for part in read_body(response, ERROR_BODY if is_error else limit):
             data += part
-    else:
-        with suppress(ResponseTooLongError, httpx.DecodingError):
-            for part in read_body(response, ERROR_BODY):
-                data += part
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in _DECODED_HEADERS]
     return httpx.Response(
         response.status_code,

@@ -30,6 +30,8 @@ ERROR_LIMIT = 2**16
 _MESSAGE = 1_000
 # Growth in bytes after which memory is returned; each time takes some milliseconds.
 _GROWTH = 2 * 2**20
+# Column of the memory that is not swapped out in `/proc/self/statm`.
+_RESIDENT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,10 @@ def _limited_time(limit: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _held_memory() -> int:
-    """Return the bytes that `RLIMIT_DATA` counts; 0 if unknown."""
+def _held_memory(column: int = 5) -> int:
+    """Return the bytes that `RLIMIT_DATA` counts, or those of another column of the kernel's table; 0 if unknown."""
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_bytes().split()[column]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
 
@@ -182,19 +184,12 @@ class Residue:
     """
 
     def __init__(self) -> None:
-        self._before = _resident()
+        self._before = _held_memory(_RESIDENT)
 
     def release(self) -> None:
         """Return freed memory to the system if the process has grown."""
-        if _resident() - self._before > _GROWTH:
+        if _held_memory(_RESIDENT) - self._before > _GROWTH:
             gc.collect()
             with contextlib.suppress(OSError, AttributeError):
                 ctypes.CDLL(None).malloc_trim(0)
-            self._before = _resident()
-
-
-def _resident() -> int:
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
+            self._before = _held_memory(_RESIDENT)
