@@ -257,7 +257,7 @@ def peak_of(copies: int, spec: str, limit: int | None) -> float:
     with tempfile.TemporaryDirectory() as folder:
         files = _files(Path(folder) / "corpora", copies, limit)
         with Index(f"edge:{folder}/store", embedder=spec) as index:
-            index.add(files, on_document=look)
+            index.add(files, on_event=look)
     return most
 
 

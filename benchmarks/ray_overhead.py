@@ -30,8 +30,7 @@ from scaling import peak
 from texts import corpus
 
 from kinsplit import Index, embedding
-from kinsplit.indexing.reports import DocumentReport
-from kinsplit.integrations.ray.report import StoredReport
+from kinsplit.indexing.reports import AddEvent, DocumentReport
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 app = typer.Typer(add_completion=False)
@@ -139,10 +138,10 @@ def compare(folder: Path, store: str, embedder: str, rounds: int, limit: int | N
         for name in best:
             before, stored = processor_time(), Arrivals()
             if name == "Ray":
-                index(folder, store, collection=f"ray-{number}", embedder=embedder, on_stored=stored.add)
+                index(folder, store, collection=f"ray-{number}", embedder=embedder, on_event=stored.add)
             else:
                 with Index(store, collection=f"near-{number}", embedder=embedder) as opened:
-                    opened.add(folder, on_document=stored.add)
+                    opened.add(folder, on_event=stored.add)
             best[name] = min(best[name], stored.later())
             shown = f"{stored.seconds():.1f}", f"{stored.first():.1f}", f"{1000 * stored.later():.1f}"
             table.add_row(name, *shown, f"{processor_time() - before:.1f}", f"{sum(stored.chunks):,}")
@@ -159,11 +158,10 @@ class Arrivals:
         self._times: list[float] = []
         self._start = time.perf_counter()
 
-    def add(self, stored: DocumentReport | StoredReport) -> None:
-        report = stored.report if isinstance(stored, StoredReport) else stored
-        if report is not None:
+    def add(self, event: AddEvent) -> None:
+        if isinstance(event, DocumentReport):
             self._times.append(time.perf_counter() - self._start)
-            self.chunks.append(report.chunks)
+            self.chunks.append(event.chunks)
 
     def first(self) -> float:
         return self._times[0]
@@ -230,9 +228,9 @@ class WaitingStore:
 def pipe(documents: int, actors: int, wait: float, batch: int) -> float:
     """Send documents through the stages; return their rate without the first and the last batch of each actor."""
     import ray
+    from kinsplit.integrations.ray.report import Totals
 
     from kinsplit.integrations.ray import Embed, Resources, Split
-    from kinsplit.integrations.ray.report import Totals
 
     model = WaitingModel(wait)
     pool = Resources(concurrency=actors, num_cpus=0).on(ray.cluster_resources(), model)

@@ -225,7 +225,7 @@ def add(engine: str, folder: Path, spec: str, options: str = "") -> dict[str, An
         took = time.perf_counter() - begun
     if report.failed:
         raise report.failed[0].error
-    counts = {"documents": len(report.documents), "chunks": sum(document.chunks for document in report.documents)}
+    counts = {"documents": report.documents, "chunks": report.chunks}
     counts |= {"embedded": report.embedded, "added": report.added}
     return {**counts, "stages": stages.table(), "close": took, **_figures(engine, folder, seconds + took, processes)}
 
@@ -240,9 +240,8 @@ def _add_on_ray(folder: Path, embedder: Embedder, options: str) -> dict[str, Any
         report = index(folder / "corpus", address, collection=_COLLECTION, embedder=embedder)
     if report.failed:
         raise report.failed[0].error
-    changes = report.changes
-    chunks = changes.added + changes.updated + changes.unchanged
-    counts = {"documents": report.documents, "chunks": chunks, "embedded": report.embedded, "added": changes.added}
+    counts = {"documents": report.documents, "chunks": report.chunks}
+    counts |= {"embedded": report.embedded, "added": report.added}
     return {**counts, "stages": {}, "close": 0.0, **_figures("ray", folder, report.seconds, processes)}
 
 

@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -15,7 +15,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
-from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, repeatable
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import (
     CacheWarning,
@@ -26,10 +26,10 @@ from kinsplit.errors import (
 )
 from kinsplit.identity import without_location
 from kinsplit.indexing.indexer import Indexer
-from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
-from kinsplit.indexing.run import AddArguments, add, interruptible
+from kinsplit.indexing.reports import AddEvent, AddReport, Failure, OnEvent
+from kinsplit.indexing.run import add
 from kinsplit.keywords import AddKeywords, IndexKeywords, SearchKeywords
-from kinsplit.loaders import Loaded, SourceFile
+from kinsplit.loaders import SourceFile
 from kinsplit.options import AddOptions, IndexOptions, KinWeights, Reranker, SearchOptions
 from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
@@ -149,9 +149,7 @@ class Index:
         items: str | Path | Document | Iterable[str | Path | Document],
         *,
         known: Callable[[SourceFile], bool] | None = None,
-        progress: Progress | None = None,
-        on_file: Callable[[Loaded], None] | None = None,
-        on_document: Callable[[DocumentReport], None] | None = None,
+        on_event: OnEvent | None = None,
         **options: Unpack[AddKeywords],
     ) -> AddReport:
         """Add files and documents to the index; unchanged ones are not embedded or written again.
@@ -167,9 +165,8 @@ class Index:
             items: Files, folders and documents.
             known: Function that returns whether a file is indexed in its current state; such files are not read and
                 stay as stored.
-            progress: Function called with the number of embedded texts of a batch and their total.
-            on_file: Function called with each file that was read or couldn't be read.
-            on_document: Function called with the report of each document.
+            on_event: Function called with what happens: `FileRead`, `TextsEmbedded` and `DocumentReport` of
+                `kinsplit.indexing.reports`.
             **options: See `kinsplit.options.AddOptions`.
 
         Returns:
@@ -184,18 +181,18 @@ class Index:
                 the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """
         with use_vector_cache(self._vector_cache), self.store.first_load():
-            return add(
-                self._indexer(),
-                items,
-                AddOptions(**options),
-                known=known,
-                progress=progress,
-                on_file=on_file,
-                on_document=partial(self._report, on_document),
-            )
+            report = add(self._indexer(), items, AddOptions(**options), known, on_event or (lambda _: None))
+        if report.documents:
+            self._missing = ""
+        return report
 
     async def aadd(
-        self, items: str | Path | Document | Iterable[str | Path | Document], **options: Unpack[AddArguments]
+        self,
+        items: str | Path | Document | Iterable[str | Path | Document],
+        *,
+        known: Callable[[SourceFile], bool] | None = None,
+        on_event: OnEvent | None = None,
+        **options: Unpack[AddKeywords],
     ) -> AddReport:
         """Add files and documents without blocking the event loop; see `add`.
 
@@ -205,14 +202,20 @@ class Index:
 
         Args:
             items: See `add`.
-            **options: Keyword arguments of `add`.
+            known: See `add`.
+            on_event: See `add`.
+            **options: See `kinsplit.options.AddOptions`.
         """
-        return await in_own_thread(lambda check: self.add(items, **interruptible(options, check)))
 
-    def _report(self, on_document: Callable[[DocumentReport], None] | None, document: DocumentReport) -> None:
-        self._missing = ""
-        if on_document is not None:
-            on_document(document)
+        def work(check: Callable[[], None]) -> AddReport:
+            def happened(event: AddEvent) -> None:
+                check()
+                if on_event is not None:
+                    on_event(event)
+
+            return self.add(items, known=known, on_event=happened, **options)
+
+        return await in_own_thread(work)
 
     def _indexer(self) -> Indexer:
         if self.strategy.fingerprint != self.store.schema.fingerprint:

@@ -7,18 +7,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Literal, NamedTuple, Unpack
 
-from kinsplit.embedding.protocol import Progress
 from kinsplit.errors import KinsplitError, LoadError
 from kinsplit.index import AddReport, Index
-from kinsplit.indexing.reports import DocumentReport
-from kinsplit.indexing.run import interruptible
+from kinsplit.indexing.reports import AddEvent, DocumentReport, FileRead, OnEvent
 from kinsplit.keywords import AddKeywords
-from kinsplit.loaders import Loaded, SourceFile, discover
+from kinsplit.loaders import SourceFile, discover
 from kinsplit.options import AddOptions
 from kinsplit.support.extras import needs
 
@@ -73,9 +70,7 @@ def watch(
     *,
     settle: float = SETTLE,
     stop: Event | None = None,
-    on_file: Callable[[Loaded], None] | None = None,
-    on_document: Callable[[DocumentReport], None] | None = None,
-    progress: Progress | None = None,
+    on_event: OnEvent | None = None,
     on_error: Callable[[LoadError], None] | None = None,
     **options: Unpack[AddKeywords],
 ) -> Iterator[AddReport]:
@@ -89,9 +84,7 @@ def watch(
         paths: Files and folders, as for `Index.add`.
         settle: Seconds for which a file must be unchanged before it is read.
         stop: Event that ends the loop.
-        on_file: See `Index.add`.
-        on_document: See `Index.add`.
-        progress: See `Index.add`.
+        on_event: See `Index.add`.
         on_error: Called when the paths can't be searched, once for each reason; they are tried again.
         **options: See `kinsplit.options.AddOptions`; `prune` is always set.
 
@@ -103,11 +96,10 @@ def watch(
     """
     watched = _Watched(paths, AddOptions(**options), settle)
     options["prune"] = True
-    add = partial(index.add, paths, progress=progress, **options)
 
     def step() -> Iterator[AddReport]:
         if watched.look():
-            yield add(known=watched.is_known, on_file=on_file, on_document=on_document)
+            yield index.add(paths, known=watched.is_known, on_event=on_event, **options)
             watched.finish()
 
     yield from step()
@@ -198,29 +190,20 @@ class BackgroundWatch:
             self._stop.wait(self._pause)
 
     def _watch(self) -> None:
-        callbacks = interruptible({"on_file": self._record}, self._check)
-        rounds = watch(
-            self._index,
-            self._paths,
-            settle=self._settle,
-            stop=self._stop,
-            on_file=callbacks.get("on_file"),
-            on_document=callbacks.get("on_document"),
-            progress=callbacks.get("progress"),
-            on_error=self._report,
-        )
-        for report in rounds:
+        paths, settle, stop = self._paths, self._settle, self._stop
+        for report in watch(self._index, paths, settle=settle, stop=stop, on_event=self._record, on_error=self._report):
             failed = {id_: error for id_, error in self.status.failed.items() if not _is_gone(error)}
-            failed |= {failure.source_id: failure.error for failure in report.failed}
-            updates, now = self.status.updates + 1, datetime.now(UTC)
-            self.status = WatchStatus("waiting", updates, now, failed)
+            self.status = WatchStatus("waiting", self.status.updates + 1, datetime.now(UTC), failed)
             if self._on_report is not None:
                 self._on_report(report)
             self._check()
 
-    def _record(self, loaded: Loaded) -> None:
-        read = {loaded.source.source_id, *(document.id for document in loaded.documents)}
-        failed = {id_: error for id_, error in self.status.failed.items() if id_ not in read}
+    def _record(self, event: AddEvent) -> None:
+        self._check()
+        failed = self.status.failed
+        if isinstance(event, FileRead | DocumentReport) and (event.error or event.source_id in failed):
+            failed = {id_: error for id_, error in failed.items() if id_ != event.source_id}
+            failed |= {event.source_id: event.error} if event.error else {}
         self.status = replace(self.status, state="indexing", failed=failed)
 
     def _report(self, error: Exception) -> None:

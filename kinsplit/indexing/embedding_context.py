@@ -17,7 +17,7 @@ from kinsplit.embedding.foreign import finite_vectors
 from kinsplit.embedding.late_chunking import embed_late
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, check_texts
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
-from kinsplit.indexing.refusals import PROBE, Division, settle
+from kinsplit.indexing.refusals import PROBE, Division
 
 
 def check_embedding_context(name: str) -> EmbeddingContext:
@@ -90,9 +90,13 @@ def embed_documents(
         return [list(islice(embedded, len(leaves))) for _, leaves in part]
 
     division: Division[tuple[Document, Sequence[Chunk]], list[Embedded]] = Division(
-        embedder.name, lambda item: item[0].id, lambda item: check_texts(_texts(item[1], embedding_context))
+        embedder.name,
+        work,
+        partial(probe, embedder),
+        name_of=lambda item: item[0].id,
+        texts_of=lambda item: check_texts(_texts(item[1], embedding_context)),
     )
-    return settle(division.steps(documents), work, partial(probe, embedder))
+    return division.settle(documents)
 
 
 def probe(embedder: Embedder) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitEr
 from kinsplit.indexing.embedding_context import Embedded, embed_documents, embed_leaves, probe, warn_of_windows
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
-from kinsplit.indexing.refusals import Division, settle
+from kinsplit.indexing.refusals import Division
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
@@ -137,7 +138,7 @@ class Indexer:
         yield batch
 
     def _jobs(self, documents: Iterable[Document]) -> Iterator[Job | DocumentReport]:
-        """Split and compare documents not stored as they are, many at a time, and report those that can't be split."""
+        """Split and compare documents that aren't stored as they are; report those that can't be split."""
         for group in by_size(_checked(documents), _CHARACTERS):
             stored = stored_leaves(self.store, group, self.strategy)
             rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]
@@ -154,7 +155,7 @@ class Indexer:
             found = self.store.compare(wanted)
             for document, chunks in group:
                 if isinstance(chunks, KinsplitError):
-                    yield failure_of(document, chunks)
+                    yield _report_of(document, error=chunks)
                 else:
                     number = leaves_of(chunks) if found[document.id].is_stored else None
                     yield Job(document, chunks, found[document.id].missing, number)
@@ -185,9 +186,9 @@ class Indexer:
     def write(self, job: Job, embedded: Sequence[Embedded] | KinsplitError) -> DocumentReport:
         """Store a document, unless it is stored as it is, or refused."""
         if isinstance(embedded, KinsplitError):
-            return failure_of(job.document, embedded)
+            return _report_of(job.document, error=embedded)
         if job.stored is not None:
-            return DocumentReport(job.document.id, job.stored, SyncReport(unchanged=job.stored), 0, 0)
+            return _report_of(job.document, chunks=job.stored, changes=SyncReport(unchanged=job.stored))
         number = leaves_of(job.chunks)
         leaves = dict(zip((leaf.content_hash for leaf in job.missing_leaves()), embedded, strict=True))
         with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
@@ -196,10 +197,10 @@ class Indexer:
             except EmbedderUnavailableError:
                 raise
             except EmbeddingError as error:
-                return failure_of(job.document, error)
+                return _report_of(job.document, error=error)
             record(added=report.added, updated=report.updated, deleted=report.deleted)
         windowed = sum(windows > 1 for _, windows in leaves.values())
-        return DocumentReport(job.document.id, number, report, len(leaves), windowed)
+        return _report_of(job.document, chunks=number, changes=report, embedded=len(leaves), windowed=windowed)
 
     def _embed(
         self, documents: Sequence[tuple[Document, Sequence[Chunk]]], progress: Progress | None = None
@@ -302,19 +303,19 @@ def chunk_documents(
     late = embedding_context == "late"
     embedder = getattr(strategy, "embedder", None)
     model = None if embedder is None else f"{strategy.name} with {resolve(embedder).name}"
-    division: Division[Document, list[Chunk]] = Division(model, lambda document: document.id)
+    division: Division[Document, list[Chunk]] = Division(
+        model, work, lambda: probe(resolve(embedder)), name_of=lambda document: document.id
+    )
     for batch in by_size(documents, _CHARACTERS):
-        results = settle(division.steps(batch), work, lambda: probe(resolve(embedder)))
-        for document, chunks in zip(batch, results, strict=True):
+        for document, chunks in zip(batch, division.settle(batch), strict=True):
             if isinstance(chunks, KinsplitError):
                 yield document, chunks
             else:
                 yield document, complete(document, chunks, strategy, late=late)
 
 
-def failure_of(document: Document, error: KinsplitError) -> DocumentReport:
-    """Return the report of a document that was not stored."""
-    return DocumentReport(document.id, 0, SyncReport(), 0, 0, error)
+def _report_of(document: Document, **outcome: Any) -> DocumentReport:
+    return DocumentReport(document.id, **outcome, file=document.metadata.get("file_path"))
 
 
 class _CallbackError(BaseException):

@@ -89,7 +89,7 @@ def _name(source_id: str) -> str:
 
 def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Container[Path]) -> Loaded:
     """Return a file, with an error instead of its documents if one of its rows would replace another file's."""
-    rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
+    rows = [document.id for document in loaded.documents if document.id != loaded.source_id]
     for row, _, other in origins(store, fingerprint, rows):
         if other is not None and other not in files and not _same(other, loaded.path):
             reason = (

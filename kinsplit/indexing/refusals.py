@@ -7,9 +7,9 @@ embedded when a batch fails, and again when an item failed and nothing has been 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kinsplit.errors import (
     EmbedderUnavailableError,
@@ -26,9 +26,6 @@ Result = TypeVar("Result")
 #: Text that every model embeds.
 PROBE = "probe"
 
-#: Yields items to work on, or none for the probe; receives their results, or an exception.
-Steps = Generator[Sequence[Item], Sequence[Result], list[Result | KinsplitError]]
-
 
 @dataclass(frozen=True)
 class Division(Generic[Item, Result]):
@@ -36,10 +33,12 @@ class Division(Generic[Item, Result]):
 
     # Name of the model, for errors; None for work without a model, in which limits alone are refusals.
     model: str | None
+    work: Callable[[Sequence[Item]], Sequence[Result]]
+    probe: Callable[[], object]  # Embeds a short text.
     name_of: Callable[[Item], str]
     texts_of: Callable[[Item], Collection[str]] = lambda _: ()
 
-    def steps(self, items: Sequence[Item]) -> Steps[Item, Result]:
+    def settle(self, items: Sequence[Item]) -> list[Result | KinsplitError]:
         """Work on items together, and divide them where that fails; an item that the model refuses gives the error.
 
         Raises:
@@ -52,8 +51,7 @@ class Division(Generic[Item, Result]):
         while todo:
             part = todo.pop()
             try:
-                results = yield [items[at] for at in part]
-                found.update(zip(part, results, strict=True))
+                found.update(zip(part, self.work([items[at] for at in part]), strict=True))
                 doubt = None
                 continue
             except Exception as error:  # Models of others raise exceptions of any kind.
@@ -62,14 +60,14 @@ class Division(Generic[Item, Result]):
                 raise failure
             if len(part) == 1:
                 if doubt is not None:
-                    yield from self._probe(doubt)
+                    self._check(doubt)
                 found[part[0]], doubt = self._refusal(items[part[0]], failure), failure
                 continue
             if len(part) == len(items):
-                yield from self._probe(failure)
+                self._check(failure)
             todo += reversed(self._parts(part, items, failure))
         if doubt is not None:
-            yield from self._probe(doubt)
+            self._check(doubt)
         return [found[at] for at in range(len(items))]
 
     def _is_refusal(self, error: Exception) -> bool:
@@ -77,12 +75,12 @@ class Division(Generic[Item, Result]):
             return isinstance(error, LimitTooSmallError)
         return not isinstance(error, EmbedderUnavailableError)
 
-    def _probe(self, failure: Exception) -> Generator[Sequence[Item], object, None]:
+    def _check(self, failure: Exception) -> None:
         """Check that a failure is about texts, since the model embeds a short one."""
         if isinstance(failure, LimitTooSmallError):
             return
         try:
-            yield ()
+            self.probe()
         except Exception as error:
             cause = error
         else:
@@ -116,44 +114,6 @@ class Division(Generic[Item, Result]):
         # Its traceback would keep the whole batch.
         refusal.__cause__ = failure.with_traceback(None)
         return refusal
-
-
-def settle(
-    steps: Steps[Item, Result], work: Callable[[Sequence[Item]], Sequence[Result]], probe: Callable[[], object]
-) -> list[Result | KinsplitError]:
-    """Carry out the steps of a division."""
-    items, found = _advance(steps, None)
-    while items is not None:
-        try:
-            answer = work(items) if items else probe()
-        except Exception as error:
-            answer = error
-        items, found = _advance(steps, answer)
-    return found
-
-
-async def asettle(
-    steps: Steps[Item, Result],
-    work: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
-    probe: Callable[[], Awaitable[object]],
-) -> list[Result | KinsplitError]:
-    """Carry out the steps of a division with coroutines; see `settle`."""
-    items, found = _advance(steps, None)
-    while items is not None:
-        try:
-            answer = await (work(items) if items else probe())
-        except Exception as error:
-            answer = error
-        items, found = _advance(steps, answer)
-    return found
-
-
-def _advance(steps: Steps[Item, Result], answer: Any) -> tuple[Sequence[Item] | None, list[Result | KinsplitError]]:
-    """Return the next items, or None and the results."""
-    try:
-        return (steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)), []
-    except StopIteration as stop:
-        return None, stop.value
 
 
 def _reason(error: Exception) -> str:

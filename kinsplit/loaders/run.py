@@ -139,6 +139,11 @@ class Loaded:
     error: LoadError | None = None
 
     @property
+    def source_id(self) -> str:
+        """Id of the file."""
+        return self.source.source_id
+
+    @property
     def path(self) -> Path:
         """Path of the file."""
         return self.source.path

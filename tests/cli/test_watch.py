@@ -22,6 +22,7 @@ from kinsplit.index import AddReport, Index
 from kinsplit.indexing.run import DuplicateWarning
 from kinsplit.watch import watch
 from tests.cli.conftest import environment
+from tests.index.helpers import Stored
 from tests.loaders.helpers import pdf
 
 _LONG = 60.0  # seconds; longer waits mean a fault
@@ -32,6 +33,7 @@ class Watching:
 
     def __init__(self, folder: Path, index: Index) -> None:
         self.reports: list[AddReport] = []
+        self.stored: list[list[str]] = []
         self.errors: list[LoadError] = []
         self.index = index
         self._stop = Event()
@@ -39,8 +41,12 @@ class Watching:
         self._thread.start()
 
     def _run(self, folder: Path) -> None:
-        for report in watch(self.index, [folder], settle=0.3, stop=self._stop, on_error=self.errors.append):
+        stored = Stored()
+        rounds = watch(self.index, [folder], settle=0.3, stop=self._stop, on_event=stored, on_error=self.errors.append)
+        for report in rounds:
+            self.stored.append([document.source_id for document in stored.documents])
             self.reports.append(report)
+            stored.documents.clear()
 
     def until(self, holds: Callable[[], object]) -> None:
         end = time.monotonic() + _LONG
@@ -51,12 +57,12 @@ class Watching:
 
     @property
     def sources(self) -> set[str]:
-        return {document.source_id for report in self.reports for document in report.documents}
+        return {source_id for ids in self.stored for source_id in ids}
 
     @property
     def read(self) -> list[str]:
         """Sources read since the first round."""
-        return [document.source_id for report in self.reports[1:] for document in report.documents]
+        return [source_id for ids in self.stored[1:] for source_id in ids]
 
     @property
     def gone(self) -> list[str]:
@@ -166,7 +172,7 @@ def test_warnings_are_told_with_their_round(capsys: pytest.CaptureFixture[str]) 
     def rounds() -> Iterator[AddReport]:
         for number in (1, 2):
             warnings.warn(f"Round {number} was odd.", KinsplitWarning, stacklevel=1)
-            yield AddReport((), (), (), 0, 0.0)
+            yield AddReport()
 
     reports = _with_warnings(rounds(), Terminal(as_json=False))
     for number in (1, 2):

@@ -10,10 +10,22 @@ from numpy.typing import NDArray
 
 from kinsplit import Index
 from kinsplit.embedding import Progress, create
+from kinsplit.indexing.reports import AddEvent, DocumentReport
 
 PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
     ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
 )]  # fmt: skip
+
+
+class Stored:
+    """A callback of `Index.add` that keeps the reports of the stored documents."""
+
+    def __init__(self) -> None:
+        self.documents: list[DocumentReport] = []
+
+    def __call__(self, event: AddEvent) -> None:
+        if isinstance(event, DocumentReport) and event.error is None:
+            self.documents.append(event)
 
 
 class RecordingEmbedder:

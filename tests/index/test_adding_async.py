@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kinsplit import Document, Index
 from kinsplit.embedding import Progress
 from kinsplit.errors import LoadError
+from kinsplit.indexing.reports import AddEvent, DocumentReport, FileRead
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -33,23 +34,22 @@ class WaitingEmbedder(RecordingEmbedder):
 
 async def test_the_report_and_the_collection_are_those_of_add(tmp_path: Path, course: Path) -> None:
     (course / "broken.pdf").write_bytes(b"nonsense")
-    files, documents = [], []
+    events: list[AddEvent] = []
     with (
         open_index(tmp_path / "one", RecordingEmbedder()) as sync,
         open_index(tmp_path / "two", RecordingEmbedder()) as other,
     ):
         for given in ({}, {"prune": True}):
             expected = sync.add(course, **given)
-            report = await other.aadd(course, **given, on_file=files.append, on_document=documents.append)
+            report = await other.aadd(course, **given, on_event=events.append)
             assert [str(failure.error) for failure in report.failed] == [str(f.error) for f in expected.failed]
             assert replace(report, seconds=0, failed=()) == replace(expected, seconds=0, failed=())
             (course / "lecture_01.md").unlink(missing_ok=True)
         assert other.find({}, level=None) == sync.find({}, level=None)
     assert report.gone == ("course/lecture_01.md",)
-    assert [loaded.source.source_id.rpartition("/")[2] for loaded in files[:3]] == [
-        *("broken.pdf", "lecture_01.md", "lecture_02.md")
-    ]
-    assert len(documents) == 3
+    files = [event.source_id.rpartition("/")[2] for event in events if isinstance(event, FileRead)]
+    assert files[:3] == ["broken.pdf", "lecture_01.md", "lecture_02.md"]
+    assert sum(isinstance(event, DocumentReport) for event in events) == 3
 
 
 async def test_the_loop_goes_on_and_searches_meanwhile() -> None:

@@ -81,7 +81,7 @@ def test_a_row_of_another_file_is_not_replaced_while_that_file_is_there(tmp_path
         index.add(first.parent)
         report = index.add(second.parent)
         (failed,) = report.failed
-        assert (failed.source_id, report.documents) == ("b/b.jsonl", ())
+        assert (failed.source_id, report.documents) == ("b/b.jsonl", 0)
         assert f"'alice' would replace that of {first}" in str(failed.error)
         assert index.search("edition", where={"source_id": "alice"})[0].text == "Edition a."
         assert index.add(first.parent).unchanged == 2

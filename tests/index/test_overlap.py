@@ -16,7 +16,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.embedding import Progress
 from kinsplit.indexing import indexer
 from kinsplit.indexing.overlap import Inbox, Overlap
-from tests.index.helpers import RecordingEmbedder, open_index
+from tests.index.helpers import RecordingEmbedder, Stored, open_index
 
 _LONG = 30
 
@@ -177,8 +177,9 @@ def test_the_model_works_while_the_next_documents_are_split_and_the_last_ones_wr
 
         monkeypatch.setattr(index.store, "compare", watch_compare)
         monkeypatch.setattr(index.store, "sync", watch_sync)
-        report = index.add(documents)
-    assert [document.source_id for document in report.documents] == [document.id for document in documents]
+        stored = Stored()
+        index.add(documents, on_event=stored)
+    assert [document.source_id for document in stored.documents] == [document.id for document in documents]
     assert embedder.threads == {threading.get_ident()}
 
 
@@ -193,10 +194,10 @@ def test_callbacks_run_in_the_callers_thread_and_their_errors_end_the_run(tmp_pa
 
     with open_index(tmp_path, RecordingEmbedder()) as index:
         with pytest.raises(FailedError):
-            index.add(course, on_file=refuse)
+            index.add(course, on_event=refuse)
         assert index.count() == 0
-        index.add(course, on_file=note, on_document=note)
-    assert threads == [threading.get_ident()] * 4
+        index.add(course, on_event=note)
+    assert threads == [threading.get_ident()] * 5
 
 
 def test_unchanged_documents_are_reported_before_the_last_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,8 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import KinsplitError, LimitTooSmallError, MissingExtraError, TextRefusedError
-from kinsplit.indexing.refusals import Division, settle
+from kinsplit.indexing.refusals import Division
+from kinsplit.indexing.reports import AddEvent, DocumentReport, FileRead, TextsEmbedded
 from kinsplit.stores.protocol import DocumentComparison
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 
@@ -83,7 +84,7 @@ def test_refused_documents_keep_no_others_out(poisoned: tuple[int, ...]) -> None
             for failure in report.failed:
                 assert str(failure.error).startswith(f"{failure.source_id}: ")
                 assert "RuntimeError: 413 input too large" in str(failure.error)
-            assert len(report.documents) == len(ids(index)) == MANY - len(poisoned)
+            assert report.documents == len(ids(index)) == MANY - len(poisoned)
             assert report.added == (MANY - len(poisoned) if run == 1 else 0)
             # The batch, and for each refused document two calls per halving, and two probes.
             assert len(picky.calls) <= 1 + len(poisoned) * (2 * math.ceil(math.log2(MANY)) + 2)
@@ -177,7 +178,7 @@ def test_a_model_that_is_down_ends_the_run_with_what_is_stored(monkeypatch: pyte
             picky.is_down = True
 
         with pytest.raises(EmbedderUnavailableError) as caught:
-            index.add(documents(), on_document=die_after)
+            index.add(documents(), on_event=die_after)
         stored = len(ids(index))
         assert 0 < stored < MANY
         assert stored % 4 == 0
@@ -214,18 +215,19 @@ def test_an_error_that_is_not_about_texts_is_raised_as_it_is() -> None:
         index.add(documents())
 
 
-@pytest.mark.parametrize("callback", ["progress", "on_document", "on_file"])
-def test_an_error_of_a_callback_is_no_refusal(callback: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [TextsEmbedded, DocumentReport, FileRead])
+def test_an_error_of_a_callback_is_no_refusal(kind: type[AddEvent], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Owls hunt.")
 
-    def fail(*arguments: object) -> None:
-        raise ZeroDivisionError
+    def fail(event: AddEvent) -> None:
+        if isinstance(event, kind):
+            raise ZeroDivisionError
 
     picky = Picky()
     with Index("memory:", embedder=picky) as index:
         picky.calls.clear()
         with pytest.raises(ZeroDivisionError):
-            index.add([tmp_path, *documents()], **{callback: fail})  # type: ignore[arg-type]
+            index.add([tmp_path, *documents()], on_event=fail)
         assert len(picky.calls) <= 1
 
 
@@ -245,7 +247,7 @@ def test_a_document_refused_after_another_writer_deleted_its_chunks_is_reported(
         index.store.compare = compare_then_delete  # type: ignore[method-assign]
         report = index.add([Document("d", "Owls hunt. POISON.", metadata={"year": 2024}), *documents(number=3)])
         assert [failure.source_id for failure in report.failed] == ["d"]
-        assert len(report.documents) == 3
+        assert report.documents == 3
 
 
 def test_the_command_ends_with_the_code_of_partial_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,8 +349,10 @@ def test_exactly_the_refused_items_fail(number: int, poisoned: set[int], *, name
         return [2 * at for at in part]
 
     probes = []
-    division: Division[int, int] = Division(None if limited else "model", str, lambda at: [f"text {at}"])
-    found = settle(division.steps(range(number)), work, lambda: probes.append(1))
+    division: Division[int, int] = Division(
+        None if limited else "model", work, lambda: probes.append(1), str, lambda at: [f"text {at}"]
+    )
+    found = division.settle(range(number))
     refused = poisoned & set(range(number))
     assert [at for at, each in enumerate(found) if isinstance(each, KinsplitError)] == sorted(refused)
     assert [each for each in found if not isinstance(each, KinsplitError)] == [

@@ -34,6 +34,7 @@ from kinsplit.errors import (
     SchemaMismatchError,
     StoreError,
 )
+from kinsplit.indexing.reports import AddReport
 from kinsplit.loaders import Limits, SourceFile, discover
 from kinsplit.parsers import create as create_strategy
 from kinsplit.stores.maintenance import verify
@@ -43,8 +44,8 @@ from tests.stores import conftest as stores
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
-from kinsplit.integrations.ray import file_systems, nodes, report, run, stages  # noqa: E402
-from kinsplit.integrations.ray.columns import from_documents, from_error, to_error  # noqa: E402
+from kinsplit.integrations.ray import file_systems, nodes, run, stages  # noqa: E402
+from kinsplit.integrations.ray.columns import from_documents, from_error, to_error, to_events  # noqa: E402
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
 # Ray's processes talk over the loopback, and Ray Data warns of its own old options.
@@ -171,7 +172,7 @@ def test_the_rows_of_a_dataset_are_documents(cluster: None, postgres: str, monke
     dataset = ray.data.from_items([*rows, {**rows[0], "text": "Another text."}])
     stages = (on_ray.Split(), on_ray.Compare(postgres, "far"), on_ray.Embed("hash"))
 
-    def consume(reports: Any, totals: Any, *_: Any) -> None:
+    def consume(reports: Any, report: AddReport, seen: Any, *_: Any) -> tuple[int, int]:
         # Without further processes, since a run with files shows what they do.
         assert "Write" in str(reports)
         assert "num_rows=21" in str(reports)
@@ -181,7 +182,9 @@ def test_the_rows_of_a_dataset_are_documents(cluster: None, postgres: str, monke
             tables = [made for table in tables for made in stage(table)]
         write.close()
         for table in tables:
-            list(totals.add(table.to_pylist()))
+            for event in to_events(table.to_pylist(), seen):
+                report.count(event)
+        return 0, 0
 
     monkeypatch.setattr(run, "_consume", consume)
     report = on_ray.index(dataset, postgres, collection="far", embedder="hash")
@@ -453,10 +456,10 @@ def test_stdout_has_the_report_alone_whatever_ray_writes(
             sys.stdout.write("A task was run again.\n")
             os.write(1, b"A thread of Ray has ended.\n")
 
-    def index(*_: object, **__: object) -> on_ray.RayReport:
+    def index(*_: object, **__: object) -> AddReport:
         sys.stdout.write("A task was lost.\n")
         subprocess.run(["echo", "A process has ended."], check=True)
-        return report.Totals().report(0, (), 1.0, None)
+        return AddReport()
 
     monkeypatch.setattr(on_ray, "connected", connected)
     monkeypatch.setattr(on_ray, "index", index)

@@ -144,7 +144,7 @@ def test_warnings_and_deletions_are_those_of_index_add(courses: Path) -> None:
                 warnings.append(list(function()))
         assert warnings[0] == warnings[1]
         found = find(courses)
-        assert run._check(index, found) == []
+        assert run._check(index, found) == ()
         kept = {source.source_id for source in found.files}
         gone = find_gone(index.store, index.strategy.fingerprint, found.folders, found.by_id, kept)
         assert tuple(gone) == index.add(courses, prune=True).gone == ("courses/math/week/b.txt",)

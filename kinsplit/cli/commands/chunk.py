@@ -99,7 +99,7 @@ def chunk(
 def _report(loaded: Loaded, summary: ChunkTotals, terminal: Terminal) -> None:
     report_loaded(loaded, terminal)
     if loaded.error is not None:
-        summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
+        summary.failed.append({"file": loaded.source_id, "error": describe_error(loaded.error)})
 
 
 def _chunked(

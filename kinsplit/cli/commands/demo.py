@@ -78,7 +78,7 @@ def demo(
     questions = _questions(folder)
     strategy = create("structure", unit="token", chunk_size=_CHUNK_SIZE)
     with Index(store, collection=_COLLECTION, strategy=strategy, embedder=embedder) as opened:
-        report = add(opened, [folder], terminal, files=len(found.files), prune=True)
+        report, documents = add(opened, [folder], terminal, files=len(found.files), prune=True)
         if not terminal.as_json:
             terminal.line(_embedded(report))
         answers = []
@@ -90,13 +90,14 @@ def demo(
                 _show(terminal, f"Question {number}/{len(questions)}", answer, words)
     right = sum(answer.right for answer in answers)
     if terminal.as_json:
-        terminal.document({"index": report_to_dict(report), "answers": [_to_dict(answer) for answer in answers]})
+        rows = [_to_dict(answer) for answer in answers]
+        terminal.document({"index": report_to_dict(report, documents), "answers": rows})
     else:
         terminal.line("")
         terminal.line(f"{right} of {len(answers)} questions were answered from the right lecture.")
         option = "" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}"
         terminal.line(f"Try your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{option}")
-    if right < len(answers) or report.failed:
+    if right < len(answers) or report.failures:
         raise typer.Exit(SOME_FAILED)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,14 +16,12 @@ from kinsplit.cli.output.index_report import file_line, report_loaded, report_sk
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, inline
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
-    from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.integrations.ray import FoundFiles, StoredReport
+    from kinsplit.indexing.reports import AddEvent, DocumentReport
     from kinsplit.keywords import AddKeywords
-    from kinsplit.loaders import Loaded
     from kinsplit.parsers import Strategy
 
 
@@ -65,18 +63,16 @@ def index(
         else:
             rule, remedy = "can't be addresses with --dry-run", "Leave out --dry-run, or copy some of the files."
         raise InvalidParameterError("PATHS", rule, address, remedy)
-    found = discover(
-        paths, subjects=adding.subjects, readers=adding.readers
-    )  # Reports wrong paths before a collection is created.
+    # Reports wrong paths before a collection is created.
+    found = discover(paths, subjects=adding.subjects, readers=adding.readers)
     report_skipped(found.skipped, terminal)
     if dry_run:
         chosen = made["strategy"] or _strategy_of(store, collection, made.get("embedder"))
         failed, done = show_cost(chosen, found.files, terminal, adding.limits)
         raise typer.Exit(exit_code(failed=failed, done=done))
     with Index(store, collection=collection, **made) as opened:
-        report = add(opened, paths, terminal, files=len(found.files), **adding.given())
-    terminal.outcome(to_dict(report), figures(summary(report)))
-    raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
+        report, documents = add(opened, paths, terminal, files=len(found.files), **adding.given())
+    raise typer.Exit(_show(report, documents, terminal))
 
 
 def _strategy_of(store: str, collection: str, embedder: object) -> Strategy:
@@ -93,7 +89,7 @@ def _strategy_of(store: str, collection: str, embedder: object) -> Strategy:
 
 def add(
     index: Index, paths: Sequence[str | Path], terminal: Terminal, *, files: int, **options: Unpack[AddKeywords]
-) -> AddReport:
+) -> tuple[AddReport, list[DocumentReport]]:
     """Add files to an index and show the progress.
 
     Args:
@@ -102,16 +98,13 @@ def add(
         terminal: The terminal to write to.
         files: Number of files, for the progress bar.
         **options: See `kinsplit.options.AddOptions`.
+
+    Returns:
+        The report, and for `--json` those of the stored documents.
     """
     with bar(terminal.screen, "Indexing", files) as moving:
         reporter = _FileReporter(terminal, moving)
-        return index.add(
-            paths,
-            **options,
-            progress=reporter.embedded,
-            on_file=reporter.file_read,
-            on_document=reporter.document_stored,
-        )
+        return index.add(paths, on_event=reporter, **options), reporter.documents
 
 
 def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal, options: dict[str, Any]) -> int:
@@ -124,102 +117,63 @@ def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal
         terminal: The terminal to write to.
         options: Further arguments of `kinsplit.integrations.ray.index`.
     """
-    from kinsplit.index import AddReport
     from kinsplit.integrations.ray import connected
     from kinsplit.integrations.ray import index as index_on_ray
 
-    reporter = _StoredReporter(terminal)
     # Ray writes to stdout that it runs a lost task again, at the latest when it ends.
     with terminal.own_stdout(), connected(ray), bar(terminal.screen, "Indexing", 0) as moving:
-        reporter.bar = moving
-        report = index_on_ray(paths, store, on_found=reporter.found, on_stored=reporter.stored, **options)
-    documents = tuple(sorted(reporter.documents, key=lambda each: each.source_id))
-    whole = AddReport(
-        documents, report.failed, report.warnings, report.pruned, report.seconds, report.gone, report.used
-    )
-    terminal.outcome(to_dict(whole), figures(summary(report)))
+        reporter = _FileReporter(terminal, moving)
+        report = index_on_ray(paths, store, on_event=reporter, **options)
+    return _show(report, sorted(reporter.documents, key=lambda each: each.source_id), terminal)
+
+
+def _show(report: AddReport, documents: Sequence[DocumentReport], terminal: Terminal) -> int:
+    terminal.outcome(to_dict(report, documents), figures(summary(report)))
     return exit_code(failed=report.failures, done=report.documents)
 
 
-class _StoredReporter:
+class _FileReporter:
     """Writes a line for each file once all its documents are stored, in whatever order they come.
 
     Attributes:
-        bar: Bar of the files.
-        documents: Reports of all documents, for `--json` alone.
+        documents: Reports of the stored documents, for `--json` alone.
     """
 
-    def __init__(self, terminal: Terminal) -> None:
-        self.bar: Bar | None = None
-        self.documents: list[DocumentReport] = []
-        self._terminal = terminal
-        self._waiting: dict[str, int] = {}
-        self._reports: dict[str, list[DocumentReport]] = {}
-        self._embedded = 0
-
-    def found(self, found: FoundFiles) -> None:
-        report_skipped(found.skipped, self._terminal)
-        if self.bar is not None:
-            self.bar.expect(len(found.files))
-
-    def stored(self, one: StoredReport) -> None:
-        name = one.file or ""
-        for warning in one.warnings:
-            self._terminal.warning(inline(f"{name}: {warning}"))
-        if one.failure is not None:
-            self._terminal.error(one.failure.error)
-        elif one.report is not None:
-            self._embedded += one.report.embedded
-            self._reports.setdefault(name, []).append(one.report)
-            if self._terminal.as_json:
-                self.documents.append(one.report)
-        self._waiting[name] = self._waiting.get(name, one.file_documents) - 1
-        if self._waiting[name] > 0:
-            return
-        del self._waiting[name]
-        stored = self._reports.pop(name, [])
-        if self.bar is not None:
-            self.bar.advance()
-            self.bar.remark(self._embedded, "texts embedded")
-        if stored and not self._terminal.as_json:
-            self._terminal.line(file_line(name, stored))
-
-
-class _FileReporter:
-    """Writes a line for each file once all its documents are stored."""
-
     def __init__(self, terminal: Terminal, moving: Bar) -> None:
+        self.documents: list[DocumentReport] = []
         self._terminal, self._bar = terminal, moving
-        self._file: dict[str, str] = {}
         self._waiting: Counter[str] = Counter()
-        self._reports: dict[str, list[DocumentReport]] = {}
+        self._reports: defaultdict[str, list[DocumentReport]] = defaultdict(list)
         self._read = self._inputs = 0
 
-    def file_read(self, loaded: Loaded) -> None:
-        name = loaded.source.source_id
-        self._read += 1
-        if not self._inputs:
-            self._bar.remark(self._read, "read")
-        report_loaded(loaded, self._terminal)
-        self._file.update((document.id, name) for document in loaded.documents)
-        self._waiting[name] = len(loaded.documents)
-        if not loaded.documents:
-            self._bar.advance()
+    def __call__(self, event: AddEvent) -> None:
+        from kinsplit.indexing.reports import DocumentReport, FileRead, FilesFound
 
-    def document_stored(self, report: DocumentReport) -> None:
-        name = self._file.pop(report.source_id)
-        if report.error is not None:
-            self._terminal.error(report.error)
+        if isinstance(event, FilesFound):
+            report_skipped(event.skipped, self._terminal)
+            self._bar.expect(event.files)
+        elif isinstance(event, FileRead):
+            self._read += 1
+            if not self._inputs:
+                self._bar.remark(self._read, "read")
+            report_loaded(event, self._terminal)
+            self._count(event.source_id, event.documents)
+        elif isinstance(event, DocumentReport):
+            name = event.file or ""
+            if event.error is not None:
+                self._terminal.error(event.error)
+            else:
+                (self.documents if self._terminal.as_json else self._reports[name]).append(event)
+            self._count(name, -1)
         else:
-            self._reports.setdefault(name, []).append(report)
-        self._waiting[name] -= 1
-        if not self._waiting[name]:
-            self._bar.advance()
-            stored = self._reports.pop(name, [])
-            if stored and not self._terminal.as_json:
-                self._terminal.line(file_line(name, stored))
+            self._bar.remark(self._inputs + event.done, "windows embedded")
+            if event.done == event.total:
+                self._inputs += event.total
 
-    def embedded(self, done: int, total: int) -> None:
-        self._bar.remark(self._inputs + done, "windows embedded")
-        if done == total:
-            self._inputs += total
+    def _count(self, name: str, documents: int) -> None:
+        self._waiting[name] += documents
+        if not self._waiting[name]:
+            del self._waiting[name]
+            self._bar.advance()
+            if stored := self._reports.pop(name, None):
+                self._terminal.line(file_line(name, stored))

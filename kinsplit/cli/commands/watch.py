@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +20,7 @@ from kinsplit.cli.output.terminal import Terminal
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport
-    from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.loaders import Loaded
+    from kinsplit.indexing.reports import AddEvent, DocumentReport
 
 
 @from_options("IndexOptions", "AddOptions", without=("prune",))
@@ -58,8 +58,7 @@ def watch(
             index,
             [Path(path) for path in paths],
             settle=settle,
-            on_file=reporter.file_read,
-            on_document=reporter.document_stored,
+            on_event=reporter,
             on_error=terminal.error,
             **adding.given(),
         )
@@ -85,26 +84,24 @@ class _RoundReporter:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._file: dict[str, str] = {}
         self._reports: defaultdict[str, list[DocumentReport]] = defaultdict(list)
 
-    def file_read(self, loaded: Loaded) -> None:
-        name = loaded.source.source_id
-        report_loaded(loaded, self._terminal)
-        self._file.update((document.id, name) for document in loaded.documents)
+    def __call__(self, event: AddEvent) -> None:
+        from kinsplit.indexing.reports import DocumentReport, FileRead
 
-    def document_stored(self, report: DocumentReport) -> None:
-        name = self._file.pop(report.source_id)
-        if report.error is not None:
-            self._terminal.error(report.error)
-        else:
-            self._reports[name].append(report)
+        if isinstance(event, FileRead):
+            report_loaded(event, self._terminal)
+        elif isinstance(event, DocumentReport):
+            if event.error is not None:
+                self._terminal.error(event.error)
+            else:
+                self._reports[event.file or ""].append(event)
 
     def finish(self, report: AddReport) -> None:
         """Write the result of one round."""
         reports, self._reports = self._reports, defaultdict(list)
         if self._terminal.as_json:
-            self._terminal.row(to_dict(report))
+            self._terminal.row(to_dict(report, list(chain(*reports.values()))))
             sys.stdout.flush()  # For a reader of the pipe.
             return
         for name, of_file in reports.items():

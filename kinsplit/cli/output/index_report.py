@@ -19,8 +19,7 @@ from kinsplit.errors import inline
 if TYPE_CHECKING:
     from kinsplit.embedding.remote_models.base import Used
     from kinsplit.index import AddReport
-    from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.integrations.ray import RayReport
+    from kinsplit.indexing.reports import DocumentReport, FileRead
     from kinsplit.loaders import Limits, Loaded, SourceFile
     from kinsplit.parsers import Cost, Strategy
     from kinsplit.stores import SyncReport
@@ -54,7 +53,7 @@ def _signs(changes: SyncReport) -> list[Text]:
     return [Text(" ").join(signs)] if signs else []
 
 
-def summary(report: AddReport | RayReport) -> list[tuple[str, str, str]]:
+def summary(report: AddReport) -> list[tuple[str, str, str]]:
     """Return rows of name, figure and remark."""
     speed = f"{rate(report.embedded, report.seconds)}/s overall" if report.embedded else ""
     longer = "vector is the mean of several windows" if report.windowed else ""
@@ -78,8 +77,8 @@ def describe_use(used: Used) -> str:
     return f"{counted(used.requests, 'request')}, {cost}"
 
 
-def to_dict(report: AddReport) -> dict[str, Any]:
-    """Return a report for `--json`."""
+def to_dict(report: AddReport, documents: Sequence[DocumentReport]) -> dict[str, Any]:
+    """Return a report, with those of the stored documents, for `--json`."""
     return {
         "documents": [
             {
@@ -89,7 +88,7 @@ def to_dict(report: AddReport) -> dict[str, Any]:
                 "embedded": each.embedded,
                 "windowed": each.windowed,
             }
-            for each in report.documents
+            for each in documents
         ],
         **asdict(report.changes),
         "pruned": report.pruned,
@@ -118,12 +117,12 @@ def report_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
     terminal.warning(f"{counted(len(skipped), 'file')} or links of unknown types skipped: {shown}{more}")
 
 
-def report_loaded(loaded: Loaded, terminal: Terminal) -> None:
+def report_loaded(file: FileRead | Loaded, terminal: Terminal) -> None:
     """Write the warnings and the error of loading a file."""
-    for warning in loaded.warnings:
-        terminal.warning(inline(f"{loaded.source.source_id}: {warning}"))
-    if loaded.error is not None:
-        terminal.error(loaded.error)
+    for warning in file.warnings:
+        terminal.warning(inline(f"{file.source_id}: {warning}"))
+    if file.error is not None:
+        terminal.error(file.error)
 
 
 Row = dict[str, Any]

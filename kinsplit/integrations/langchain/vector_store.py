@@ -16,7 +16,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.foreign import finite_vectors
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
-from kinsplit.indexing.refusals import PROBE, Division, settle
+from kinsplit.indexing.refusals import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.shared.collection import Collection, clear, find, get, put, refuse_unknown, remove
 from kinsplit.integrations.shared.metadata import slimmed
@@ -166,8 +166,10 @@ class KinsplitVectorStore(VectorStore):
             return vectors
 
         with _own_exceptions():
-            division = Division[tuple[str, str], list[float]](describe(self._embedding), lambda item: item[0])
-            found = settle(division.steps(_named(documents, ids)), embed, lambda: embed([("", PROBE)]))
+            division = Division[tuple[str, str], list[float]](
+                describe(self._embedding), embed, lambda: embed([("", PROBE)]), name_of=lambda item: item[0]
+            )
+            found = division.settle(_named(documents, ids))
         return _all(found)
 
     def _either(self, method: str, argument: object) -> Any:

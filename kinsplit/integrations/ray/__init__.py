@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from kinsplit.integrations.ray.cluster import Resources, connected
 from kinsplit.integrations.ray.columns import CHUNK, DOCUMENTS, FILES, REPORTS
-from kinsplit.integrations.ray.file_systems import FoundFiles
-from kinsplit.integrations.ray.report import RayReport, StoredReport
 from kinsplit.integrations.ray.run import index
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 
@@ -25,12 +23,9 @@ __all__ = [
     "REPORTS",
     "Compare",
     "Embed",
-    "FoundFiles",
     "Load",
-    "RayReport",
     "Resources",
     "Split",
-    "StoredReport",
     "Write",
     "connected",
     "index",

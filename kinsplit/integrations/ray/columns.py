@@ -6,7 +6,7 @@ import functools
 import json
 import pickle
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from typing import Any
 from kinsplit.chunk import Chunk, Document, Heading, Moment, Part
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
+from kinsplit.indexing.reports import DocumentReport, FileRead
 from kinsplit.integrations.ray.file_systems import is_address
 from kinsplit.loaders import SourceFile
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json
+from kinsplit.stores.protocol import SyncReport
 from kinsplit.support.extras import needs
 
 with needs("ray"):
@@ -267,3 +269,27 @@ def from_error(row: dict[str, str] | None) -> Any:
         return None
     kind = {each.__name__: each for each in (LoadError, LimitTooSmallError, EmbeddingError)}.get(row["kind"])
     return KinsplitError(row["message"]) if kind is None else kind(*json.loads(row["arguments"]))
+
+
+def to_events(
+    rows: Iterable[Mapping[str, Any]], seen: MutableMapping[str, None]
+) -> Iterator[FileRead | DocumentReport]:
+    """Yield the files and documents of rows with the columns `REPORTS`.
+
+    Args:
+        rows: The rows.
+        seen: The ids that arrived before, of stored documents and of what failed; those of the rows are added.
+    """
+    for row in rows:
+        id_, file, documents, error = row["id"], row["file"], row["file_documents"], from_error(row["error"])
+        if row["chunks"] is not None and id_ in seen:
+            reason = f"its id {id_!r} comes twice, and one of the two documents is stored. Give each its own id."
+            error = LoadError(file or id_, reason)
+        if row["chunks"] is not None or error is not None:  # The former documents of one that failed stay.
+            seen[id_] = None
+        if file is not None and row["warnings"] is not None:  # The first row of the file.
+            yield FileRead(file, documents, tuple(row["warnings"]), None if documents else error)
+        if documents != 0 and (row["chunks"] is not None or error is not None):
+            changes = SyncReport(*(row[name] or 0 for name in ("added", "updated", "unchanged", "deleted")))
+            numbers = row["chunks"] or 0, changes, row["embedded"] or 0, row["windowed"] or 0
+            yield DocumentReport(id_, *numbers, error, file)

@@ -348,10 +348,10 @@ def fetched(
                 yield replace(source, path=copy)
 
         def restore(loaded: Loaded) -> Loaded:
-            address = addresses.get(loaded.source.source_id)
+            address = addresses.get(loaded.source_id)
             if address is None:
                 return replace(loaded, documents=tuple(with_path(loaded.documents, loaded.source.resolved)))
-            if copy := copies.pop(loaded.source.source_id, None):
+            if copy := copies.pop(loaded.source_id, None):
                 copy.unlink(missing_ok=True)
             error = None if loaded.error is None else LoadError(address, loaded.error.reason)
             place = {ABSOLUTE_PATH: address}

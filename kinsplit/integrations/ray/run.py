@@ -13,17 +13,17 @@ from kinsplit import embedding
 from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.embedding.remote_models.base import usage_of
+from kinsplit.embedding.remote_models.base import Used, usage_of
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
+from kinsplit.indexing.reports import AddEvent, AddReport, FilesFound, OnEvent, TextsEmbedded
 from kinsplit.indexing.run import warn_of_duplicates
 from kinsplit.integrations.ray.cluster import Pool, Resources
-from kinsplit.integrations.ray.columns import check_documents, pack, unpack
-from kinsplit.integrations.ray.file_systems import FoundFiles, check_addresses, find
+from kinsplit.integrations.ray.columns import check_documents, pack, to_events, unpack
+from kinsplit.integrations.ray.file_systems import FoundFiles, TemporaryDict, check_addresses, find
 from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
-from kinsplit.integrations.ray.report import RayReport, StoredReport, Totals
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 from kinsplit.keywords import AddKeywords, IndexKeywords
 from kinsplit.loaders import Limits
@@ -55,10 +55,9 @@ def index(
     *,
     collection: str = DEFAULT_COLLECTION,
     resources: Resources | None = None,
-    on_found: Callable[[FoundFiles], None] | None = None,
-    on_stored: Callable[[StoredReport], None] | None = None,
+    on_event: OnEvent | None = None,
     **options: Unpack[RayKeywords],
-) -> RayReport:
+) -> AddReport:
     """Index files or a dataset on a Ray cluster, with the result of `Index.add` up to the rounding of vectors.
 
     Whatever Ray runs again, and whatever is started again after a crash, leaves the collection that one quiet run
@@ -71,13 +70,13 @@ def index(
         address: Address of a store that every node reaches: "pgvector:DSN" or "qdrant:URL".
         collection: Name of the collection there; a new one is created.
         resources: Share of the cluster; None for `Resources()`.
-        on_found: Function called with the files once they are found.
-        on_stored: Function called with the report of each document, and of each file without documents.
+        on_event: Function called with what happens, as it arrives: the events of `kinsplit.indexing.reports`. A file
+            may be read after some of its documents are stored.
         **options: See `kinsplit.options.IndexOptions`, whose cache is that of each node, and
             `kinsplit.options.AddOptions`.
 
     Returns:
-        The sums of the reports.
+        The report.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -90,8 +89,12 @@ def index(
     adding, rest = AddOptions.part(options)
     settings = _Settings(collection, adding, IndexOptions(**rest), resources or Resources())
     if ray.util.client.ray.is_connected():
-        return _relayed(ray, (source, address, settings), on_found, on_stored)
-    return _index(source, address, settings, on_found, on_stored)
+        return _relayed(ray, (source, address, settings), on_event)
+    return _index(source, address, settings, on_event or _ignore)
+
+
+def _ignore(event: AddEvent) -> None:
+    pass
 
 
 class _Settings(NamedTuple):
@@ -103,13 +106,7 @@ class _Settings(NamedTuple):
     resources: Resources
 
 
-def _index(
-    source: Any,
-    address: str,
-    settings: _Settings,
-    on_found: Callable[[FoundFiles], None] | None = None,
-    on_stored: Callable[[StoredReport], None] | None = None,
-) -> RayReport:
+def _index(source: Any, address: str, settings: _Settings, on_event: OnEvent) -> AddReport:
     """Index files or a dataset from a process of the cluster; see `index`."""
     begun, resources = time.perf_counter(), settings.resources
     adding, options = settings.adding, settings.options.given()
@@ -118,32 +115,33 @@ def _index(
     given = _given(source, address, adding)
     if isinstance(given, FoundFiles):
         check_nodes(given)
-        if on_found is not None:
-            on_found(given)
+        on_event(FilesFound(len(given.files), given.skipped))
     with Index(address, collection=settings.collection, **options) as opened:
         model = _portable(model, opened.embedder)
         embed = (model, opened.embedding_context, resources.tokens, cache)
-        totals = Totals()
+        report, seen = AddReport(), TemporaryDict[None]()
         with opened.store.first_load():
-            _run(opened, given, pool, embed, (address, settings.collection, model), adding.limits, totals, on_stored)
-        gone: list[str] = []
+            reports = _reports(opened, given, pool, embed, (address, settings.collection, model), adding.limits, report)
+            requests, tokens = _consume(reports, report, seen, on_event, partial(warn_of_long, opened.embedder))
         if adding.prune and isinstance(given, FoundFiles):
-            gone = find_gone(opened.store, opened.strategy.fingerprint, given.folders, given.by_id, totals)
-        pruned = sum(map(opened.store.delete, gone))
-        return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))
+            fingerprint = opened.strategy.fingerprint
+            report.prune(opened.store, find_gone(opened.store, fingerprint, given.folders, given.by_id, seen))
+        if usage := usage_of(opened.embedder):
+            report.used = Used(requests, tokens, None if usage.price is None else tokens * usage.price / 1e6)
+    report.seconds = time.perf_counter() - begun
+    return report
 
 
-def _run(
+def _reports(
     opened: Index,
     given: FoundFiles | Dataset,
     pool: Pool,
     embed: tuple[Any, ...],
     write: tuple[str, str, object],
     limits: Limits | None,
-    totals: Totals,
-    on_stored: Callable[[StoredReport], None] | None,
-) -> None:
-    """Send files or documents through the stages, and add up the reports.
+    report: AddReport,
+) -> Dataset:
+    """Return the reports of files or documents that will be sent through the stages.
 
     Args:
         opened: The collection.
@@ -152,23 +150,21 @@ def _run(
         embed: Arguments of `Embed`.
         write: Arguments of `Write`.
         limits: Limits of each file.
-        totals: The sums.
-        on_stored: Function called with each report.
+        report: The report, which gets the warnings.
     """
     folders: tuple[str, ...] = ()
     if isinstance(given, FoundFiles):
-        totals.warnings += _check(opened, given)
+        report.warnings += _check(opened, given)
         folders, documents = given.roots, _documents(given, limits, pool)
     else:
         documents = given
     compare = Compare(write[0], write[1], folders)
-    reports = (
+    return (
         documents.map_batches(Split(opened.strategy, opened.embedding_context, compare), **pool.task)
         .map_batches(compare, **pool.task)
         .map_batches(Embed, fn_constructor_args=embed, **pool.embedding)
         .map_batches(Write, fn_constructor_args=write, **pool.writing)
     )
-    _consume(reports, totals, on_stored, partial(warn_of_long, opened.embedder))
 
 
 def _start() -> Any:
@@ -186,56 +182,42 @@ def _start() -> Any:
     return ray
 
 
-def _relayed(
-    ray: Any,
-    arguments: tuple[Any, ...],
-    on_found: Callable[[FoundFiles], None] | None,
-    on_stored: Callable[[StoredReport], None] | None,
-) -> RayReport:
+def _relayed(ray: Any, arguments: tuple[Any, ...], on_event: OnEvent | None) -> AddReport:
     """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and make its calls here.
 
     Args:
         ray: The package.
-        arguments: Those of `_index` without the functions.
-        on_found: See `index`.
-        on_stored: See `index`.
+        arguments: Those of `_index` without the function.
+        on_event: See `index`.
 
     Raises:
         KinsplitError: See `index`.
     """
     from ray.util.queue import Empty, Queue
 
-    callbacks = {"on_found": on_found, "on_stored": on_stored}
-    calls = Queue(_CALLS, actor_options={"num_cpus": 0})
-    given = [name for name, callback in callbacks.items() if callback is not None]
-    task = ray.remote(num_cpus=0)(_relay).remote(calls, given, arguments)
+    events = Queue(_CALLS, actor_options={"num_cpus": 0})
+    task = ray.remote(num_cpus=0)(_relay).remote(events, on_event is not None, *arguments)
     is_done = False
     while not is_done:
-        is_done = bool(ray.wait([task], timeout=0)[0])  # Calls that are still waiting are made in this last turn.
+        is_done = bool(ray.wait([task], timeout=0)[0])  # Events that are still waiting are taken in this last turn.
         with suppress(Empty):
             while True:
-                name, value = calls.get(timeout=0.5)
-                callback = callbacks[name]
-                if callback is not None:
-                    callback(value)
+                event = events.get(timeout=0.5)
+                if on_event is not None:
+                    on_event(event)
     try:
-        report: RayReport = ray.get(task)
+        report: AddReport = ray.get(task)
     except ray.exceptions.RayError as error:
         cause = cause_of(error)
         raise cause from cause.__cause__
     finally:
-        calls.shutdown()
+        events.shutdown()
     return report
 
 
-def _relay(calls: Any, given: Sequence[str], arguments: tuple[Any, ...]) -> RayReport:
-    relays: dict[str, Any] = {name: partial(_leave, calls, name) for name in given}
+def _relay(events: Any, is_heard: bool, source: Any, address: str, settings: _Settings) -> AddReport:
     with noting_node():
-        return _index(*arguments, **relays)
-
-
-def _leave(calls: Any, name: str, value: object) -> None:
-    calls.put((name, value))
+        return _index(source, address, settings, events.put if is_heard else _ignore)
 
 
 def _given(source: Any, address: str, adding: AddOptions) -> FoundFiles | Dataset:
@@ -261,7 +243,7 @@ def _given(source: Any, address: str, adding: AddOptions) -> FoundFiles | Datase
     return source
 
 
-def _check(opened: Index, found: FoundFiles) -> list[str]:
+def _check(opened: Index, found: FoundFiles) -> tuple[str, ...]:
     """Check that no file would replace another one, and return warnings of files that are indexed under two ids."""
     store, fingerprint = opened.store, opened.strategy.fingerprint
     new = new_files(store, fingerprint, (source for source in found.files if not source.address))
@@ -319,18 +301,19 @@ def _portable(given: object, resolved: Embedder) -> object:
 
 
 def _consume(
-    reports: Dataset,
-    totals: Totals,
-    on_stored: Callable[[StoredReport], None] | None,
-    warn: Callable[[int, int], None],
-) -> None:
-    """Run a pipeline, and add up its reports as they arrive.
+    reports: Dataset, report: AddReport, seen: TemporaryDict[None], on_event: OnEvent, warn: Callable[[int, int], None]
+) -> tuple[int, int]:
+    """Run a pipeline, and count its reports as they arrive.
 
     Args:
         reports: The pipeline.
-        totals: The sums.
-        on_stored: Function called with each report.
+        report: The report that counts them.
+        seen: The ids that arrived; see `to_events`.
+        on_event: Function called with each.
         warn: Function called once with the numbers of windowed and of embedded texts, if any are windowed.
+
+    Returns:
+        The numbers of requests and of tokens sent to a model on a server.
 
     Raises:
         KinsplitError: The error that ended it.
@@ -340,14 +323,20 @@ def _consume(
     context = reports.context
     context.enable_progress_bars = False
     context.target_max_block_size = _BLOCK
+    requests = tokens = 0
     try:
         for table in reports.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
-            is_first = not totals.windowed
-            for one in totals.add(table.to_pylist()):
-                if on_stored is not None:
-                    on_stored(one)
-            if is_first and totals.windowed:
-                warn(totals.windowed, totals.embedded)
+            rows, is_first = table.to_pylist(), not report.windowed
+            requests += sum(row["requests"] or 0 for row in rows)
+            tokens += sum(row["tokens"] or 0 for row in rows)
+            if embedded := sum(row["embedded"] or 0 for row in rows):
+                on_event(TextsEmbedded(embedded, embedded))
+            for event in to_events(rows, seen):
+                report.count(event)
+                on_event(event)
+            if is_first and report.windowed:
+                warn(report.windowed, report.embedded)
     except RayError as error:
         cause = cause_of(error)
         raise cause from cause.__cause__
+    return requests, tokens

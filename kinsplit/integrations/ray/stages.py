@@ -88,10 +88,10 @@ def _placed(loaded: Loaded) -> Loaded:
 
 
 def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
-    file = {"file": loaded.source.source_id, "file_documents": len(loaded.documents)}
+    file = {"file": loaded.source_id, "file_documents": len(loaded.documents)}
     first = {"warnings": list(loaded.warnings), "error": to_error(loaded.error)}
     if not loaded.documents:
-        yield {"id": loaded.source.source_id, **file, **first}
+        yield {"id": loaded.source_id, **file, **first}
     for number, document in enumerate(loaded.documents):
         yield {**to_row(document), **file, **(first if number == 0 else {})}
 

@@ -126,7 +126,7 @@ class OpenCollection:
             self.facets.expire()
             metrics.watch_updates.labels(self.name).inc()
             metrics.watch_failed.labels(self.name).set(sum(len(each.status.failed) for each in self.watches))
-            counts = {"documents": len(added.documents), "removed": len(added.gone), "failed": len(added.failed)}
+            counts = {"documents": added.documents, "removed": len(added.gone), "failed": added.failures}
             logging.getLogger("kinsplit.server").info(
                 "synchronised", extra={"facts": {"collection": self.name, **counts}}
             )

@@ -114,8 +114,8 @@ def _store(collection: OpenCollection, folder: UploadFolder, given: str, content
     return UploadRow(
         name=name,
         id=stored.id,
-        documents=len(stored.report.documents),
-        chunks=sum(document.chunks for document in stored.report.documents),
+        documents=stored.report.documents,
+        chunks=stored.report.chunks,
         warnings=list(stored.warnings),
         error=None,
     )
