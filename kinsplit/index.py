@@ -32,12 +32,7 @@ from kinsplit.keywords import AddKeywords, IndexKeywords, SearchKeywords
 from kinsplit.loaders import SourceFile
 from kinsplit.options import AddOptions, IndexOptions, KinWeights, Reranker, SearchOptions
 from kinsplit.parsers import Strategy, create, default_strategy, names
-from kinsplit.retrieval import (
-    Passage,
-    SearchQuestion,
-    create_reranker,
-    search,
-)
+from kinsplit.retrieval import Passage, SearchQuestion, create_reranker, search
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.protocol import Where

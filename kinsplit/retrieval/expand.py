@@ -124,11 +124,7 @@ def wanted_ids(hits: Iterable[Chunk | Entry], expansion: Expansion, fingerprint:
 
 
 def arrange(
-    candidates: Sequence[Candidate],
-    chunks: Mapping[str, Chunk],
-    expansion: Expansion,
-    fingerprint: str,
-    top_k: int,
+    candidates: Sequence[Candidate], chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str, top_k: int
 ) -> list[Passage]:
     """Expand candidates by their kin and merge adjacent ones into passages.
 

@@ -81,12 +81,7 @@ class SiblingExpansion(
         **options: Unpack[ExpansionKeywords],
     ) -> None:
         own = ExpansionOptions(**options)
-        super().__init__(
-            options=own,
-            parent_key=parent_key,
-            slim=slim,
-            name=name,
-        )
+        super().__init__(options=own, parent_key=parent_key, slim=slim, name=name)
         self._budget = budget_of(store, strategy, own)
         self._opened = open_reader(store, collection, strategy, parent_store)
 

@@ -407,10 +407,7 @@ def _own_exceptions() -> Iterator[None]:
 
 
 def _ids(
-    documents: Sequence[Document],
-    ids: Sequence[str | None] | None = None,
-    batch_size: int | None = None,
-    **kwargs: Any,
+    documents: Sequence[Document], ids: Sequence[str | None] | None = None, batch_size: int | None = None, **kwargs: Any
 ) -> list[str]:
     del batch_size
     refuse_unknown(kwargs)

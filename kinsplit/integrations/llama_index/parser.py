@@ -16,13 +16,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJ
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.llama_index.nodes import (
-    build_nodes,
-    join_pages,
-    origin_of,
-    text_of,
-    warn_of_long_metadata,
-)
+from kinsplit.integrations.llama_index.nodes import build_nodes, join_pages, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
 from kinsplit.integrations.shared.pages import pages_of

@@ -31,11 +31,7 @@ from kinsplit.stores.json_values import to_json
 _KINDS: dict[str, type[BaseNode]] = {
     kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document, ImageDocument)
 }
-_KIN = {
-    NodeRelationship.PREVIOUS: "prev_id",
-    NodeRelationship.NEXT: "next_id",
-    NodeRelationship.PARENT: "parent_id",
-}
+_KIN = {NodeRelationship.PREVIOUS: "prev_id", NodeRelationship.NEXT: "next_id", NodeRelationship.PARENT: "parent_id"}
 
 
 def item_of(node: BaseNode) -> Item:

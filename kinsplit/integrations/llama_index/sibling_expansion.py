@@ -78,10 +78,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     ) -> None:
         own = ExpansionOptions(**options)
         super().__init__(
-            options=own,
-            parent_key=parent_key,
-            slim=slim,
-            callback_manager=callback_manager or CallbackManager(),
+            options=own, parent_key=parent_key, slim=slim, callback_manager=callback_manager or CallbackManager()
         )
         self._budget = budget_of(store, strategy, own)
         self._opened = open_reader(store, collection, strategy, parent_store)

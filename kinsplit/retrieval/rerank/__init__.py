@@ -24,12 +24,7 @@ RERANKERS: Registry[Callable[[str, Embedder], Reranker | None]] = Registry(
         "llm": "kinsplit.retrieval.rerank.language_model:from_spec",
     },
     function,
-    {
-        "none": ("none",),
-        "late": ("late",),
-        "cross-encoder": ("cross-encoder:NAME_OR_PATH",),
-        "llm": ("llm:MODEL",),
-    },
+    {"none": ("none",), "late": ("late",), "cross-encoder": ("cross-encoder:NAME_OR_PATH",), "llm": ("llm:MODEL",)},
 )
 
 
