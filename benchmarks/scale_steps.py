@@ -26,7 +26,7 @@ from store_engines import running
 
 from kinsplit import Index, embedding
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 
 #: Address prefixes of the engines; "ray" writes into Postgres from a local cluster.
 ENGINES = {"edge": "edge", "postgres": "pgvector", "ray": "pgvector"}

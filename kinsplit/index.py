@@ -35,7 +35,7 @@ from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import Passage, SearchQuestion, create_reranker, search
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.values import Where
 from kinsplit.support.telemetry import Attributes, model_span, span
 from kinsplit.support.threads import in_own_thread, in_thread
 from kinsplit.tokenizers import resolve
@@ -293,7 +293,7 @@ class Index:
         """Return all chunks that match a filter, in order of source, level and index.
 
         Args:
-            where: A filter (see `kinsplit.stores.protocol.Where`); {} matches all chunks.
+            where: A filter (see `kinsplit.stores.values.Where`); {} matches all chunks.
             level: Level of the chunks: 0 for leaves, 1 for their parents, None for all levels.
 
         Raises:
@@ -310,7 +310,7 @@ class Index:
 
         Args:
             source_id: Id of the document.
-            where: A filter instead of the id; see `kinsplit.stores.protocol.Where`.
+            where: A filter instead of the id; see `kinsplit.stores.values.Where`.
 
         Returns:
             The number of deleted chunks.

@@ -22,7 +22,7 @@ from kinsplit.loaders import Limits
 from kinsplit.parsers import Strategy
 from kinsplit.registry import Registry, subclass
 from kinsplit.stores.filters import check_where
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.values import Where
 from kinsplit.support.settings import Settings
 
 Model = TypeVar("Model", bound=Settings)

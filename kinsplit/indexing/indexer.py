@@ -24,8 +24,8 @@ from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
 from kinsplit.stores.payload import check_metadata
-from kinsplit.stores.protocol import SyncReport, Vectors
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import SyncReport, Vectors
 from kinsplit.support.telemetry import model_span, span
 
 # New texts embedded together: enough for full batches whatever the documents' sizes, few enough to keep in memory and

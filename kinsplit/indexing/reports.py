@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kinsplit.embedding.remote_models.base import Used
 from kinsplit.errors import KinsplitError, inline
-from kinsplit.stores.protocol import SyncReport
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import SyncReport
 
 #: Failures and warnings that a report holds, so that its size doesn't grow with the corpus; all failures are counted.
 MOST = 1000

@@ -13,8 +13,8 @@ from kinsplit.chunk import Chunk, heading_path
 from kinsplit.identity import chunk_id
 from kinsplit.options import WINDOW, ExpansionOptions
 from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
-from kinsplit.stores.protocol import Entry
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Entry
 from kinsplit.support.settings import Settings
 
 

@@ -17,8 +17,8 @@ from kinsplit.options import KinWeights
 from kinsplit.retrieval.passage import Candidate
 from kinsplit.retrieval.scoring import KinRankings, ScoredEntry, score_with_kin, unit
 from kinsplit.spans import holds, overlap
-from kinsplit.stores.protocol import Entry, Query, Where
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Entry, Query, Where
 from kinsplit.support.telemetry import span
 
 #: Number of chunks at the top of each ranking whose siblings are scored by themselves.

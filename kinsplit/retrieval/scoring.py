@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.options import KinWeights
-from kinsplit.stores.protocol import Entry
+from kinsplit.stores.values import Entry
 
 #: Approximate characters per token of English, for strategies that don't count tokens.
 _CHARACTERS_PER_TOKEN = 4

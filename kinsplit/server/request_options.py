@@ -55,7 +55,7 @@ def offered(*models: type[Settings]) -> Any:
 
 
 def parse_filter(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a metadata filter, as `kinsplit.stores.protocol.Where`, from conditions such as `course=cs`, or from JSON.
+    """Return a metadata filter, as `kinsplit.stores.values.Where`, from conditions such as `course=cs`, or from JSON.
 
     Raises:
         InvalidParameterError: The filter is invalid, too large, or tests a hidden key.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kinsplit.stores.address import open_catalog, open_store
 from kinsplit.stores.engines.catalog import Catalog, CollectionInfo
-from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Entry, Hit, Query, Schema, SyncReport, Vectors
 
 __all__ = [
     "Catalog",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kinsplit.registry import Registry, instance
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 
 #: The engines by the prefix of their addresses; those of other packages are entry points of the group
 #: `kinsplit.stores`.

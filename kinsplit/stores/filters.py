@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
-from kinsplit.stores.protocol import Query, Where, check_ids
+from kinsplit.stores.values import Query, Where, check_ids
 
 #: Largest number of conditions in a filter of a request. Without an index, an engine reads every payload once for each.
 MOST_CONDITIONS = 32
@@ -382,7 +382,7 @@ _SIGNS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 
 
 def parse_where(field: str, conditions: Iterable[str]) -> dict[str, Any]:
-    """Parse metadata filters into a `kinsplit.stores.protocol.Where`.
+    """Parse metadata filters into a `kinsplit.stores.values.Where`.
 
     Args:
         field: Name of the option or field, for errors.

@@ -12,7 +12,7 @@ from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json, to_stored
-from kinsplit.stores.protocol import Entry
+from kinsplit.stores.values import Entry
 
 Payload = dict[str, Any]
 

@@ -14,8 +14,8 @@ from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError
 from kinsplit.stores.payload import Payload, contents_of, to_payload
-from kinsplit.stores.protocol import DocumentComparison, SyncReport, Vectors, check_ids, check_level
 from kinsplit.stores.schema import layer_of
+from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors, check_ids, check_level
 
 
 class Inventory(NamedTuple):

@@ -18,7 +18,7 @@ from kinsplit.errors import (
     SchemaMismatchError,
     StoreError,
 )
-from kinsplit.stores.protocol import LAYOUT, Schema
+from kinsplit.stores.values import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
 #: Advice to those who name a collection that does not exist.

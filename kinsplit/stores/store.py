@@ -14,7 +14,7 @@ from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
-from kinsplit.stores.protocol import (
+from kinsplit.stores.values import (
     Damage,
     DocumentComparison,
     Entry,

@@ -13,7 +13,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError
 from kinsplit.parsers.base import Levels
 from kinsplit.parsers.strategies.character import CharacterStrategy
 from kinsplit.stores.filters import MOST_VALUES
-from kinsplit.stores.protocol import DocumentComparison, SyncReport, Vectors
+from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors
 from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, Stored, open_index
 
 

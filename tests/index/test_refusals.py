@@ -25,7 +25,7 @@ from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import KinsplitError, LimitTooSmallError, MissingExtraError, TextRefusedError
 from kinsplit.indexing.refusals import Division
 from kinsplit.indexing.reports import AddEvent, DocumentReport, FileRead, TextsEmbedded
-from kinsplit.stores.protocol import DocumentComparison
+from kinsplit.stores.values import DocumentComparison
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 
 #: Documents in one batch.

@@ -15,8 +15,8 @@ from opentelemetry.trace import StatusCode
 
 from kinsplit import Chunk, Document, Index
 from kinsplit.errors import StoreError
-from kinsplit.stores.protocol import Entry, Query
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Entry, Query
 from kinsplit.support import telemetry
 
 Search = Callable[..., Any]

@@ -19,7 +19,7 @@ import kinsplit.integrations.langchain as of_langchain
 import kinsplit.integrations.llama_index as of_llama_index
 from kinsplit import Document, Index
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.values import Where
 
 _GIVEN: dict[str, Any] = {
     "when": datetime(2024, 1, 2, 3, 4, tzinfo=UTC),

@@ -12,7 +12,7 @@ from kinsplit.parsers import Strategy
 from kinsplit.parsers import create as create_strategy
 from kinsplit.retrieval import SearchQuestion
 from kinsplit.stores import ChunkStore, Entry, Query, Schema, open_store
-from kinsplit.stores.protocol import Vectors, Where
+from kinsplit.stores.values import Vectors, Where
 
 EMBEDDER = create("hash")
 BM25 = Bm25Embedder()

@@ -13,7 +13,7 @@ from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import SchemaMismatchError
 from kinsplit.stores import open_store
 from kinsplit.stores.maintenance import Copied, copy
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 
 WORDS = (
     *("class", "object", "loop", "list", "tuple", "stack", "queue", "tree", "graph"),

@@ -19,7 +19,7 @@ from kinsplit.identity import content_hash
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.maintenance import verify
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 from tests.sparse import copy_sparse
 
 DOCUMENTS = [f"doc{number}" for number in range(4)]

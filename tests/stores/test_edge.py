@@ -21,7 +21,7 @@ from kinsplit.stores.engines.edge import engine as edge_places
 from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.protocol import Query, SyncReport
+from kinsplit.stores.values import Query, SyncReport
 
 
 class TestEdgeStore(ChunkStoreContract):

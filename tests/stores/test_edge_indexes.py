@@ -9,7 +9,7 @@ from kinsplit.errors import DiskFullError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import engine as edge_engine
 from kinsplit.stores.engines.edge import indexes as edge_indexes
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 
 VALUES = [
     *("a", "b", "1", "true", "2020-05-31", 1, 2, 0, -5, 2**40, 1.5, 0.1 + 0.2, True, False, None),

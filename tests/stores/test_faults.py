@@ -14,7 +14,7 @@ from kinsplit_testing import DENSE, SCHEMA, SPARSE
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.stores import open_store
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 
 # Fifty if all damage is tested; see test_damage.
 KILLS = 50 if os.environ.get("KINSPLIT_TEST_ALL_DAMAGE") else 8

@@ -6,7 +6,7 @@ from kinsplit_testing import DENSE, SCHEMA, TEXTS, ChunkStoreContract, embed, ma
 
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.protocol import Query, Vectors
+from kinsplit.stores.values import Query, Vectors
 
 
 class TestNamedMemory(ChunkStoreContract):

@@ -20,7 +20,7 @@ from kinsplit.spans import Span
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.filters import MOST_CONDITIONS, MOST_VALUES, check_request, to_conditions
 from kinsplit.stores.payload import check_metadata, from_payload, to_payload
-from kinsplit.stores.protocol import SyncReport, Where
+from kinsplit.stores.values import SyncReport, Where
 
 
 class Kind(Enum):

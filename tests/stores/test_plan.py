@@ -7,7 +7,7 @@ from kinsplit_testing import make_chunks
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.payload import to_payload
 from kinsplit.stores.plan import content_of, plan_sync
-from kinsplit.stores.protocol import SyncReport, Vectors
+from kinsplit.stores.values import SyncReport, Vectors
 
 versions = st.lists(st.sampled_from("abcdef"), max_size=8)
 

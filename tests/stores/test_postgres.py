@@ -23,7 +23,7 @@ from kinsplit.errors import LockWarning, StoreError
 from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.engines.postgres.where import decode_text, dump, encode_text, load
 from kinsplit.stores.filters import to_conditions
-from kinsplit.stores.protocol import Query, SyncReport, Vectors
+from kinsplit.stores.values import Query, SyncReport, Vectors
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")

@@ -10,7 +10,7 @@ from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, s
 
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.protocol import Query, Vectors
+from kinsplit.stores.values import Query, Vectors
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")

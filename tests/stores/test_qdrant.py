@@ -21,7 +21,7 @@ from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.engines.qdrant.collection import postpone_graph
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 
 pytest.importorskip("qdrant_client")
 from tests.stores.qdrant_server import BODIES, parsed, qdrant_server

@@ -16,7 +16,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import KinsplitError, SchemaMismatchError, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.open_engines import Sharing
-from kinsplit.stores.protocol import Query
+from kinsplit.stores.values import Query
 
 CHUNKS = make_chunks("doc", TEXTS)
 

@@ -21,7 +21,7 @@ from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.shared.collection import Collection, clear, find, get, put, refuse_unknown, remove
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.stores import ChunkStore, Hit, Query
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.values import Where
 from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 from kinsplit.tokenizers import describe
 
@@ -47,7 +47,7 @@ class KinsplitVectorStore(VectorStore):
     replaces it. Chunks written by `Index.add` can be read too: searches find its leaves, and parents are fetched by id.
 
     Searches take `filter`, a mapping of metadata keys to a value, a list of values, or the operators of LangChain's
-    stores, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.protocol.Where`. Metadata under
+    stores, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.values.Where`. Metadata under
     one of kinsplit's own keys can be filtered in kinsplit's own chunks only. Scores are cosines.
 
     Args:

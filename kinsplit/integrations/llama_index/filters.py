@@ -21,8 +21,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.retrieval.scoring import unit
 from kinsplit.stores.filters import MOST_DEPTH
-from kinsplit.stores.protocol import Hit, Query, Where
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Hit, Query, Where
 
 # Operators on a value and on a list, each with that of a chunk store.
 _VALUE_OPERATORS = {

@@ -19,7 +19,7 @@ from kinsplit.integrations.ray.file_systems import is_address
 from kinsplit.loaders import SourceFile
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json
-from kinsplit.stores.protocol import SyncReport
+from kinsplit.stores.values import SyncReport
 from kinsplit.support.extras import needs
 
 with needs("ray"):

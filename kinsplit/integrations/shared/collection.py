@@ -18,7 +18,7 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Schema, Vectors, open_store
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.values import Where
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from kinsplit.stores.engines.catalog import Catalog, StoreOptions
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection
+from kinsplit.stores.values import Schema
 from kinsplit.support.literals import type_name
 from kinsplit.support.settings import first_fault
 

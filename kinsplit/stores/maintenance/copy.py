@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from kinsplit.chunk import Chunk
-from kinsplit.stores.protocol import Vectors
 from kinsplit.stores.schema import check_schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Vectors
 
 #: Chunks per read; a document with more is read at once.
 _BATCH = 1000

@@ -16,8 +16,8 @@ from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, SchemaMismatchError, StoreError
 from kinsplit.stores.address import open_catalog, open_store
 from kinsplit.stores.maintenance.samples import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
-from kinsplit.stores.protocol import Query, SyncReport, Where
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Query, SyncReport, Where
 
 _REPORT = "Report this with the version of the server"
 #: Addresses of stores that no other object can open.

@@ -10,8 +10,8 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.identity import chunk_id, content_hash, document_hash
 from kinsplit.spans import Span
-from kinsplit.stores.protocol import Schema, SyncReport, Vectors
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema, SyncReport, Vectors
 
 DENSE = HashEmbedder()
 SPARSE = Bm25Embedder()

@@ -12,8 +12,8 @@ from kinsplit.chunk import DOCUMENT, RECORD, Chunk
 from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
-from kinsplit.stores.protocol import Damage
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Damage
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
 
@@ -39,7 +39,7 @@ class Inconsistency:
         kind: "index" for indices other than 0 to total - 1, "link" for neighbours, "parent" and "child" for kin between
             levels, "hash" for a text that doesn't match its content hash or its length in the document, or a document
             that doesn't match its leaves. From a store that records its writes: "lost", "payload", "vectors",
-            "unknown" and "filter" (see `kinsplit.stores.protocol.Damage`).
+            "unknown" and "filter" (see `kinsplit.stores.values.Damage`).
         detail: A sentence without a full stop.
     """
 

@@ -9,8 +9,8 @@ import pytest
 
 from kinsplit.stores.address import open_store
 from kinsplit.stores.maintenance.samples import SCHEMA
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 
 #: Name of the collection of a test.
 COLLECTION = "contract"

@@ -14,8 +14,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.stores.filters import MOST_CONDITIONS, MOST_DEPTH, MOST_VALUES
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
-from kinsplit.stores.protocol import Query, Where
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Query, Where
 from kinsplit_testing.base import Contract
 
 #: Metadata by source id; "e" has none.

@@ -11,8 +11,8 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
-from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Query, Vectors
 from kinsplit_testing.base import Contract
 
 

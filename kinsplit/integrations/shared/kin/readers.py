@@ -17,7 +17,7 @@ from kinsplit.integrations.shared.origins import is_located
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.parsers import Strategy
 from kinsplit.stores import ChunkStore, open_store
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.values import Where
 
 
 class StoreReader:

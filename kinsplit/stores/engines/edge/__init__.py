@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 
 
 def _store(folder: str, collection: str, schema: Schema | None) -> ChunkStore:

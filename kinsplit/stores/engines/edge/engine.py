@@ -30,9 +30,9 @@ from kinsplit.stores.engines.qdrant.payload import unwrapped, wrapped
 from kinsplit.stores.filters import Condition
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Inventory, Plan, content_of
-from kinsplit.stores.protocol import Schema, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE
 from kinsplit.stores.store import batches
+from kinsplit.stores.values import Schema, Vectors
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Record

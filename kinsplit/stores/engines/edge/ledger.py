@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from kinsplit.errors import StoreError
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Inventory, Plan
-from kinsplit.stores.protocol import Vectors
+from kinsplit.stores.values import Vectors
 
 # Points are ordered by document, so that the rows of a document share pages, however many others there are.
 _TABLES = """

@@ -12,8 +12,8 @@ from kinsplit.stores.engines.qdrant.payload import level_of, roots_of, wrapped, 
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE, layer_of
+from kinsplit.stores.values import Query, Vectors
 
 if TYPE_CHECKING:
     from qdrant_edge import FieldCondition, Filter, Point, QueryRequest, Record

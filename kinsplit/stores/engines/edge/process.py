@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from kinsplit.errors import StoreError, WorkerError
 from kinsplit.stores.address import STORES, open_store
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 from kinsplit.support.workers import WorkerPool
 
 _P = ParamSpec("_P")

@@ -18,9 +18,9 @@ from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, p
 from kinsplit.stores.filters import Condition, to_conditions, values_of
 from kinsplit.stores.payload import Payload, state_of
 from kinsplit.stores.plan import Plan, check_source
-from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.store import ChunkStore, FoundPoint
+from kinsplit.stores.values import Damage, Query, Schema, Vectors, Where
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.postgres.options import PostgresOptions, parse_dsn
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 
 
 def _store(dsn: str, collection: str, schema: Schema | None) -> ChunkStore:

@@ -20,8 +20,8 @@ from kinsplit.stores.engines.postgres.query import field_of, type_of
 from kinsplit.stores.engines.postgres.where import Statement, Tables, dump, encode_text
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import content_of
-from kinsplit.stores.protocol import Vectors
 from kinsplit.stores.schema import DENSE, layer_of
+from kinsplit.stores.values import Vectors
 
 #: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))

@@ -11,8 +11,8 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PostgresOptions
 from kinsplit.stores.engines.postgres.where import Statement, Tables, to_where
 from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
-from kinsplit.stores.protocol import Query
 from kinsplit.stores.schema import LAYERS, layer_of
+from kinsplit.stores.values import Query
 
 _WEIGHTS = """
 asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])

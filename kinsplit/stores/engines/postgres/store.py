@@ -13,8 +13,8 @@ from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.filters import HasId, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
-from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
+from kinsplit.stores.values import Query, Schema, Vectors, Where
 from kinsplit.support.extras import needs
 
 with needs("pgvector"):

@@ -31,8 +31,8 @@ from kinsplit.stores.engines.postgres.session import (
     postgres_errors,
 )
 from kinsplit.stores.engines.postgres.where import APART, Tables
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
+from kinsplit.stores.values import Schema
 from kinsplit.support.extras import needs
 
 with needs("pgvector"):

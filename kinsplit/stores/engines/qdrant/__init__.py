@@ -5,8 +5,8 @@ from __future__ import annotations
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, parse_location
-from kinsplit.stores.protocol import Schema
 from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Schema
 
 
 def _store(location: str, collection: str, schema: Schema | None) -> ChunkStore:

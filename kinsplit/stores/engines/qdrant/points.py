@@ -18,9 +18,9 @@ from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, 
 from kinsplit.stores.json_values import around
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE, layer_of
 from kinsplit.stores.store import batches
+from kinsplit.stores.values import Query, Vectors
 
 if TYPE_CHECKING:
     from qdrant_client import models

@@ -27,9 +27,9 @@ from kinsplit.stores.engines.qdrant.points import (
 from kinsplit.stores.filters import to_conditions, values_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
-from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.schema import DENSE, SPARSE, check_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
+from kinsplit.stores.values import Query, Schema, Vectors, Where
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
