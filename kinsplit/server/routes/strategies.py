@@ -12,15 +12,7 @@ from kinsplit.retrieval import rankings
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection, UploadFolders
 from kinsplit.server.dependencies import CollectionsDep, SettingsDep, UploadsDep, WorkersDep, respond
-from kinsplit.server.models import (
-    IndexedRow,
-    ParameterRow,
-    RankingRow,
-    Strategies,
-    StrategyRow,
-    UploadRules,
-    WatchRow,
-)
+from kinsplit.server.models import IndexedRow, ParameterRow, RankingRow, Strategies, StrategyRow, UploadRules, WatchRow
 from kinsplit.server.routes.chunk import settable
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.watch import WatchStatus

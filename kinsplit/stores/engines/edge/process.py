@@ -67,11 +67,7 @@ class DetachedStore:
     def __init__(self, opening: _Opening, time_limit: float) -> None:
         self._opening = opening
         self._pool = WorkerPool(
-            1,
-            time_limit=time_limit,
-            memory_limit=_NO_LIMIT,
-            result_limit=_NO_LIMIT,
-            prepare=partial(_opened, opening),
+            1, time_limit=time_limit, memory_limit=_NO_LIMIT, result_limit=_NO_LIMIT, prepare=partial(_opened, opening)
         )
         self._closing, self._has_written = threading.Lock(), False
         try:

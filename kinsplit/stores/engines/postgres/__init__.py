@@ -23,11 +23,5 @@ def _catalog(dsn: str) -> Catalog:
 
 #: The engine for the registry.
 ENGINE = Engine(
-    _store,
-    _catalog,
-    "those who run Postgres",
-    "psycopg",
-    "pgvector",
-    options=PostgresOptions,
-    is_server=lambda _: True,
+    _store, _catalog, "those who run Postgres", "psycopg", "pgvector", options=PostgresOptions, is_server=lambda _: True
 )
