@@ -28,7 +28,7 @@ from kinsplit.stores.values import Query, SyncReport, Vectors
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
 from kinsplit.stores.engines.postgres import session  # noqa: E402
-from kinsplit.stores.engines.postgres.points import upsert  # noqa: E402
+from kinsplit.stores.engines.postgres.store import upsert  # noqa: E402
 from kinsplit.stores.engines.postgres.tables import LOCK  # noqa: E402
 
 

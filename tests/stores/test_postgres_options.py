@@ -235,31 +235,6 @@ def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connectio
     assert len(graphs(connection)) == 2
 
 
-def test_an_older_collection_with_a_foreign_key_is_written_and_emptied(postgres, connection):
-    open_store(postgres, "cs", SCHEMA).close()
-    for statement in (
-        "DROP TABLE kinsplit.sizes_1, kinsplit.counts_1",
-        "ALTER TABLE kinsplit.chunks_1 DROP facts",
-        "ALTER TABLE kinsplit.chunks_1 ALTER key DROP DEFAULT",
-        "DROP SEQUENCE kinsplit.chunks_1_key_seq",
-        "ALTER TABLE kinsplit.chunks_1 ALTER key ADD GENERATED ALWAYS AS IDENTITY",
-        "ALTER TABLE kinsplit.terms_1 ADD FOREIGN KEY (chunk) REFERENCES kinsplit.chunks_1 ON DELETE CASCADE",
-    ):
-        connection.execute(statement)
-    with open_store(postgres, "cs", SCHEMA) as store:
-        for texts in (TEXTS, TEXTS[::-1], TEXTS[:2]):
-            save(store, "doc", make_chunks("doc", texts))
-        assert [chunk.text for chunk, _ in store.export("doc")] == list(TEXTS[:2])
-        terms = SPARSE.embed_query(TEXTS[1])
-        queries = [
-            Query("bm25", terms, 1, level, where) for level in (0, 1) for where in (None, {"chunk_index": [0, 1]})
-        ]
-        assert [[hit.chunk.text for hit in hits] for hits in store.search(queries)] == [[TEXTS[1]], [TEXTS[1]], [], []]
-        with open_store(f"{postgres}&hnsw_m=8", "second", SCHEMA):
-            assert store.delete("doc") == 2
-    assert connection.execute("SELECT count(*) FROM kinsplit.terms_1").fetchone() == (0,)
-
-
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -2,7 +2,7 @@
 
 The chunks are kept by an engine of kinsplit's. A store with a database of its own is a subclass of
 `kinsplit.stores.store.ChunkStore`, whose abstract methods an engine provides, and of
-`kinsplit.stores.engines.catalog.EngineCatalog`; the shortest is `kinsplit/stores/engines/memory.py`.
+`kinsplit.stores.Catalog`; the shortest is `kinsplit/stores/engines/memory.py`.
 """
 
 import os

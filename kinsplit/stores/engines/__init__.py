@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pkgutil import resolve_name
+from typing import Any
 
 from kinsplit.stores.engines.catalog import Catalog, StoreOptions
 from kinsplit.stores.store import ChunkStore
@@ -40,3 +42,13 @@ class Engine:
     def installed(self) -> bool:
         """Whether the required module is installed."""
         return self.package is None or find_spec(self.package) is not None
+
+
+def deferred(place: str, parse: Callable[[str], tuple[Any, ...]] = lambda location: (location,)) -> Callable[..., Any]:
+    """Return a function of a location that calls a class, which is imported then, with its client.
+
+    Args:
+        place: Place of the class, such as "kinsplit.stores.engines.edge.store:EdgeStore".
+        parse: Function that makes the first arguments of the class from the location.
+    """
+    return lambda location, *others: resolve_name(place)(*parse(location), *others)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Literal, Self
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection
+from kinsplit.errors import ForeignCollectionError, InvalidParameterError, StoreError
+from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection, parse_schema
 from kinsplit.stores.values import Schema
 from kinsplit.support.literals import type_name
 from kinsplit.support.settings import first_fault
-
-#: What an engine itself knows a collection by, whatever its name.
-Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +37,36 @@ class CollectionInfo:
     bytes: int | None
 
 
-class Catalog(Protocol):
+class Catalog(ABC):
     """The collections at an address.
 
     Every change is atomic: a process that is killed in the middle leaves the old or the new state. Open stores keep the
     collection that they opened, whatever its name becomes, until it is dropped. What kinsplit didn't make is neither
     listed nor changed.
+
+    An engine provides the abstract methods. The key of a collection is what the engine itself knows it by, whatever its
+    name; changes get kinsplit's own collections only.
+
+    Args:
+        place: Folder, server or database, for errors.
     """
+
+    def __init__(self, place: object) -> None:
+        self._place = place
 
     def collections(self) -> list[CollectionInfo]:
         """Return the collections that kinsplit made, in order of their names."""
-        ...
+        found = []
+        with self._reading():
+            for name, key in sorted(self._names().items()):
+                try:
+                    schema = parse_schema(name, self._stored(key))
+                except ForeignCollectionError:
+                    continue
+                except StoreError:
+                    schema = None
+                found.append(CollectionInfo(name, schema, *self._measure(name, key, schema)))
+        return found
 
     def check(self, name: str) -> None:
         """Check that kinsplit made the collection of a name, and may therefore change it.
@@ -60,7 +75,8 @@ class Catalog(Protocol):
             CollectionNotFoundError: There is no such collection.
             ForeignCollectionError: Something else made it.
         """
-        ...
+        with self._reading():
+            self._own(self._names(), name)
 
     def identity(self, name: str) -> str:
         """Return a text that stands for the collection which has a name now, in one cheap call.
@@ -70,7 +86,8 @@ class Catalog(Protocol):
         Raises:
             CollectionNotFoundError: There is no such collection.
         """
-        ...
+        with self._reading():
+            return self._identity(self._own(self._names(), name))
 
     def drop(self, name: str) -> None:
         """Delete a collection with everything in it.
@@ -80,7 +97,8 @@ class Catalog(Protocol):
             ForeignCollectionError: Something else than kinsplit made it.
             StoreLockedError: The engine's collections are opened by one process at a time, and this one is open.
         """
-        ...
+        with self._dropping():
+            self._drop(name, self._own(self._names(), name))
 
     def rename(self, old: str, new: str) -> None:
         """Give a collection another name, which no collection has.
@@ -91,7 +109,10 @@ class Catalog(Protocol):
             ForeignCollectionError, StoreLockedError: See `drop`.
             StoreError: There is a collection of the new name, or the engine can't rename this one.
         """
-        ...
+        with self._naming():
+            names = self._names()
+            check_change(self._place, names, old, new, is_switch=False)
+            self._rename(old, self._own(names, old), new)
 
     def switch(self, one: str, other: str) -> None:
         """Exchange the names of two collections, in one step for every reader.
@@ -102,105 +123,66 @@ class Catalog(Protocol):
             ForeignCollectionError, StoreLockedError: See `drop`.
             StoreError: The engine can't rename one of them.
         """
-        ...
+        with self._naming():
+            names = self._names()
+            check_change(self._place, names, one, other, is_switch=True)
+            self._switch({name: self._own(names, name) for name in (one, other)})
 
-    def close(self) -> None:
-        """Release the connection. A second call does nothing."""
-        ...
+    def close(self) -> None:  # noqa: B027 - most engines hold nothing open
+        """Release the connection, if there is one. A second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-
-class Named(NamedTuple, Generic[Key]):
-    """A collection as an engine finds it.
-
-    Attributes:
-        name: Its name.
-        key: What the engine itself knows it by.
-    """
-
-    name: str
-    key: Key
-
-
-class EngineCatalog(Catalog, Generic[Key]):
-    """`Catalog` on top of a few reads and changes that each engine provides, which see kinsplit's own collections only.
-
-    Args:
-        place: Folder, server or database, for errors.
-    """
-
-    def __init__(self, place: object) -> None:
-        self._place = place
-
-    def check(self, name: str) -> None:
-        """Check that kinsplit made the collection of a name; see `Catalog.check`."""
-        with self._reading():
-            self._own(self._names(), name)
-
-    def drop(self, name: str) -> None:
-        """Delete a collection; see `Catalog.drop`."""
-        with self._dropping():
-            self._drop(self._own(self._names(), name))
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a collection another name; see `Catalog.rename`."""
-        with self._naming():
-            names = self._names()
-            check_change(self._place, names, old, new, is_switch=False)
-            self._rename(self._own(names, old), new)
-
-    def switch(self, one: str, other: str) -> None:
-        """Exchange the names of two collections; see `Catalog.switch`."""
-        with self._naming():
-            names = self._names()
-            check_change(self._place, names, one, other, is_switch=True)
-            self._switch(self._own(names, one), self._own(names, other))
-
-    def _own(self, names: Mapping[str, Key], name: str) -> Named[Key]:
-        """Return a collection that kinsplit made."""
+    def _own(self, names: Mapping[str, Any], name: str) -> Any:
+        """Return the key of a collection that kinsplit made."""
         if name not in names:
             raise no_collection(self._place, name, names, LISTED)
         check_own(f"{self._place}/{name}", self._stored(names[name]))
-        return Named(name, names[name])
+        return names[name]
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[object]:
         """Return a context manager in which the engine's errors become kinsplit's."""
 
-    @abstractmethod
-    def _dropping(self) -> AbstractContextManager[object]:
-        """Return `_reading` that also keeps others from giving the name away."""
-
-    @abstractmethod
     def _naming(self) -> AbstractContextManager[object]:
         """Return `_reading` that also keeps others from changing any name."""
+        return self._reading()
+
+    def _dropping(self) -> AbstractContextManager[object]:
+        """Return `_reading` that also keeps others from giving the name away."""
+        return self._naming()
 
     @abstractmethod
-    def _names(self) -> Mapping[str, Key]:
+    def _names(self) -> Mapping[str, Any]:
         """Return the keys of all collections by name, whoever made them."""
 
     @abstractmethod
-    def _stored(self, key: Key) -> object:
+    def _stored(self, key: Any) -> object:
         """Return the JSON that lies where kinsplit stores a collection's schema; None if there is nothing."""
 
     @abstractmethod
-    def _drop(self, found: Named[Key]) -> None:
+    def _measure(self, name: str, key: Any, schema: Schema | None) -> tuple[int | None, int | None, int | None]:
+        """Return the numbers of documents and of leaves, and the bytes; see `CollectionInfo`."""
+
+    def _identity(self, key: Any) -> str:
+        """Return the text of `identity`."""
+        return str(key)
+
+    @abstractmethod
+    def _drop(self, name: str, key: Any) -> None:
         """Delete a collection."""
 
     @abstractmethod
-    def _rename(self, found: Named[Key], new: str) -> None:
+    def _rename(self, name: str, key: Any, new: str) -> None:
         """Give a collection a name that is free."""
 
     @abstractmethod
-    def _switch(self, one: Named[Key], other: Named[Key]) -> None:
-        """Exchange the names of two collections."""
+    def _switch(self, keys: dict[str, Any]) -> None:
+        """Exchange the names of two collections, given by their keys by name."""
 
 
 #: What an option acts on: every connection, a collection when it is made, its first load, or searches.

@@ -18,7 +18,7 @@ from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines import Engine
-from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
+from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.filters import (
     Condition,
     Either,
@@ -359,8 +359,8 @@ def _own(vectors: Vectors) -> Vectors:
     return vectors if vectors.dense is None else replace(vectors, dense=vectors.dense.copy())
 
 
-class MemoryCatalog(EngineCatalog[HeldCollection]):
-    """The collections of a named store in memory; a private one has none.
+class MemoryCatalog(Catalog):
+    """The collections of a named store in memory, whose size is not known; a private store has none.
 
     Args:
         place: Name of the store.
@@ -370,31 +370,7 @@ class MemoryCatalog(EngineCatalog[HeldCollection]):
         super().__init__(f"memory:{place}")
         self._store = place
 
-    def collections(self) -> list[CollectionInfo]:
-        """Return the collections; their size is not known."""
-        with PLACES_LOCK:
-            names = sorted(PLACES.get(self._store, ()))
-        found = []
-        for name in names:
-            with MemoryStore(self._store, name) as store:
-                found.append(CollectionInfo(name, store.schema, len(store.sources(0)), store.count(0), None))
-        return found
-
-    def identity(self, name: str) -> str:
-        """Return a text that stands for the collection of a name; see `Catalog.identity`."""
-        with self._reading():
-            return str(id(self._own(self._names(), name).key))
-
-    def close(self) -> None:
-        """Do nothing, since there is no connection."""
-
     def _reading(self) -> AbstractContextManager[object]:
-        return PLACES_LOCK
-
-    def _dropping(self) -> AbstractContextManager[object]:
-        return PLACES_LOCK
-
-    def _naming(self) -> AbstractContextManager[object]:
         return PLACES_LOCK
 
     def _names(self) -> Mapping[str, HeldCollection]:
@@ -403,15 +379,23 @@ class MemoryCatalog(EngineCatalog[HeldCollection]):
     def _stored(self, key: HeldCollection) -> object:
         return asdict(key.schema)
 
-    def _drop(self, found: Named[HeldCollection]) -> None:
+    def _measure(self, name: str, key: HeldCollection, schema: Schema | None) -> tuple[int, int, None]:  # noqa: ARG002
+        with key.lock:
+            sources = [payload["source_id"] for payload, _ in key.points.values() if payload["level"] == 0]
+        return len(set(sources)), len(sources), None
+
+    def _identity(self, key: HeldCollection) -> str:
+        return str(id(key))
+
+    def _drop(self, name: str, key: HeldCollection) -> None:  # noqa: ARG002
         # Open stores keep its content until they are closed.
-        del PLACES[self._store][found.name]
+        del PLACES[self._store][name]
 
-    def _rename(self, found: Named[HeldCollection], new: str) -> None:
-        PLACES[self._store][new] = PLACES[self._store].pop(found.name)
+    def _rename(self, name: str, key: HeldCollection, new: str) -> None:  # noqa: ARG002
+        PLACES[self._store][new] = PLACES[self._store].pop(name)
 
-    def _switch(self, one: Named[HeldCollection], other: Named[HeldCollection]) -> None:
-        PLACES[self._store] |= {one.name: other.key, other.name: one.key}
+    def _switch(self, keys: dict[str, HeldCollection]) -> None:
+        PLACES[self._store] |= dict(zip(keys, reversed(keys.values()), strict=True))
 
 
 #: The engine for the registry.

@@ -25,8 +25,8 @@ from kinsplit.stores.engines.edge.folder import (
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.names import SHARD
-from kinsplit.stores.engines.edge.points import to_point, to_vectors
-from kinsplit.stores.engines.qdrant.payload import unwrapped, wrapped
+from kinsplit.stores.engines.edge.points import to_point
+from kinsplit.stores.engines.qdrant.payload import to_vectors, unwrapped, wrapped
 from kinsplit.stores.filters import Condition
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Inventory, Plan, content_of
@@ -295,12 +295,12 @@ class EdgeEngine:
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of points by id, without those that are not stored."""
-        return {str(record.id): to_vectors(record) for record in self._records(ids, payload=False)}
+        return {str(record.id): to_vectors(record.vector) for record in self._records(ids, payload=False)}
 
     def points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
         """Return the payloads and vectors of points by id, without those that are not stored."""
         records = self._records(ids, payload=True)
-        return {str(record.id): (unwrapped(record.payload), to_vectors(record)) for record in records}
+        return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
     def _records(self, ids: Sequence[str], *, payload: bool) -> Iterator[Record]:
         for batch in batches(ids, _BATCH):

@@ -1,17 +1,30 @@
-"""Store in Qdrant Edge, Qdrant's embedded engine, with one folder per collection."""
+"""Store in Qdrant Edge, Qdrant's embedded engine, with one folder per collection, and its catalog."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import STATE, Content
+from kinsplit.errors import StoreError
+from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.edge.engine import EdgeEngine, read
-from kinsplit.stores.engines.edge.folder import SCHEMA_FILE
-from kinsplit.stores.engines.edge.ledger import LedgerMark, digest, encode_payload, sketch
+from kinsplit.stores.engines.edge.folder import (
+    LEDGER_FILE,
+    SCHEMA_FILE,
+    collections_in,
+    size_on_disk,
+    stored_schema,
+    strangers_in,
+)
+from kinsplit.stores.engines.edge.ledger import LedgerMark, count_recorded, digest, encode_payload, sketch
+from kinsplit.stores.engines.edge.names import exchange, held, naming, settle_names
 from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
@@ -220,3 +233,73 @@ class EdgeStore(ChunkStore):
 def _values(value: object) -> set[str]:
     """Return the index entries of a payload's value: one, or one per member of a list."""
     return {str(one) for one in (value if isinstance(value, list) else [value]) if one is not None}
+
+
+#: A folder that `EdgeCatalog.drop` has moved out of the way.
+_DROPPED = re.compile(r"\.\w[\w.-]*\.[0-9a-f]{32}\.dropped")
+
+
+class EdgeCatalog(Catalog):
+    """The collections in a folder, whose subfolders bear their names; also those that are open elsewhere.
+
+    Args:
+        place: Folder of the collections.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._folder = Path(place).expanduser()
+        super().__init__(self._folder)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            settle_names(self._folder)
+            yield
+        except OSError as error:
+            raise StoreError(f"{self._folder}: {error.strerror}. Choose a folder that you may write.") from error
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        with self._reading(), naming(self._folder) if self._folder.is_dir() else nullcontext():
+            yield
+
+    def _names(self) -> Mapping[str, Path]:
+        return {name: self._folder / name for name in collections_in(self._folder)}
+
+    def _stored(self, key: Path) -> object:
+        return stored_schema(key)
+
+    def _measure(self, name: str, key: Path, schema: Schema | None) -> tuple[int | None, int | None, int]:  # noqa: ARG002
+        counts = count_recorded(key / LEDGER_FILE)
+        if counts is None:  # The ledger does not know all chunks.
+            with suppress(StoreError), EdgeStore(str(self._folder), name) as store:
+                counts = len(store.sources(0)), store.count(0)
+        return *(counts or (None, None)), size_on_disk(key)
+
+    def _identity(self, key: Path) -> str:
+        found = (key / SCHEMA_FILE).stat()
+        return f"{found.st_ino}-{found.st_mtime_ns}"
+
+    def _drop(self, name: str, key: Path) -> None:
+        if strangers := strangers_in(key):
+            rest = f" and {len(strangers) - 1:,} more" if strangers[1:] else ""
+            rule = f"{key} also holds {strangers[0]!r}{rest}, which kinsplit didn't make"
+            raise StoreError(f"{rule}. Move that out of the folder first.")
+        with held(key):
+            # Gone in one step; the files may take a while.
+            key.rename(self._folder / f".{name}.{uuid.uuid4().hex}.dropped")
+        # Also those whose deletion was interrupted.
+        for folder in self._folder.iterdir():
+            if _DROPPED.fullmatch(folder.name) and folder.is_dir() and not strangers_in(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _rename(self, name: str, key: Path, new: str) -> None:  # noqa: ARG002
+        if (self._folder / new).exists():
+            raise StoreError(f"{self._folder / new} holds something else. Choose another name.")
+        with held(key):
+            key.rename(self._folder / new)
+
+    def _switch(self, keys: dict[str, Path]) -> None:
+        one, other = keys.items()
+        with held(one[1]), held(other[1]):
+            exchange(self._folder, one[0], other[0])

@@ -184,8 +184,6 @@ class Indexes(NamedTuple):
 
     def _others(self) -> dict[str, sql.Composed]:
         """Return the statements that create the indexes of filters and terms, by the indexes' names."""
-        if self.tables.sizes is None:  # Older collections have others, which are not postponed.
-            return {}
         facts, terms = f"chunks_{self.number}_facts_idx", f"terms_{self.number}_weights_idx"
         return {
             facts: sql.SQL(_FACTS).format(index=sql.Identifier(facts), chunks=self.tables.chunks),
@@ -214,7 +212,7 @@ class Indexes(NamedTuple):
             chunks=self.tables.chunks,
             name=sql.Identifier(name),
             ops=sql.Identifier(f"{type_of(self.made)}_cosine_ops"),
-            **{option: sql.Literal(value) for option, value in options.items()},
+            **options,
         )
 
     def _lists(self, rows: int) -> int:

@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg import sql
 
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PostgresOptions
-from kinsplit.stores.engines.postgres.where import Statement, Tables, to_where
+from kinsplit.stores.engines.postgres.where import Statement, Tables, column_of, joined, to_where
 from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
-from kinsplit.stores.schema import LAYERS, layer_of
+from kinsplit.stores.schema import LAYERS, Layer, layer_of
 from kinsplit.stores.values import Query
 
 _WEIGHTS = """
 asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])
     AS a(number, field, term, asked)),
 size AS MATERIALIZED ({sizes}),
-counted AS MATERIALIZED (SELECT field, term, {df} AS df
-    FROM (SELECT DISTINCT field, term FROM asked) AS a LEFT JOIN {counts} USING (field, term){grouped}),
+counted AS MATERIALIZED (SELECT field, term, coalesce(chunks, 0)::float8 AS df
+    FROM (SELECT DISTINCT field, term FROM asked) AS a LEFT JOIN {counts} USING (field, term)),
 rare AS MATERIALIZED (SELECT number, term, df, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf,
         greatest({least}, {read} - sum(df) OVER (PARTITION BY number ORDER BY df, term) + df)::bigint AS most
     FROM asked JOIN counted USING (field, term) JOIN size USING (field))
 """
-#: The number of a term's chunks, and how to group for it: kept, or counted in an older collection.
-_KEPT, _COUNTED = ("coalesce(chunks, 0)::float8", ""), ("count(chunk)::float8", " GROUP BY field, term")
-_SIZE = "SELECT {field}::smallint AS field, {count} AS n FROM {table} WHERE level BETWEEN {first} AND {last}"
+# The number of chunks with terms of a field.
+_SIZE = """
+SELECT {field}::smallint AS field, coalesce(sum(chunks), 0)::float8 AS n FROM {sizes}
+    WHERE level BETWEEN {first} AND {last}
+"""
 #: Largest number of matching chunks whose vectors are all compared for a ranking by meaning alone.
 _MOST = 20_000
 #: Chunks that a ranking of all reads: so many by its terms together, the rarest first, and at least so many by each.
 _READ, _LEAST = 50_000, 5_000
 #: How many times as many as wanted are scored in full where a term has more chunks.
 _RESCORED = 10
+_ALL = " UNION ALL "
 _CHOSEN = "{name} AS MATERIALIZED (SELECT key, level{distances} FROM {chunks} WHERE {where}{limit})"
 _NEAREST = """
 (SELECT {number} AS number, id, {payload}, distance
@@ -94,7 +97,7 @@ class _Chosen(NamedTuple):
     def within_limit(self, *, wanted: bool) -> sql.Composed:
         """Return the condition that their number is, or is not, within the limit."""
         text = "" if self.is_whole else " AND ((SELECT count(*) FROM {}) <= {}) = {}"
-        return sql.SQL(text).format(self.name, sql.Literal(_MOST), sql.Literal(wanted))
+        return sql.SQL(text).format(self.name, _MOST, wanted)
 
 
 def field_of(level: int) -> int:
@@ -107,13 +110,13 @@ def type_of(made: PostgresOptions) -> str:
     return "halfvec" if made.halfvec else "vector"
 
 
-def picked(tables: Tables, keys: Sequence[str]) -> sql.Composed:
+def picked(keys: Sequence[str]) -> sql.Composed:
     """Return an expression for some keys of a payload, which reads the payload once."""
     names = [sql.Identifier("read", key) for key in keys]
-    pairs = [sql.SQL("{}, {}").format(sql.Literal(key), name) for key, name in zip(keys, names, strict=True)]
+    pairs = [sql.SQL("{}, {}").format(key, name) for key, name in zip(keys, names, strict=True)]
     return sql.SQL("(SELECT jsonb_build_object({}) FROM jsonb_to_record({}) AS read({}))").format(
         sql.SQL(", ").join(pairs),
-        tables.column(keys),
+        column_of(keys),
         sql.SQL(", ").join(sql.SQL("{} jsonb").format(sql.Identifier(key)) for key in keys),
     )
 
@@ -130,26 +133,28 @@ def to_statement(
         keys: Payload keys to return; None for the whole payload.
         candidates: Number of candidates during a search of the HNSW graph.
     """
-    payload = sql.Identifier("payload") if keys is None else tables.column(keys)
+    payload = sql.Identifier("payload") if keys is None else column_of(keys)
     given, vectors = _vectors(made, queries)
     chosen = _shared(queries)
-    parts = [
-        _cosines(tables, number, query, vectors[number], chosen.get(number), payload, candidates)
-        if number in vectors
-        else _terms(tables, number, query, chosen.get(number), payload)
-        for number, query in enumerate(queries)
-    ]
+    parts = []
+    for number, query in enumerate(queries):
+        names = {**tables.names, "number": number, "payload": payload}
+        if number in vectors:
+            parts.append(_cosines(tables, query, chosen.get(number), candidates, {**names, "vector": vectors[number]}))
+        else:
+            parts.append(_terms(tables, query, chosen.get(number), names))
     before = [
         *given,
         *_weights(tables, queries),
         *(_chosen(tables, one, queries, vectors, chosen) for one in dict.fromkeys(chosen.values())),
     ]
+    first, rankings = joined(", ", before), joined(_ALL, parts)
     text = sql.SQL("{} SELECT number, id::text, {}, distance FROM ({}) AS found ORDER BY number, distance").format(
-        sql.SQL("WITH {}" if before else "").format(sql.SQL(", ").join(one.text for one in before)),
-        payload if keys is None else picked(tables, keys),
-        sql.SQL(" UNION ALL ").join(part.text for part in parts),
+        sql.SQL("WITH {}" if before else "").format(first.text),
+        payload if keys is None else picked(keys),
+        rankings.text,
     )
-    return Statement(text, tuple(value for one in (*before, *parts) for value in one.values))
+    return Statement(text, first.values + rankings.values)
 
 
 def _vectors(made: PostgresOptions, queries: Sequence[Query]) -> tuple[list[Statement], dict[int, sql.Composed]]:
@@ -202,14 +207,9 @@ def _chosen(
         for number, its in chosen.items()
         if its == one and number in vectors
     ]
-    text = sql.SQL(_CHOSEN).format(
-        name=one.name,
-        distances=sql.SQL("").join(distances),
-        chunks=tables.chunks,
-        where=where.text,
-        limit=sql.SQL("" if one.is_whole else " LIMIT {}").format(sql.Literal(_MOST + 1)),
-    )
-    return Statement(text, where.values)
+    limit = sql.SQL("" if one.is_whole else " LIMIT {}").format(_MOST + 1)
+    parts = {"name": one.name, "distances": sql.SQL("").join(distances), "where": where.text, "limit": limit}
+    return Statement(sql.SQL(_CHOSEN).format(chunks=tables.chunks, **parts), where.values)
 
 
 def _distance(number: int) -> sql.Identifier:
@@ -223,6 +223,11 @@ def _dense_of(query: Query) -> sql.Identifier:
 def _level_of(query: Query) -> int | None:
     """Return the level to filter by; None if the layer of the query has a single one."""
     return query.level if len(layer_of(query.level).levels) > 1 else None
+
+
+def _range(layer: Layer) -> dict[str, int]:
+    """Return the first and the last level of a layer."""
+    return {"first": layer.levels[0], "last": layer.levels[-1]}
 
 
 def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
@@ -241,82 +246,40 @@ def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
     if not fields:
         return []
     columns = [list(column) for column in zip(*asked, strict=True)] or [[], [], [], []]
-    sizes = sql.SQL(" UNION ALL ").join(_size(tables, field) for field in fields)
-    df, grouped = map(sql.SQL, _COUNTED if tables.counts is None else _KEPT)
+    sizes = [sql.SQL(_SIZE).format(field=field, sizes=tables.sizes, **_range(LAYERS[field])) for field in fields]
     least = max(_LEAST, *(query.limit for query in queries))
-    text = sql.SQL(_WEIGHTS).format(
-        sizes=sizes,
-        df=df,
-        counts=tables.counts or tables.terms,
-        grouped=grouped,
-        read=sql.Literal(_READ),
-        least=sql.Literal(least),
-    )
+    text = sql.SQL(_WEIGHTS).format(sizes=sql.SQL(_ALL).join(sizes), counts=tables.counts, read=_READ, least=least)
     return [Statement(text, tuple(columns))]
 
 
-def _size(tables: Tables, field: int) -> sql.Composed:
-    """Return a query for the number of chunks with terms of a field."""
-    count = "count(*)::float8" if tables.sizes is None else "coalesce(sum(chunks), 0)::float8"
-    return sql.SQL(_SIZE + (" AND has_terms" if tables.sizes is None else "")).format(
-        field=sql.Literal(field),
-        count=sql.SQL(count),
-        table=tables.chunks if tables.sizes is None else tables.sizes,
-        first=sql.Literal(LAYERS[field].levels[0]),
-        last=sql.Literal(LAYERS[field].levels[-1]),
-    )
-
-
 def _cosines(
-    tables: Tables,
-    number: int,
-    query: Query,
-    vector: sql.Composable,
-    chosen: _Chosen | None,
-    payload: sql.Composable,
-    candidates: int,
+    tables: Tables, query: Query, chosen: _Chosen | None, candidates: int, names: Mapping[str, Any]
 ) -> Statement:
     read = max(query.limit, candidates) if candidates > MOST_CANDIDATES else query.limit
     where = to_where(tables, to_conditions(query.level, query.where))
-    by_index = sql.SQL(_BY_INDEX).format(
-        number=sql.Literal(number),
-        vector=vector,
-        payload=payload,
-        chunks=tables.chunks,
-        dense=_dense_of(query),
-        where=where.text,
-        many=sql.SQL("") if chosen is None else chosen.within_limit(wanted=False),
-    )
+    many = sql.SQL("") if chosen is None else chosen.within_limit(wanted=False)
+    text = sql.SQL(_BY_INDEX).format(dense=_dense_of(query), where=where.text, many=many, **names)
+    by_index = Statement(text, (*where.values, read, query.limit))
     if chosen is None:
-        return Statement(by_index, (*where.values, read, query.limit))
+        return by_index
     level = _level_of(query)
-    nearest = sql.SQL(_NEAREST).format(
-        number=sql.Literal(number),
-        payload=payload,
-        distance=_distance(number),
+    text = sql.SQL(_NEAREST).format(
+        distance=_distance(names["number"]),
         chosen=chosen.name,
-        level=sql.SQL("" if level is None else " AND level = {}").format(sql.Literal(level)),
+        level=sql.SQL("" if level is None else " AND level = {}").format(level),
         few=chosen.within_limit(wanted=True),
-        chunks=tables.chunks,
+        **names,
     )
-    if chosen.is_whole:
-        return Statement(nearest, (query.limit,))
-    text = sql.SQL("{} UNION ALL {}").format(nearest, by_index)
-    return Statement(text, (query.limit, *where.values, read, query.limit))
+    nearest = Statement(text, (query.limit,))
+    return nearest if chosen.is_whole else joined(_ALL, [nearest, by_index])
 
 
-def _terms(tables: Tables, number: int, query: Query, chosen: _Chosen | None, payload: sql.Composable) -> Statement:
+def _terms(tables: Tables, query: Query, chosen: _Chosen | None, names: Mapping[str, Any]) -> Statement:
     """Return a BM25 ranking over the term table, with the weights of `_weights`."""
     among = _among(tables, query, chosen)
-    is_whole = not to_conditions(None, query.where) and tables.sizes is not None
-    text = sql.SQL(_TOP if is_whole else _TERMS).format(
-        number=sql.Literal(number),
-        payload=payload,
-        chunks=tables.chunks,
-        terms=tables.terms,
-        field=sql.Literal(field_of(query.level)),
-        among=among.text,
-    )
+    is_whole = not to_conditions(None, query.where)
+    statement = sql.SQL(_TOP if is_whole else _TERMS)
+    text = statement.format(field=field_of(query.level), among=among.text, **names)
     limits = (query.limit * _RESCORED, query.limit) if is_whole else (query.limit,)
     return Statement(text, (*among.values, *limits))
 
@@ -325,25 +288,16 @@ def _among(tables: Tables, query: Query, chosen: _Chosen | None) -> Statement:
     """Return the condition that the chunk of a term, `t.chunk`, is one to rank."""
     level = _level_of(query)
     if chosen is not None:
-        of_level = sql.SQL("" if level is None else " WHERE level = {}").format(sql.Literal(level))
+        of_level = sql.SQL("" if level is None else " WHERE level = {}").format(level)
         return Statement(sql.SQL(" AND chunk IN (SELECT key FROM {}{})").format(chosen.name, of_level))
     others = to_conditions(level, query.where)
     if not others:
         return Statement(sql.SQL(""))
     where = to_where(tables, others)
-    if query.where is not None and _is_narrow(others):
+    is_narrow = query.where is not None and _is_narrow(others)
+    if level is None or is_narrow:
         # An array makes Postgres look up the terms of a few chunks, although it expects few chunks with those terms.
-        text = " AND chunk = ANY(ARRAY(SELECT key FROM {} WHERE {}))"
-        return Statement(sql.SQL(text).format(tables.chunks, where.text), where.values)
-    if tables.sizes is None or level is None:
-        text = " AND chunk IN (SELECT key FROM {} WHERE {})"
-        return Statement(sql.SQL(text).format(tables.chunks, where.text), where.values)
-    levels = layer_of(level).levels
-    of_level = sql.SQL(_OF_LEVEL).format(
-        sizes=tables.sizes,
-        first=sql.Literal(levels[0]),
-        last=sql.Literal(levels[-1]),
-        level=sql.Literal(level),
-        chunks=tables.chunks,
-    )
-    return Statement(of_level)
+        text = "= ANY(ARRAY(SELECT key FROM {} WHERE {}))" if is_narrow else "IN (SELECT key FROM {} WHERE {})"
+        return Statement(sql.SQL(" AND chunk " + text).format(tables.chunks, where.text), where.values)
+    bounds = _range(layer_of(level))
+    return Statement(sql.SQL(_OF_LEVEL).format(sizes=tables.sizes, level=level, chunks=tables.chunks, **bounds))

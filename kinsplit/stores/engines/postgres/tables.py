@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.errors import ForeignCollectionError, StoreError
-from kinsplit.stores.engines.catalog import CollectionInfo, EngineCatalog, Named
+from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.postgres.indexes import Indexes
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import type_of
@@ -148,7 +148,7 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
             check_schema(name, known := parse_schema(name, stored), schema)
             made = PostgresOptions.model_validate(given)
             options.check_made(name, made.of_new())
-            tables = tables_of(connection, number)._replace(partition_by=made.partition_by)
+            tables = tables_of(number)._replace(partition_by=made.partition_by)
             indexes = Indexes(name, number, tables, known.dimension, made, options, partial(connect, dsn))
             indexes.complete(connection)
         reader = stack.enter_context(closing(Session(dsn, options, number)))
@@ -157,19 +157,8 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
     return OpenedTables(name, number, known, indexes.tables, indexes, reader, writer)
 
 
-def tables_of(connection: Connection, number: int) -> Tables:
-    """Return the tables of an existing collection by its number."""
-    tables = _tables_of(number)
-    found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f"kinsplit.counts_{number}"]).fetchone()
-    return tables if found == (True,) else tables._replace(sizes=None, counts=None)
-
-
-def names_of(tables: Tables) -> list[sql.Identifier]:
-    """Return the names of a collection's tables."""
-    return [name for name in (tables.chunks, tables.terms, tables.sizes, tables.counts) if name is not None]
-
-
-def _tables_of(number: int) -> Tables:
+def tables_of(number: int) -> Tables:
+    """Return the tables of a collection by its number."""
     kinds = ("chunks", "terms", "sizes", "counts")
     chunks, terms, sizes, counts = (sql.Identifier("kinsplit", f"{kind}_{number}") for kind in kinds)
     return Tables(chunks, terms, sizes, counts)
@@ -220,10 +209,10 @@ def _create(connection: Connection, place: str, collection: str, schema: Schema,
 
 
 def _create_tables(connection: Connection, number: int, schema: Schema, options: PostgresOptions) -> None:
-    tables = _tables_of(number)
+    tables = tables_of(number)
     columns = [
         sql.SQL(_DENSE).format(
-            name=sql.Identifier(name), type=sql.Identifier(type_of(options)), dimension=sql.Literal(schema.dimension)
+            name=sql.Identifier(name), type=sql.Identifier(type_of(options)), dimension=schema.dimension
         )
         for name in DENSE
     ]
@@ -231,15 +220,15 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
     vector = schema.dimension * (2 if options.halfvec else 4)
     is_inline = vector <= _MOST_INLINE
     size = min(_MOST, (vector if is_inline else 0) + _FACTS)
-    storage = sql.SQL(_STORAGE).format(size=sql.Literal(size))
+    storage = sql.SQL(_STORAGE).format(size=size)
     connection.execute(
         sql.SQL(_CHUNKS).format(
             chunks=tables.chunks,
             terms=tables.terms,
             sizes=tables.sizes,
             counts=tables.counts,
-            filled=sql.Literal(_FILLED),
-            apart=sql.Literal("{" + ",".join(APART) + "}"),
+            filled=_FILLED,
+            apart="{" + ",".join(APART) + "}",
             sequence=sql.Identifier("kinsplit", f"chunks_{number}_key_seq"),
             dense=sql.SQL(",\n").join([*columns, *[sql.SQL(_PART)] * is_partitioned]),
             part=sql.SQL(", part" if is_partitioned else ""),
@@ -253,8 +242,8 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
             sql.SQL(_PARTITION).format(
                 name=sql.Identifier("kinsplit", f"chunks_{number}_part_{part}"),
                 chunks=tables.chunks,
-                count=sql.Literal(options.partitions),
-                number=sql.Literal(part),
+                count=options.partitions,
+                number=part,
                 storage=storage,
             )
         )
@@ -274,7 +263,7 @@ _RENAME = "UPDATE kinsplit.collections SET name = %s WHERE id = %s"
 _MOVING = "/"
 
 
-class PostgresCatalog(EngineCatalog[int]):
+class PostgresCatalog(Catalog):
     """The collections of a Postgres database, whose changes are transactions.
 
     Args:
@@ -288,17 +277,6 @@ class PostgresCatalog(EngineCatalog[int]):
         self._place: str = place_of(dsn)
         with postgres_errors(self._place):
             self._connection: Connection = connect(dsn)
-
-    def collections(self) -> list[CollectionInfo]:
-        """Return the collections; see `Catalog.collections`."""
-        with self._reading():
-            found = [self._info(name, number) for name, number in sorted(self._names().items())]
-        return [info for info in found if info is not None]
-
-    def identity(self, name: str) -> str:
-        """Return a text that stands for the collection of a name; see `Catalog.identity`."""
-        with self._reading():
-            return str(self._own(self._names(), name).key)
 
     def close(self) -> None:
         """Close the connection. A second call does nothing."""
@@ -330,31 +308,22 @@ class PostgresCatalog(EngineCatalog[int]):
         row = self._connection.execute("SELECT schema FROM kinsplit.collections WHERE id = %s", [key]).fetchone()
         return row and row[0]
 
-    def _drop(self, found: Named[int]) -> None:
+    def _measure(self, name: str, key: int, schema: Schema | None) -> tuple[int | None, int | None, int | None]:  # noqa: ARG002
+        tables, connection = tables_of(key), self._connection
+        documents, leaves = connection.execute(sql.SQL(_COUNTS).format(chunks=tables.chunks)).fetchone() or (None, None)
+        size = connection.execute(_SIZE, [[table.as_string(connection) for table in tables[:4]]]).fetchone()
+        return documents, leaves, None if size is None else int(size[0])
+
+    def _drop(self, name: str, key: int) -> None:
         # Once its writers and the running statements of its readers are done.
-        with begin(self._connection, f"{self._place}/{found.name}", (LOCK, found.key)):
-            tables = tables_of(self._connection, found.key)
-            self._connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(names_of(tables))))
-            self._connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [found.key])
+        with begin(self._connection, f"{self._place}/{name}", (LOCK, key)):
+            self._connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(tables_of(key)[:4])))
+            self._connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [key])
 
-    def _rename(self, found: Named[int], new: str) -> None:
-        self._connection.execute(_RENAME, [new, found.key])
+    def _rename(self, name: str, key: int, new: str) -> None:  # noqa: ARG002
+        self._connection.execute(_RENAME, [new, key])
 
-    def _switch(self, one: Named[int], other: Named[int]) -> None:
-        for new, key in ((_MOVING, one.key), (one.name, other.key), (other.name, one.key)):
+    def _switch(self, keys: dict[str, int]) -> None:
+        (one, first), (other, second) = keys.items()
+        for new, key in ((_MOVING, first), (one, second), (other, first)):
             self._connection.execute(_RENAME, [new, key])
-
-    def _info(self, name: str, number: int) -> CollectionInfo | None:
-        connection = self._connection
-        try:
-            schema = parse_schema(name, self._stored(number))
-        except ForeignCollectionError:
-            return None
-        except StoreError:
-            schema = None
-        tables = tables_of(connection, number)
-        counts = connection.execute(sql.SQL(_COUNTS).format(chunks=tables.chunks)).fetchone()
-        names = [table.as_string(connection) for table in names_of(tables)]
-        size = connection.execute(_SIZE, [names]).fetchone()
-        documents, chunks = counts or (None, None)
-        return CollectionInfo(name, schema, documents, chunks, None if size is None else int(size[0]))

@@ -75,21 +75,26 @@ class Tables(NamedTuple):
     Attributes:
         chunks: Name of the table of chunks.
         terms: Name of the table of term weights.
-        sizes: Name of the table of numbers of chunks by level; None in older collections, which have neither it nor the
-            table of counts nor the column `facts`.
+        sizes: Name of the table of numbers of chunks by level.
         counts: Name of the table of numbers of chunks by term.
         partition_by: Key by which the chunks are partitioned, if they are; a filter by it names the partitions to read.
     """
 
     chunks: sql.Identifier
     terms: sql.Identifier
-    sizes: sql.Identifier | None = None
-    counts: sql.Identifier | None = None
+    sizes: sql.Identifier
+    counts: sql.Identifier
     partition_by: str | None = None
 
-    def column(self, keys: Iterable[str | None]) -> sql.Identifier:
-        """Return the column to read top-level keys of payloads from: one that needs not be decompressed, if it can."""
-        return sql.Identifier("facts" if self.sizes is not None and not set(keys) & set(APART) else "payload")
+    @property
+    def names(self) -> dict[str, sql.Identifier]:
+        """The names by kind, as `{chunks}` in statements."""
+        return {"chunks": self.chunks, "terms": self.terms, "sizes": self.sizes, "counts": self.counts}
+
+
+def column_of(keys: Iterable[str | None]) -> sql.Identifier:
+    """Return the column to read top-level keys of payloads from: one that needs not be decompressed, if it can."""
+    return sql.Identifier("payload" if set(keys) & set(APART) else "facts")
 
 
 class Statement(NamedTuple):
@@ -99,11 +104,16 @@ class Statement(NamedTuple):
     values: tuple[Any, ...] = ()
 
 
+def joined(glue: str, parts: Sequence[Statement]) -> Statement:
+    """Join statements, with the values of all."""
+    text = sql.SQL(glue).join(part.text for part in parts)
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
 def to_where(tables: Tables, conditions: Sequence[Condition]) -> Statement:
     """Return an SQL expression that is true if all conditions are met."""
     parts = [_condition(tables, condition) for condition in conditions]
-    text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
-    return Statement(text, tuple(value for part in parts for value in part.values))
+    return joined(" AND ", [Statement(sql.SQL("true")), *parts])
 
 
 def _condition(tables: Tables, condition: Condition) -> Statement:
@@ -112,19 +122,18 @@ def _condition(tables: Tables, condition: Condition) -> Statement:
         text, values = to_where(tables, condition.conditions)
         return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
     if isinstance(condition, Either):
-        groups = [to_where(tables, group) for group in condition.groups]
-        text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
-        return Statement(text, tuple(value for group in groups for value in group.values))
+        text, values = joined(") OR (", [to_where(tables, group) for group in condition.groups])
+        return Statement(sql.SQL("(({}))").format(text), values)
     if isinstance(condition, Range):
         within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
-        return _any_member(tables, condition.key, f"({within}){_beyond(condition)}", Jsonb(dict(condition.bounds)))
+        return _any_member(condition.key, f"({within}){_beyond(condition)}", Jsonb(dict(condition.bounds)))
     if isinstance(condition, TimeRange):
         within = " && ".join(f"@.datetime() {_COMPARE[name]} ${name}.datetime()" for name in condition.bounds)
         bounds = {name: time.isoformat() for name, time in condition.bounds.items()}
-        return _any_member(tables, condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
+        return _any_member(condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
     if isinstance(condition, HasId):
         return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
-    found = _one_of(tables, condition)
+    found = _one_of(condition)
     if condition.key != tables.partition_by or condition != OneOf(condition.key, strings=condition.strings):
         return found
     # Every value of the key is a string, so these partitions hold all that match.
@@ -139,15 +148,15 @@ def _beyond(condition: Range) -> str:
     return r' || @ starts with "\u001af-"' if condition.bounds.keys() <= {"lt", "lte"} else ""
 
 
-def _any_member(tables: Tables, key: str, test: str, values: Jsonb) -> Statement:
+def _any_member(key: str, test: str, values: Jsonb) -> Statement:
     """Return an SQL expression that is true if a value of a key, or a member of its list, passes a test."""
     # Members of nested lists don't count; a lax asterisk would unwrap those lists too.
-    return _exists(tables, key, f"({test}) || exists(@[*] ? ({test}))", values)
+    return _exists(key, f"({test}) || exists(@[*] ? ({test}))", values)
 
 
-def _exists(tables: Tables, key: str, test: str, values: Jsonb) -> Statement:
+def _exists(key: str, test: str, values: Jsonb) -> Statement:
     """Return an SQL expression that is true if a value of a key passes a test."""
-    column = tables.column(path[0] for path in paths_of(key))
+    column = column_of(path[0] for path in paths_of(key))
     exists = sql.SQL("jsonb_path_exists_tz({}, %s::jsonpath, %s, true)").format(column)
     paths = [_jsonpath(path, test) for path in paths_of(key)]
     text = sql.SQL("({})").format(sql.SQL(" OR ").join([exists] * len(paths)))
@@ -163,18 +172,18 @@ def _jsonpath(path: Path, test: str) -> str:
     return f"strict $ ? ({test})"
 
 
-def _one_of(tables: Tables, condition: OneOf) -> Statement:
+def _one_of(condition: OneOf) -> Statement:
     """Return a condition on a column or on the indexed payload."""
-    parts = [_equal(tables, condition)]
+    parts = [_equal(condition)]
     if condition.empty:
         something = '@.type() != "null" && (@.type() != "array" || @.size() > 0)'
-        text, values = _exists(tables, condition.key, something, Jsonb({}))
+        text, values = _exists(condition.key, something, Jsonb({}))
         parts.append(Statement(sql.SQL("NOT {}").format(text), values))
-    text = sql.SQL("({})").format(sql.SQL(" OR ").join(part.text for part in parts))
-    return Statement(text, tuple(value for part in parts for value in part.values))
+    text, values = joined(" OR ", parts)
+    return Statement(sql.SQL("({})").format(text), values)
 
 
-def _equal(tables: Tables, condition: OneOf) -> Statement:
+def _equal(condition: OneOf) -> Statement:
     strings = [encode_text(value) for value in condition.strings]
     if condition.key in ("source_id", "content_hash"):
         return Statement(sql.SQL("{} = ANY(%s::text[])").format(sql.Identifier(condition.key)), (strings,))
@@ -190,7 +199,7 @@ def _equal(tables: Tables, condition: OneOf) -> Statement:
         for shape in (value, [value])
     ]
     # One parameter, since a statement has at most 65,535.
-    column = tables.column(path[0] for path in paths_of(condition.key))
+    column = column_of(path[0] for path in paths_of(condition.key))
     return Statement(sql.SQL("{} @> ANY(%s::jsonb[])").format(column), (shapes,))
 
 

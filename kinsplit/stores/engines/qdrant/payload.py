@@ -1,4 +1,4 @@
-"""Layout of payloads in Qdrant and Qdrant Edge: leaves at top level, parents and documents under one key.
+"""Layout of payloads in Qdrant and Qdrant Edge, and filters: leaves at top level, parents and documents under one key.
 
 Filters of other programs on a leaf's keys, such as those of the frameworks' own stores, therefore match leaves only. A
 separate collection for parents and documents would cost every search a second request and every sync a second write,
@@ -7,12 +7,19 @@ with a risk of being interrupted in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from kinsplit.chunk import ABOVE
-from kinsplit.stores.filters import Condition, OneOf, Path, paths_of
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, paths_of
+from kinsplit.stores.json_values import around
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.schema import INDEXED, Kind
+from kinsplit.stores.schema import DENSE, INDEXED, SPARSE, Kind
+from kinsplit.stores.values import Vectors
 
 
 def wrapped(payload: Payload) -> Payload:
@@ -68,3 +75,71 @@ def written_paths(roots: Iterable[Path], key: str) -> list[str]:
 def written(path: Path) -> str:
     """Return a path in Qdrant's notation."""
     return "".join("[]" if step is None else f'."{step}"' for step in path)[1:]
+
+
+def to_vectors(named: Any) -> Vectors:
+    """Return the vectors of a record from its vectors by name."""
+    dense = next((named[name] for name in DENSE if name in named), None)
+    sparse = next((named[name] for name in SPARSE if name in named), None)
+    return Vectors(
+        None if dense is None else np.asarray(dense, dtype=np.float32),
+        None if sparse is None else SparseVector(tuple(sparse.indices), tuple(sparse.values)),
+    )
+
+
+class FilterForms(NamedTuple):
+    """Constructors of one client's filters.
+
+    Attributes:
+        group: Filter of lists of filters, given as `must`, `must_not` and `should`.
+        has_id: Filter by ids.
+        field: Filter of the values under a path by a `range` or a `match`.
+        numbers: Range of numbers, from bounds by operator.
+        times: Range of times.
+        any_of: Match of some strings, or some integers.
+        boolean: Match of a boolean.
+        empty: Filter for a path without a value.
+    """
+
+    group: Callable[..., Any]
+    has_id: Callable[[Sequence[str]], Any]
+    field: Callable[..., Any]
+    numbers: Callable[..., Any]
+    times: Callable[[Mapping[str, datetime]], Any]
+    any_of: Callable[[list[Any]], Any]
+    boolean: Callable[[bool], Any]
+    empty: Callable[[str], Any]
+
+
+def filter_of(forms: FilterForms, conditions: Sequence[Condition], roots: Sequence[Path]) -> Any:
+    """Return the filter of conditions on the payloads under some paths; None if everything matches."""
+    return forms.group(must=[_filter(forms, each, roots) for each in conditions]) if conditions else None
+
+
+def _filter(forms: FilterForms, condition: Condition, roots: Sequence[Path]) -> Any:
+    if isinstance(condition, Not):
+        return forms.group(must_not=[filter_of(forms, condition.conditions, roots)])
+    if isinstance(condition, Either):
+        return forms.group(should=[filter_of(forms, group, roots) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return forms.group(must=[forms.has_id(condition.ids)])
+    paths = written_paths(roots, condition.key)
+    if isinstance(condition, OneOf):
+        found = [match for path in paths for match in _matches(forms, path, condition)]
+        found += [forms.group(must=[forms.empty(path) for path in paths])] if condition.empty else []
+    else:
+        numbers, times = forms.numbers, forms.times
+        bounds = numbers(**condition.bounds) if isinstance(condition, Range) else times(condition.bounds)
+        found = [forms.field(path, range=bounds) for path in paths]
+    return found[0] if len(found) == 1 else forms.group(should=found)
+
+
+def _matches(forms: FilterForms, path: str, condition: OneOf) -> list[Any]:
+    # An empty match costs as much as any other, so it is used only if nothing can match.
+    wanted = [forms.any_of(list(values)) for values in (condition.strings, condition.integers) if values]
+    wanted += [forms.boolean(value) for value in condition.booleans]
+    if not (wanted or condition.floats or condition.empty):
+        wanted.append(forms.any_of([]))
+    ranges = (dict(zip(("gte", "lte"), around(value), strict=True)) for value in condition.floats)
+    found = [forms.field(path, match=match) for match in wanted]
+    return found + [forms.field(path, range=forms.numbers(**bounds)) for bounds in ranges]

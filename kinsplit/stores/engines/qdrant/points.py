@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import numpy as np
 from pydantic_core import to_json
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN, Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
-from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, wrapped, written_paths
-from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
-from kinsplit.stores.json_values import around
+from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, wrapped
+from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.schema import DENSE, SPARSE, layer_of
+from kinsplit.stores.schema import layer_of
 from kinsplit.stores.store import batches
 from kinsplit.stores.values import Query, Vectors
 
@@ -85,17 +84,6 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct
     return models.PointStruct(id=id_, vector=named, payload=wrapped(with_framework_keys(id_, payload)))
 
 
-def to_vectors(record: models.Record) -> Vectors:
-    """Return the vectors of a record."""
-    named = cast("dict[str, Any]", record.vector)
-    dense = next((named[name] for name in DENSE if name in named), None)
-    sparse = next((named[name] for name in SPARSE if name in named), None)
-    return Vectors(
-        None if dense is None else np.asarray(dense, dtype=np.float32),
-        None if sparse is None else SparseVector(tuple(sparse.indices), tuple(sparse.values)),
-    )
-
-
 def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
     """Yield the writes of a plan in their required order, one per point and one per 10,000 deletions."""
     from qdrant_client import models
@@ -145,7 +133,7 @@ def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchPa
         vector, using = query.vector.tolist(), layer.dense
     # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    wanted = _all(conditions, roots_of(query.level)) if conditions else None
+    wanted = filter_of(_forms(), conditions, roots_of(query.level))
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,
@@ -176,61 +164,21 @@ def own_payload() -> models.PayloadSelectorExclude:
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
     """Return the filter of conditions, or None if everything matches."""
-    return _all(conditions, roots_of(level_of(conditions))) if conditions else None
-
-
-def _all(conditions: Sequence[Condition], roots: Sequence[Path]) -> models.Filter:
-    from qdrant_client import models
-
-    return models.Filter(must=[_filter(condition, roots) for condition in conditions])
-
-
-def _filter(condition: Condition, roots: Sequence[Path]) -> models.Filter | models.FieldCondition:
-    from qdrant_client import models
-
-    if isinstance(condition, Not):
-        return models.Filter(must_not=[_all(condition.conditions, roots)])
-    if isinstance(condition, Either):
-        return models.Filter(should=[_all(group, roots) for group in condition.groups])
-    if isinstance(condition, HasId):
-        return models.Filter(must=[models.HasIdCondition(has_id=list(condition.ids))])
-    paths = written_paths(roots, condition.key)
-    if isinstance(condition, Range):
-        bounds = models.Range(**condition.bounds)
-        return _any([models.FieldCondition(key=path, range=bounds) for path in paths])
-    if isinstance(condition, TimeRange):
-        times = models.DatetimeRange(**condition.bounds)
-        return _any([models.FieldCondition(key=path, range=times) for path in paths])
-    return _any([match for path in paths for match in _matches(path, condition)] + _empty(paths, condition))
-
-
-def _matches(path: str, condition: OneOf) -> list[Any]:
-    from qdrant_client import models
-
-    # In local mode an empty match costs as much as any other, so it is used only if nothing can match.
-    wanted: list[Any] = [models.MatchAny(any=list(condition.strings))] if condition.strings else []
-    wanted += [models.MatchAny(any=list(condition.integers))] if condition.integers else []
-    wanted += [models.MatchValue(value=value) for value in condition.booleans]
-    if not (wanted or condition.floats or condition.empty):
-        wanted.append(models.MatchAny(any=[]))
-    found = [models.FieldCondition(key=path, match=match) for match in wanted]
-    for value in condition.floats:
-        lowest, highest = around(value)
-        found.append(models.FieldCondition(key=path, range=models.Range(gte=lowest, lte=highest)))
+    found: models.Filter | None = filter_of(_forms(), conditions, roots_of(level_of(conditions)))
     return found
 
 
-def _empty(paths: Sequence[str], condition: OneOf) -> list[Any]:
+@cache
+def _forms() -> FilterForms:
     from qdrant_client import models
 
-    nothing = [models.IsEmptyCondition(is_empty=models.PayloadField(key=path)) for path in paths]
-    return [models.Filter(must=list(nothing))] if condition.empty else []
-
-
-def _any(conditions: list[Any]) -> models.Filter | models.FieldCondition:
-    from qdrant_client import models
-
-    found: models.Filter | models.FieldCondition = (
-        conditions[0] if len(conditions) == 1 else models.Filter(should=conditions)
+    return FilterForms(
+        group=models.Filter,
+        has_id=lambda ids: models.HasIdCondition(has_id=list(ids)),
+        field=lambda path, **test: models.FieldCondition(key=path, **test),
+        numbers=models.Range,
+        times=lambda bounds: models.DatetimeRange(**bounds),
+        any_of=lambda values: models.MatchAny(any=values),
+        boolean=lambda value: models.MatchValue(value=value),
+        empty=lambda path: models.IsEmptyCondition(is_empty=models.PayloadField(key=path)),
     )
-    return found

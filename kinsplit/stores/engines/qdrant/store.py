@@ -1,4 +1,4 @@
-"""Store in Qdrant through its client: a server, a cluster, a folder or memory."""
+"""Store in Qdrant through its client: a server, a cluster, a folder or memory; and its catalog."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
+from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.open_engines import Lease, Sharing
-from kinsplit.stores.engines.qdrant.collection import build_graph, open_client, open_collection, postpone_graph
+from kinsplit.stores.engines.qdrant.collection import (
+    alias,
+    aliases_of,
+    build_graph,
+    names_of,
+    open_client,
+    open_collection,
+    postpone_graph,
+    stored_schema,
+)
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
-from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, unwrapped
+from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, to_vectors, unwrapped
 from kinsplit.stores.engines.qdrant.points import (
     own_payload,
     search_params,
@@ -22,12 +32,11 @@ from kinsplit.stores.engines.qdrant.points import (
     to_operations,
     to_request,
     to_requests,
-    to_vectors,
 )
 from kinsplit.stores.filters import to_conditions, values_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
-from kinsplit.stores.schema import DENSE, SPARSE, check_collection
+from kinsplit.stores.schema import DENSE, LISTED, SPARSE, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
 from kinsplit.stores.values import Query, Schema, Vectors, Where
 
@@ -221,11 +230,11 @@ class QdrantStore(ChunkStore):
                 return payloads
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        return {str(record.id): to_vectors(record) for record in self._records(ids, False)}
+        return {str(record.id): to_vectors(record.vector) for record in self._records(ids, False)}
 
     def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
         records = self._records(ids, own_payload())
-        return {str(record.id): (unwrapped(record.payload), to_vectors(record)) for record in records}
+        return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
     def _records(self, ids: Sequence[str], payload: Any) -> list[models.Record]:
         found: list[models.Record] = []
@@ -257,6 +266,81 @@ class QdrantStore(ChunkStore):
                 records = client.retrieve(self._collection, list(batch), with_payload=own_payload(), with_vectors=False)
             found.update((str(record.id), unwrapped(record.payload)) for record in records)
         return found
+
+
+class QdrantCatalog(Catalog):
+    """The collections of a Qdrant server, whose names are aliases (see `collection`), or of the client's local mode.
+
+    Args:
+        place: Location; see `QdrantStore`.
+        options: Options of a server.
+
+    Raises:
+        MissingExtraError: qdrant-client is not installed.
+        StoreError: The folder can't be opened.
+    """
+
+    def __init__(self, place: str, options: QdrantOptions) -> None:
+        super().__init__(place)
+        self._location = place
+        self._client, self._writing = open_safely(place, options)
+
+    def identity(self, name: str) -> str:
+        """Return the own name of the collection that has a name; see `Catalog.identity`."""
+        with self._reading():
+            names = self._names()
+            if name not in names:
+                raise no_collection(self._place, name, names, LISTED)
+            return names[name]
+
+    def close(self) -> None:
+        """Release the connection. A second call does nothing."""
+        self._client.close()
+
+    def _reading(self) -> AbstractContextManager[object]:
+        return qdrant_errors(self._location)
+
+    def _names(self) -> Mapping[str, str]:
+        return names_of(self._client)
+
+    def _stored(self, key: str) -> object:
+        return stored_schema(self._client.get_collection(key))
+
+    def _measure(self, name: str, key: str, schema: Schema | None) -> tuple[int | None, int | None, int | None]:
+        size = None
+        if not is_url(self._location) and self._location != ":memory:":
+            files = (Path(self._location).expanduser() / "collection" / key).rglob("*")
+            size = sum(path.stat().st_size for path in files if path.is_file())
+        if schema is None:
+            return None, None, size
+        store = QdrantStore(self._client, f"{self._place}/{name}", key, schema, self._writing)
+        return len(store.sources(0)), store.count(0), size
+
+    def _drop(self, name: str, key: str) -> None:  # noqa: ARG002
+        # With its aliases.
+        self._client.delete_collection(key)
+
+    def _rename(self, name: str, key: str, new: str) -> None:  # noqa: ARG002
+        from qdrant_client import models
+
+        self._check_aliases(name)
+        moved = models.RenameAlias(old_alias_name=name, new_alias_name=new)
+        self._client.update_collection_aliases([models.RenameAliasOperation(rename_alias=moved)])
+
+    def _switch(self, keys: dict[str, str]) -> None:
+        self._check_aliases(*keys)
+        # In one request.
+        self._client.update_collection_aliases(list(map(alias, keys, reversed(keys.values()))))
+
+    def _check_aliases(self, *names: str) -> None:
+        """Check that names are aliases, which alone can be moved."""
+        aliases = aliases_of(self._client)
+        for name in names:
+            if name not in aliases:
+                raise StoreError(
+                    f"{self._place}/{name} was created under its own name, and Qdrant renames aliases alone. Copy it "
+                    "to a new collection with `kinsplit copy --as NAME`, and drop it."
+                )
 
 
 def open_safely(place: str, options: QdrantOptions) -> tuple[QdrantClient, AbstractContextManager[object]]:
