@@ -14,10 +14,11 @@ from pydantic import Field, PrivateAttr
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.langchain.documents import to_document
-from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, ToolSearch, to_prompt, to_results
+from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
 from kinsplit.retrieval import Passage
+from kinsplit.support.threads import in_thread
 
 
 class KinsplitRetriever(BaseRetriever):
@@ -112,19 +113,16 @@ def search_tool(
         >>> tool = search_tool(index, description="Search the course's lectures.", top_k=5, budget=2000)
         >>> agent = create_agent(model, tools=[tool])
     """
-    found = ToolSearch(index, options)
+    find = tool_search(index, options)
 
     def search(question: str, where: dict[str, Any] | None = None) -> _Result:
         try:
-            return _to_result(found.search(question, where))
+            return _to_result(find(question, where))
         except InvalidParameterError as error:
             raise ToolException(str(error)) from error
 
     async def asearch(question: str, where: dict[str, Any] | None = None) -> _Result:
-        try:
-            return _to_result(await found.asearch(question, where))
-        except InvalidParameterError as error:
-            raise ToolException(str(error)) from error
+        return await in_thread(search, question, where)
 
     return StructuredTool.from_function(
         func=search,

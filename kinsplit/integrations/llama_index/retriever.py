@@ -12,10 +12,11 @@ from llama_index.core.tools import FunctionTool
 
 from kinsplit.index import Index
 from kinsplit.integrations.llama_index.records import node_with_score
-from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, ToolSearch, to_prompt, to_results
+from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
 from kinsplit.retrieval import Passage
+from kinsplit.support.threads import in_thread
 
 
 class KinsplitRetriever(BaseRetriever):
@@ -95,13 +96,13 @@ def search_tool(
         >>> tool = search_tool(index, description="Search the course's lectures.", top_k=5, budget=2000)
         >>> agent = FunctionAgent(tools=[tool], llm=llm)
     """
-    found = ToolSearch(index, options)
+    find = tool_search(index, options)
 
     def search(question: str, where: dict[str, Any] | None = None) -> _Nodes:
-        return _Nodes(found.search(question, where))
+        return _Nodes(find(question, where))
 
     async def asearch(question: str, where: dict[str, Any] | None = None) -> _Nodes:
-        return _Nodes(await found.asearch(question, where))
+        return await in_thread(search, question, where)
 
     async def show(nodes: _Nodes) -> str:
         return str(nodes)

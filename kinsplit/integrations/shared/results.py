@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -129,8 +129,8 @@ class SearchArguments(BaseModel):
     )
 
 
-class ToolSearch:
-    """Search with fixed options, to which a call adds its question and its filter.
+def tool_search(index: Index, options: SearchKeywords) -> Callable[[str, dict[str, Any] | None], list[Passage]]:
+    """Return a search with fixed options, to which a call adds its question and its filter.
 
     Args:
         index: The index.
@@ -139,22 +139,15 @@ class ToolSearch:
     Raises:
         InvalidParameterError: An option is unknown, or its value is invalid.
     """
+    SearchOptions(**options)
 
-    def __init__(self, index: Index, options: SearchKeywords) -> None:
-        SearchOptions(**options)
-        self._index, self._options = index, options
+    def search(question: str, where: dict[str, Any] | None) -> list[Passage]:
+        filters = [each for each in (options.get("where"), where) if each]
+        both = {"$and": filters} if len(filters) > 1 else filters[0] if filters else None
+        given: SearchKeywords = {**options, "where": both}
+        return index.search(question, **given)
 
-    def search(self, question: str, where: dict[str, Any] | None) -> list[Passage]:
-        """Find passages."""
-        return self._index.search(question, **self._with(where))
-
-    async def asearch(self, question: str, where: dict[str, Any] | None) -> list[Passage]:
-        """Find passages without blocking the event loop."""
-        return await self._index.asearch(question, **self._with(where))
-
-    def _with(self, where: dict[str, Any] | None) -> SearchKeywords:
-        filters = [each for each in (self._options.get("where"), where) if each]
-        return {**self._options, "where": {"$and": filters} if len(filters) > 1 else filters[0] if filters else None}
+    return search
 
 
 def to_prompt(passages: Sequence[Passage]) -> str:
