@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from kinsplit.errors import ForeignCollectionError, InvalidParameterError, StoreError
 from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection, parse_schema
 from kinsplit.stores.values import Schema
 from kinsplit.support.literals import type_name
-from kinsplit.support.settings import first_fault
+from kinsplit.support.settings import Documented, first_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,19 +189,18 @@ class Catalog(ABC):
 Scope = Literal["connection", "new collection", "first load", "search"]
 
 
-def option(default: Any, scope: Scope, description: str, **rules: Any) -> Any:
-    """Return a pydantic field of an option.
+def option(default: Any, scope: Scope, **rules: Any) -> Any:
+    """Return a pydantic field of an option, which the docstring of its class describes.
 
     Args:
         default: Default; None for the server's.
         scope: What it acts on.
-        description: Meaning, as a noun phrase.
         **rules: Constraints of `pydantic.Field`.
     """
-    return Field(default, description=description, json_schema_extra={"scope": scope}, **rules)
+    return Field(default, json_schema_extra={"scope": scope}, **rules)
 
 
-class StoreOptions(BaseModel):
+class StoreOptions(Documented):
     """Options of one kind of server. The fields are read from addresses; `kinsplit stores` lists them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -17,58 +17,37 @@ _MEMORY = r"^[1-9][0-9]*(kB|MB|GB|TB)$"
 
 
 class PostgresOptions(StoreOptions):
-    """Options of a Postgres collection, and query parameters of a `pgvector:postgresql://...` address."""
+    """Options of a Postgres collection, and query parameters of a `pgvector:postgresql://...` address.
 
-    halfvec: bool = option(
-        False,
-        "new collection",
-        "Whether dense vectors are stored with 16 bits per number: half the space, and an index for up to 4,000 "
-        "dimensions instead of 2,000.",
-    )
-    dense_index: Literal["hnsw", "ivfflat"] = option(
-        "hnsw",
-        "new collection",
-        "Index of the dense vectors: a graph, which grows with every write, or lists of similar vectors, which are "
-        "built in a fraction of the time from the chunks that there are.",
-    )
-    hnsw_m: int = option(16, "new collection", "Links per row of the HNSW graph.", ge=2, le=100)
-    hnsw_ef_construct: int = option(
-        256, "new collection", "Number of neighbours considered when a row is added to the HNSW graph.", ge=4, le=1000
-    )
-    partition_by: str | None = option(
-        None,
-        "new collection",
-        "Metadata key by whose hash the chunks are partitioned, such as subject or source_id. Each partition has its "
-        "own indexes, and a filter by the key searches its partitions only.",
-        pattern=r"^[\w-]+$",
-    )
-    partitions: int = option(16, "new collection", "Number of partitions, with partition_by.", ge=2, le=1000)
-    maintenance_work_mem: str | None = option(
-        None,
-        "first load",
-        "Memory of the server for building an index, such as 8GB. By default a graph gets what it needs, up to 256 MB "
-        "or, if they are larger, the server's shared_buffers or its own setting.",
-        pattern=_MEMORY,
-    )
-    build_workers: int | None = option(
-        None, "first load", "Number of further processes of the server that build an index.", ge=0, le=1024
-    )
-    hnsw_ef: int = option(
-        MOST_CANDIDATES,
-        "search",
-        "Number of candidates during a search of the HNSW graph. Above 1,000, the search is continued until it has so "
-        "many.",
-        ge=1,
-        le=100_000,
-    )
-    ivfflat_probes: int | None = option(
-        None,
-        "search",
-        "Number of lists to read with dense_index=ivfflat. By default 0.6 times their number to the power of 3/4: an "
-        "eighth of 500 lists, and an eleventh of 2,000.",
-        ge=1,
-        le=32_768,
-    )
+    Attributes:
+        halfvec: Whether dense vectors are stored with 16 bits per number: half the space, and an index for up to 4,000
+            dimensions instead of 2,000.
+        dense_index: Index of the dense vectors: a graph, which grows with every write, or lists of similar vectors,
+            which are built in a fraction of the time from the chunks that there are.
+        hnsw_m: Links per row of the HNSW graph.
+        hnsw_ef_construct: Number of neighbours considered when a row is added to the HNSW graph.
+        partition_by: Metadata key by whose hash the chunks are partitioned, such as subject or source_id. Each
+            partition has its own indexes, and a filter by the key searches its partitions only.
+        partitions: Number of partitions, with partition_by.
+        maintenance_work_mem: Memory of the server for building an index, such as 8GB. By default a graph gets what it
+            needs, up to 256 MB or, if they are larger, the server's shared_buffers or its own setting.
+        build_workers: Number of further processes of the server that build an index.
+        hnsw_ef: Number of candidates during a search of the HNSW graph. Above 1,000, the search is continued until it
+            has so many.
+        ivfflat_probes: Number of lists to read with dense_index=ivfflat. By default 0.6 times their number to the power
+            of 3/4: an eighth of 500 lists, and an eleventh of 2,000.
+    """
+
+    halfvec: bool = option(False, "new collection")
+    dense_index: Literal["hnsw", "ivfflat"] = option("hnsw", "new collection")
+    hnsw_m: int = option(16, "new collection", ge=2, le=100)
+    hnsw_ef_construct: int = option(256, "new collection", ge=4, le=1000)
+    partition_by: str | None = option(None, "new collection", pattern=r"^[\w-]+$")
+    partitions: int = option(16, "new collection", ge=2, le=1000)
+    maintenance_work_mem: str | None = option(None, "first load", pattern=_MEMORY)
+    build_workers: int | None = option(None, "first load", ge=0, le=1024)
+    hnsw_ef: int = option(MOST_CANDIDATES, "search", ge=1, le=100_000)
+    ivfflat_probes: int | None = option(None, "search", ge=1, le=32_768)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -17,46 +17,45 @@ API_KEY = "KINSPLIT_QDRANT_API_KEY"
 
 
 class QdrantOptions(StoreOptions):
-    """Options of a Qdrant server, and query parameters of a `qdrant:URL` address."""
+    """Options of a Qdrant server, and query parameters of a `qdrant:URL` address.
 
-    grpc: bool = option(False, "connection", "Whether to use gRPC instead of HTTP.")
-    grpc_port: int = option(6334, "connection", "Port of gRPC.", ge=1, le=65535)
-    timeout: int = option(60, "connection", "Timeout of a request in seconds.", ge=1)
-    shard_number: int | None = option(
-        None, "new collection", "Number of shards. By default one per node of the cluster.", ge=1
-    )
-    replication_factor: int | None = option(None, "new collection", "Number of copies of each shard.", ge=1)
-    write_consistency_factor: int | None = option(
-        None, "new collection", "Number of copies that must confirm a write.", ge=1
-    )
-    on_disk: bool = option(
-        False, "new collection", "Whether full dense vectors stay on disk instead of in memory; quantized ones don't."
-    )
-    on_disk_payload: bool | None = option(
-        None, "new collection", "Whether texts and metadata stay on disk. Indexed values are always in memory."
-    )
-    quantization: Literal["none", "scalar", "binary"] = option(
-        "none", "new collection", "Smaller copies of dense vectors in memory: of 8 bits per number, or of 1 bit."
-    )
-    hnsw_m: int | None = option(None, "new collection", "Links per point of the HNSW graph.", ge=2)
-    hnsw_ef_construct: int | None = option(
-        None, "new collection", "Number of neighbours considered when a point is added to the HNSW graph.", ge=4
-    )
-    hnsw_on_disk: bool | None = option(None, "new collection", "Whether the HNSW graph stays on disk.")
-    indexing_threshold: int | None = option(
-        None, "new collection", "Size in KB from which a segment gets an HNSW graph.", ge=1
-    )
-    tenant: str | None = option(
-        None,
-        "new collection",
-        "Metadata key that almost every search filters by: points with the same value are stored together.",
-        pattern=r"^[\w-]+$",
-    )
-    hnsw_ef: int | None = option(None, "search", "Number of candidates during a search of the HNSW graph.", ge=1)
-    rescore: bool = option(True, "search", "Whether hits in quantized vectors are scored again with the full ones.")
-    oversampling: float | None = option(
-        None, "search", "Candidates to rescore, as a multiple of the hits; binary quantization needs 2 or more.", ge=1
-    )
+    Attributes:
+        grpc: Whether to use gRPC instead of HTTP.
+        grpc_port: Port of gRPC.
+        timeout: Timeout of a request in seconds.
+        shard_number: Number of shards. By default one per node of the cluster.
+        replication_factor: Number of copies of each shard.
+        write_consistency_factor: Number of copies that must confirm a write.
+        on_disk: Whether full dense vectors stay on disk instead of in memory; quantized ones don't.
+        on_disk_payload: Whether texts and metadata stay on disk. Indexed values are always in memory.
+        quantization: Smaller copies of dense vectors in memory: of 8 bits per number, or of 1 bit.
+        hnsw_m: Links per point of the HNSW graph.
+        hnsw_ef_construct: Number of neighbours considered when a point is added to the HNSW graph.
+        hnsw_on_disk: Whether the HNSW graph stays on disk.
+        indexing_threshold: Size in KB from which a segment gets an HNSW graph.
+        tenant: Metadata key that almost every search filters by: points with the same value are stored together.
+        hnsw_ef: Number of candidates during a search of the HNSW graph.
+        rescore: Whether hits in quantized vectors are scored again with the full ones.
+        oversampling: Candidates to rescore, as a multiple of the hits; binary quantization needs 2 or more.
+    """
+
+    grpc: bool = option(False, "connection")
+    grpc_port: int = option(6334, "connection", ge=1, le=65535)
+    timeout: int = option(60, "connection", ge=1)
+    shard_number: int | None = option(None, "new collection", ge=1)
+    replication_factor: int | None = option(None, "new collection", ge=1)
+    write_consistency_factor: int | None = option(None, "new collection", ge=1)
+    on_disk: bool = option(False, "new collection")
+    on_disk_payload: bool | None = option(None, "new collection")
+    quantization: Literal["none", "scalar", "binary"] = option("none", "new collection")
+    hnsw_m: int | None = option(None, "new collection", ge=2)
+    hnsw_ef_construct: int | None = option(None, "new collection", ge=4)
+    hnsw_on_disk: bool | None = option(None, "new collection")
+    indexing_threshold: int | None = option(None, "new collection", ge=1)
+    tenant: str | None = option(None, "new collection", pattern=r"^[\w-]+$")
+    hnsw_ef: int | None = option(None, "search", ge=1)
+    rescore: bool = option(True, "search")
+    oversampling: float | None = option(None, "search", ge=1)
 
 
 def parse_location(place: str) -> tuple[str, QdrantOptions]:
