@@ -37,9 +37,7 @@ def collections(address: str = "edge:./kinsplit-data", /, *, terminal: Terminal)
     if not found:
         terminal.line("There are no collections.")
         return
-    table = text_table("Collection", "Strategy", "Model", "Documents", "Chunks", "Size")
-    for column in table.columns[3:]:
-        column.justify = "right"
+    table = text_table("Collection", "Strategy", "Model", "Documents", "Chunks", "Size", right=slice(3, None))
     for info in found:
         made = ("unreadable", "made by another version")
         if info.schema is not None:
@@ -187,11 +185,8 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
         )
     )
     terminal.line("")
-    table = text_table("Document", "Chunks")
-    table.columns[1].justify = "right"
-    for source_id, number in list(sources.items())[:_LISTED]:
-        table.add_row(inline(source_id), f"{number:,}")
-    terminal.table(table)
+    listed = [(inline(source_id), f"{number:,}") for source_id, number in list(sources.items())[:_LISTED]]
+    terminal.table(text_table("Document", "Chunks", rows=listed, right=slice(1, None)))
     if len(sources) > _LISTED:
         terminal.line(f"... and {len(sources) - _LISTED:,} more; --json lists all.")
 

@@ -20,13 +20,8 @@ def settings(*, terminal: Terminal) -> None:
         from kinsplit.server.settings import service_variables
 
     rows = [_row(variable) for variable in (*VARIABLES, *service_variables())]
-    if terminal.as_json:
-        terminal.document(rows)
-        return
-    table = text_table("Variable", f"In a {FOUND}", "Set", "Purpose")
-    for row in rows:
-        table.add_row(row["variable"], "yes" if row["may_be_found"] else "no", row["set"] or "", row["purpose"])
-    terminal.table(table)
+    shown = [(r["variable"], "yes" if r["may_be_found"] else "no", r["set"] or "", r["purpose"]) for r in rows]
+    terminal.outcome(rows, text_table("Variable", f"In a {FOUND}", "Set", "Purpose", rows=shown))
 
 
 def _row(variable: Variable) -> dict[str, Any]:

@@ -63,12 +63,8 @@ def _options(name: str, terminal: Terminal) -> None:
         terminal.line(f"{name} has no options.")
         return
     terminal.line("Query parameters of a URL, such as ?hnsw_m=32&hnsw_ef=400, by what they apply to:")
-    table = text_table("Option", "Applies to", "Default", "Type", "Meaning")
-    for option in options:
-        table.add_row(
-            option["name"], option["scope"], default_text(option["default"]), option["type"], option["description"]
-        )
-    terminal.table(table)
+    rows = [(o["name"], o["scope"], default_text(o["default"]), o["type"], o["description"]) for o in options]
+    terminal.table(text_table("Option", "Applies to", "Default", "Type", "Meaning", rows=rows))
 
 
 def doctor(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 
@@ -18,34 +16,21 @@ def strategies(name: str | None = None, /, *, terminal: Terminal) -> None:
     """
     from kinsplit.parsers import names
     from kinsplit.parsers.registry import describe
+    from kinsplit.support.literals import default_text
 
     if terminal.as_json:
         terminal.document([describe(each) for each in names()] if name is None else describe(name))
     elif name is None:
-        terminal.table(_overview([describe(each) for each in names()]))
+        rows = [(each["name"], each["summary"], each["origin"]) for each in map(describe, names())]
+        terminal.table(text_table("Strategy", "What it does", "Source of the defaults", rows=rows))
         terminal.line("For the parameters of a strategy: kinsplit strategies NAME")
     else:
         strategy = describe(name)
         terminal.line(f"{strategy['name']}: {strategy['summary']}. Defaults: {strategy['origin']}.")
-        terminal.table(_parameters(strategy["parameters"]))
-
-
-def _overview(described: list[dict[str, Any]]) -> Table:
-    table = text_table("Strategy", "What it does", "Source of the defaults")
-    for strategy in described:
-        table.add_row(strategy["name"], strategy["summary"], strategy["origin"])
-    return table
-
-
-def _parameters(described: list[dict[str, Any]]) -> Table:
-    from kinsplit.support.literals import default_text
-
-    table = text_table("Parameter", "Default", "Type", "Meaning")
-    for parameter in described:
-        table.add_row(
-            parameter["name"], default_text(parameter["default"]), parameter["type"], parameter["description"]
-        )
-    return table
+        parameters = [
+            (p["name"], default_text(p["default"]), p["type"], p["description"]) for p in strategy["parameters"]
+        ]
+        terminal.table(text_table("Parameter", "Default", "Type", "Meaning", rows=parameters))
 
 
 def readers(*, terminal: Terminal) -> None:
@@ -61,9 +46,7 @@ def readers(*, terminal: Terminal) -> None:
     if terminal.as_json:
         terminal.document([{**row, "on_request": row["reader"] in ON_REQUEST} for row in rows])
         return
-    table = text_table("Reader", "Files", "file_type", "Becomes")
-    for row in rows:
-        table.add_row(row["reader"], " ".join(row["suffixes"]), row["file_type"], row["text"])
-    terminal.table(table)
+    shown = [(row["reader"], " ".join(row["suffixes"]), row["file_type"], row["text"]) for row in rows]
+    terminal.table(text_table("Reader", "Files", "file_type", "Becomes", rows=shown))
     if ON_REQUEST:
         terminal.line(f"Used only if named by --reader: {', '.join(ON_REQUEST)}.")

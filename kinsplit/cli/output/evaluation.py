@@ -158,9 +158,8 @@ def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
 
 def plan_table(plans: Sequence[StrategyPlan]) -> Table:
     """Return a table of the work to be done for each strategy."""
-    table = text_table("Strategy", "Chunks", "Tokens to embed", "Vectors cached", "Questions answered", "Model")
-    for column in table.columns[1:5]:
-        column.justify = "right"
+    headings = "Strategy", "Chunks", "Tokens to embed", "Vectors cached", "Questions answered", "Model"
+    table = text_table(*headings, right=slice(1, 5))
     for plan in plans:
         calls = f"{counted(plan.cost.calls, 'call')}, {counted(plan.cost.tokens, 'token')}" if plan.cost.calls else ""
         unknown = "" if plan.chunks is not None or calls else "embeds sentences or passages to split"

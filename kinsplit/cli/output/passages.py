@@ -188,9 +188,8 @@ def score_table(passages: Sequence[Passage]) -> Table:
     """Return a table of scores, with a row per hit and a column per stage."""
     stages = dict.fromkeys(stage for passage in passages for hit in passage.hits for stage in hit.scores)
     whole = dict.fromkeys(stage for passage in passages for stage in passage.scores if stage not in stages)
-    table = text_table("Result", "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole)))
-    for column in table.columns[3:]:
-        column.justify = "right"
+    headings = "Result", "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole))
+    table = text_table(*headings, right=slice(3, None))
     for rank, passage in enumerate(passages, 1):
         for number, hit in enumerate(passage.hits):
             of_hit = (_figure(hit.scores.get(stage)) for stage in stages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -46,13 +46,23 @@ def _block(headings: Sequence[str], rows: Sequence[Sequence[Text]], columns: Seq
     return table
 
 
-def text_table(*headings: str) -> Table:
-    """Return an empty table whose texts fold in a narrow terminal; the first column names the row."""
+def text_table(*headings: str, rows: Iterable[Sequence[str]] = (), right: slice | None = None) -> Table:
+    """Return a table whose texts fold in a narrow terminal.
+
+    Args:
+        *headings: Headings of the columns, the first of which names the row.
+        rows: Cells of each row.
+        right: Columns to align at the right.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(heading, overflow="fold")
     table.columns[0].style = "cyan"
     table.columns[0].no_wrap = True
+    for column in () if right is None else table.columns[right]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
