@@ -28,7 +28,7 @@ def show(documents: list[Document]) -> str:
 # Use "edge:./kinsplit-data" instead of memory to keep the index for the next run.
 with Index("memory:") as index:
     report = index.add(COURSE)
-    print(f"{len(report.documents)} documents, {report.added} chunks\n")
+    print(f"{report.documents} documents, {report.added} chunks\n")
 
     retriever = KinsplitRetriever(index, k=2, within_sections=True, budget=1000)
     # Use a real model here; this one returns a fixed response.

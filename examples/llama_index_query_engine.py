@@ -22,7 +22,7 @@ Settings.llm = MockLLM()
 # Use "edge:./kinsplit-data" instead of memory to keep the index for the next run.
 with Index("memory:") as index:
     report = index.add(COURSE)
-    print(f"{len(report.documents)} documents, {report.added} chunks\n")
+    print(f"{report.documents} documents, {report.added} chunks\n")
 
     engine = RetrieverQueryEngine.from_args(
         KinsplitRetriever(index, top_k=5, window=1, within_sections=True, budget=2000),

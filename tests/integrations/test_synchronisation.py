@@ -281,6 +281,6 @@ def test_cached_embeddings_reject_what_would_mix_vectors(tmp_path: Path) -> None
             return super().embed_documents(texts)[1:]
 
     with pytest.raises(EmbeddingError, match="vectors of one length"):
-        VectorFolder("uneven", tmp_path).complete(["a", "b"], {}, ["a", "b"], [[1.0], [1.0, 2.0]])
+        VectorFolder("uneven", tmp_path).vectors(["a", "b"], lambda _: [[1.0], [1.0, 2.0]])
     with pytest.raises(EmbeddingError, match="returned 1 vectors for 2 texts"):
         langchain.CachedEmbeddings(Short(), model="short", folder=tmp_path).embed_documents(["a", "b"])

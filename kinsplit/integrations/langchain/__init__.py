@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kinsplit.integrations import lazy
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -59,25 +60,4 @@ def text_splitter(
     return text_splitter_class(kind)(add_start_index=add_start_index, join_pages=join_pages, **parameters)
 
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    if name == "__all__":
-        return ["text_splitter", *_MODULES, *_generated()]
-    strategy = None if name.startswith("_") else _generated().get(name)
-    if strategy is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kinsplit.integrations.langchain.splitter import text_splitter_class
-    from kinsplit.parsers import strategy_class
-
-    return text_splitter_class(strategy_class(strategy))
-
-
-def _generated() -> dict[str, str]:
-    from kinsplit.integrations.shared.origins import generated_names
-
-    return generated_names("TextSplitter")
-
-
-def __dir__() -> list[str]:
-    return sorted(["text_splitter", *_MODULES, *_generated()])
+__getattr__, __dir__ = lazy(__name__, _MODULES, "text_splitter", "TextSplitter", "splitter:text_splitter_class")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -17,7 +16,6 @@ from kinsplit.integrations.langchain.documents import to_document
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
-from kinsplit.retrieval import Passage
 from kinsplit.support.threads import in_thread
 
 
@@ -74,18 +72,17 @@ class KinsplitRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         del run_manager
-        passages = self._index.search(query, **self._merged(**options))
-        return [to_document(result) for result in to_results(passages, slim=self._slim)]
+        return self._search(query, **options)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         del run_manager
-        passages = await self._index.asearch(query, **self._merged(**options))
-        return [to_document(result) for result in to_results(passages, slim=self._slim)]
+        return await in_thread(self._search, query, **options)
 
-    def _merged(self, k: int | None = None, **options: Unpack[SearchKeywords]) -> SearchKeywords:
-        return {**self._options, "top_k": self.k if k is None else k, **options}
+    def _search(self, query: str, k: int | None = None, **options: Unpack[SearchKeywords]) -> list[Document]:
+        merged: SearchKeywords = {**self._options, "top_k": self.k if k is None else k, **options}
+        return [to_document(result) for result in to_results(self._index.search(query, **merged), slim=self._slim)]
 
 
 _Result = tuple[str, list[Document]]
@@ -117,9 +114,10 @@ def search_tool(
 
     def search(question: str, where: dict[str, Any] | None = None) -> _Result:
         try:
-            return _to_result(find(question, where))
+            passages = find(question, where)
         except InvalidParameterError as error:
             raise ToolException(str(error)) from error
+        return to_prompt(passages), [to_document(result) for result in to_results(passages)]
 
     async def asearch(question: str, where: dict[str, Any] | None = None) -> _Result:
         return await in_thread(search, question, where)
@@ -133,7 +131,3 @@ def search_tool(
         response_format="content_and_artifact",
         handle_tool_error=True,
     )
-
-
-def _to_result(passages: Sequence[Passage]) -> _Result:
-    return to_prompt(passages), [to_document(result) for result in to_results(passages)]

@@ -12,12 +12,10 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import PrivateAttr
 
 from kinsplit.integrations.langchain.documents import to_document, to_found
-from kinsplit.integrations.shared.kin.readers import OpenedReader, open_reader
-from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
+from kinsplit.integrations.shared.siblings import Expander
 from kinsplit.keywords import ExpansionKeywords
 from kinsplit.options import ExpansionOptions
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Budget, Expansion
 from kinsplit.support.threads import in_thread
 
 
@@ -65,8 +63,7 @@ class SiblingExpansion(
     parent_key: str = "parent_id"
     slim: bool = False
 
-    _opened: OpenedReader = PrivateAttr()
-    _budget: Budget | None = PrivateAttr()
+    _expander: Expander = PrivateAttr()
 
     def __init__(
         self,
@@ -82,13 +79,11 @@ class SiblingExpansion(
     ) -> None:
         own = ExpansionOptions(**options)
         super().__init__(options=own, parent_key=parent_key, slim=slim, name=name)
-        self._budget = budget_of(store, strategy, own)
-        self._opened = open_reader(store, collection, strategy, parent_store)
+        self._expander = Expander(store, collection, strategy, parent_store, own)
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address. A second call does nothing."""
-        if self._opened.store is not None:
-            self._opened.store.close()
+        self._expander.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -118,22 +113,9 @@ class SiblingExpansion(
         return await self._apassages(documents)
 
     def _passages(self, documents: Sequence[Document]) -> list[Document]:
-        return _replaced(documents, self._expand(documents))
+        found = [to_found(document) for document in documents]
+        expanded = self._expander.expand(found, self.options, self.parent_key, slim=self.slim)
+        return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]
 
     async def _apassages(self, documents: Sequence[Document]) -> list[Document]:
         return await in_thread(self._passages, documents)
-
-    def _expand(self, documents: Sequence[Document]) -> list[Expanded]:
-        return expand_found(
-            [to_found(document) for document in documents],
-            Expansion.of(self.options),
-            self._opened.reader,
-            self._opened.parents,
-            parent_key=self.parent_key,
-            slim=self.slim,
-            budget=self._budget,
-        )
-
-
-def _replaced(documents: Sequence[Document], expanded: Sequence[Expanded]) -> list[Document]:
-    return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]

@@ -100,10 +100,8 @@ class CachedEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; only texts without one reach the model, each once."""
-        known, missing = self._vectors.look_up(texts)
         own = self.embeddings
-        new = call_either(own.embed_documents, own.aembed_documents, missing) if missing else []
-        return self._vectors.complete(texts, known, missing, new)
+        return self._vectors.vectors(texts, lambda new: call_either(own.embed_documents, own.aembed_documents, new))
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""

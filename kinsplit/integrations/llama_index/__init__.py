@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kinsplit.integrations import lazy
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -54,25 +55,4 @@ def node_parser(name: str | None = None, **parameters: object) -> KinsplitNodePa
     return node_parser_class(kind)(**parameters)
 
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    if name == "__all__":
-        return ["node_parser", *_MODULES, *_generated()]
-    strategy = None if name.startswith("_") else _generated().get(name)
-    if strategy is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kinsplit.integrations.llama_index.parser import node_parser_class
-    from kinsplit.parsers import strategy_class
-
-    return node_parser_class(strategy_class(strategy))
-
-
-def _generated() -> dict[str, str]:
-    from kinsplit.integrations.shared.origins import generated_names
-
-    return generated_names("NodeParser")
-
-
-def __dir__() -> list[str]:
-    return sorted(["node_parser", *_MODULES, *_generated()])
+__getattr__, __dir__ = lazy(__name__, _MODULES, "node_parser", "NodeParser", "parser:node_parser_class")

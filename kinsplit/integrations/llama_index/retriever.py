@@ -60,8 +60,7 @@ class KinsplitRetriever(BaseRetriever):
         return [node_with_score(result) for result in to_results(passages, slim=self._slim)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        passages = await self._index.asearch(query_bundle.query_str, **self._options)
-        return [node_with_score(result) for result in to_results(passages, slim=self._slim)]
+        return await in_thread(self._retrieve, query_bundle)
 
 
 class _Nodes(list[NodeWithScore]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
@@ -12,12 +11,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
 
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
-from kinsplit.integrations.shared.kin.readers import OpenedReader, open_reader
-from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
+from kinsplit.integrations.shared.siblings import Expander
 from kinsplit.keywords import ExpansionKeywords
 from kinsplit.options import ExpansionOptions
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Budget, Expansion
 from kinsplit.support.threads import in_thread
 
 
@@ -61,8 +58,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     parent_key: str = "parent_id"
     slim: bool = False
 
-    _opened: OpenedReader = PrivateAttr()
-    _budget: Budget | None = PrivateAttr()
+    _expander: Expander = PrivateAttr()
 
     def __init__(
         self,
@@ -80,13 +76,11 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         super().__init__(
             options=own, parent_key=parent_key, slim=slim, callback_manager=callback_manager or CallbackManager()
         )
-        self._budget = budget_of(store, strategy, own)
-        self._opened = open_reader(store, collection, strategy, parent_store)
+        self._expander = Expander(store, collection, strategy, parent_store, own)
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address. A second call does nothing."""
-        if self._opened.store is not None:
-            self._opened.store.close()
+        self._expander.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -100,28 +94,14 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        return _replaced(nodes, self._expand(nodes))
+        expanded = self._expander.expand(list(map(to_found, nodes)), self.options, self.parent_key, slim=self.slim)
+        return [
+            nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
+            for hit, result, related in expanded
+        ]
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
         return await in_thread(self._postprocess_nodes, nodes)
-
-    def _expand(self, nodes: Sequence[NodeWithScore]) -> list[Expanded]:
-        return expand_found(
-            [to_found(node) for node in nodes],
-            Expansion.of(self.options),
-            self._opened.reader,
-            self._opened.parents,
-            parent_key=self.parent_key,
-            slim=self.slim,
-            budget=self._budget,
-        )
-
-
-def _replaced(nodes: Sequence[NodeWithScore], expanded: Sequence[Expanded]) -> list[NodeWithScore]:
-    return [
-        nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
-        for hit, result, related in expanded
-    ]

@@ -148,14 +148,9 @@ class CachedEmbedding(BaseEmbedding):
         return cls.__name__
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        known, missing = self._vectors.look_up(texts)
         own = self.embed_model
-        new = (
-            call_either(own.get_text_embedding_batch, own.aget_text_embedding_batch, missing)
-            if missing
-            else list[list[float]]()
-        )
-        return self._vectors.complete(texts, known, missing, new)
+        forms = own.get_text_embedding_batch, own.aget_text_embedding_batch
+        return self._vectors.vectors(texts, lambda new: call_either(*forms, new))
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]

@@ -12,6 +12,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.index import Index
 from kinsplit.integrations.shared.kin.lookup import Kin, place_of
 from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
+from kinsplit.integrations.shared.kin.readers import open_reader
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
@@ -38,75 +39,80 @@ class Expanded(NamedTuple):
     related: bool = False
 
 
-def budget_of(store: object, strategy: Strategy | None, options: ExpansionOptions) -> Budget | None:
-    """Return the budget of an expansion, counted by the tokenizer of its strategy, or else the bundled one.
+class Expander:
+    """Expands hits by their kin, and merges adjacent ones.
 
     Args:
-        store: The store of the hits; an `Index` knows its strategy.
+        store: See `kinsplit.integrations.shared.kin.readers.open_reader`, and so `collection` and `parent_store`. An
+            `Index` knows its strategy.
+        collection: Name of the collection.
         strategy: The strategy, if it is known.
-        options: The options of the expansion.
+        parent_store: Store of the parents, if it is another one.
+        options: The options. Their budget is counted by the tokenizer of the strategy, or else the bundled one.
     """
-    # The documents come before their siblings, also before those of a given window.
-    search = SearchOptions(budget=options.budget, context_share=options.context_share, parents=options.parents)
-    known = store.strategy if isinstance(store, Index) else strategy
-    return Budget.of(search, resolve(BUNDLED if known is None else known.tokenizer))
 
+    def __init__(
+        self, store: object, collection: str, strategy: Strategy | None, parent_store: object, options: ExpansionOptions
+    ) -> None:
+        # The documents come before their siblings, also before those of a given window.
+        search = SearchOptions(budget=options.budget, context_share=options.context_share, parents=options.parents)
+        known = store.strategy if isinstance(store, Index) else strategy
+        self._budget = Budget.of(search, resolve(BUNDLED if known is None else known.tokenizer))
+        self._opened = open_reader(store, collection, strategy, parent_store)
 
-def expand_found(
-    found: Sequence[FoundNode],
-    expansion: Expansion,
-    reader: KinReader,
-    parents: KinReader | None = None,
-    *,
-    parent_key: str = "parent_id",
-    slim: bool = False,
-    budget: Budget | None = None,
-) -> list[Expanded]:
-    """Expand hits by their kin, and merge adjacent ones.
+    def close(self) -> None:
+        """Close the collection, if the store was given by its address. A second call does nothing."""
+        if self._opened.store is not None:
+            self._opened.store.close()
 
-    The kin are fetched in one read where the store allows it; see `kinsplit.integrations.shared.kin.lookup.Kin`. If a
-    sibling is missing, the passage ends there, with a warning.
+    def expand(
+        self, found: Sequence[FoundNode], options: ExpansionOptions, parent_key: str, *, slim: bool
+    ) -> list[Expanded]:
+        """Expand hits by their kin.
 
-    Args:
-        found: Hits, best first; they are not changed.
-        expansion: Kin to add.
-        reader: Reader of the kin, and of the full metadata of hits whose metadata are slim.
-        parents: Reader of the parents; None for `reader`.
-        parent_key: Metadata key of the parent's id.
-        slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
-        budget: Budget of all texts together, spent as in a search; None for any number of tokens.
+        The kin are fetched in one read where the store allows it; see `kinsplit.integrations.shared.kin.lookup.Kin`. If
+        a sibling is missing, the passage ends there, with a warning.
 
-    Returns:
-        A passage at the rank of each best hit; hits that aren't chunks of kinsplit or have no known position stay as
-        they are. A document of a single chunk, or one that another system embedded whole, is followed by the other
-        files of its group.
+        Args:
+            found: Hits, best first; they are not changed.
+            options: The options.
+            parent_key: Metadata key of the parent's id.
+            slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
 
-    Raises:
-        StoreError: The store can be asked by id only, and has none of the kin under their ids.
-    """
-    found = _completed(found, reader)
-    located = {number: _hit(one, expansion.window, parent_key) for number, one in enumerate(found) if one.is_located}
-    hits = _unambiguous(located, expansion)
-    kin = Kin(hits.values(), expansion, reader, parents or reader)
-    numbers: dict[str, int] = {}
-    for number, chunk in zip(hits, kin.hits, strict=True):
-        numbers.setdefault(chunk.id, number)
-    candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
-    chunks = kin.read()
-    if budget is None:
-        passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
-    else:
-        passages = spend(budget, candidates, context_of(chunks, expansion, kin.fingerprint))
-    expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
-    expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
-    if expansion.window:
-        results = [one.result for one in expanded if one.result is not None]
-        expanded += related_files(found, reader, {result.metadata.get("file_path") for result in results})
-    if budget is not None:
-        expanded = _within(expanded, found, budget)
-    if slim:
-        expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
-    return sorted(expanded, key=lambda one: one.hit)
+        Returns:
+            A passage at the rank of each best hit; hits that aren't chunks of kinsplit or have no known position stay
+            as they are. A document of a single chunk, or one that another system embedded whole, is followed by the
+            other files of its group.
+
+        Raises:
+            StoreError: The store can be asked by id only, and has none of the kin under their ids.
+        """
+        expansion, reader, budget = Expansion.of(options), self._opened.reader, self._budget
+        found = _completed(found, reader)
+        located = {
+            number: _hit(one, expansion.window, parent_key) for number, one in enumerate(found) if one.is_located
+        }
+        hits = _unambiguous(located, expansion)
+        kin = Kin(hits.values(), expansion, reader, self._opened.parents)
+        numbers: dict[str, int] = {}
+        for number, chunk in zip(hits, kin.hits, strict=True):
+            numbers.setdefault(chunk.id, number)
+        candidates = [Candidate(chunk, found[n].score or 0.0) for n, chunk in zip(hits, kin.hits, strict=True)]
+        chunks = kin.read()
+        if budget is None:
+            passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
+        else:
+            passages = spend(budget, candidates, context_of(chunks, expansion, kin.fingerprint))
+        expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
+        expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
+        if expansion.window:
+            results = [one.result for one in expanded if one.result is not None]
+            expanded += related_files(found, reader, {result.metadata.get("file_path") for result in results})
+        if budget is not None:
+            expanded = _within(expanded, found, budget)
+        if slim:
+            expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
+        return sorted(expanded, key=lambda one: one.hit)
 
 
 def _within(expanded: Sequence[Expanded], found: Sequence[FoundNode], budget: Budget) -> list[Expanded]:
@@ -140,7 +146,7 @@ def _unambiguous(hits: Mapping[int, Chunk], expansion: Expansion) -> dict[int, C
         warnings.warn(
             f"{len(hits) - len(kept)} hits have the number of another chunk of their document and are not expanded: "
             "parts of one document were split in separate calls. Split them in one call, or expand by parents.",
-            stacklevel=6,
+            stacklevel=5,
         )
     return kept
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import StoreError
@@ -16,16 +16,14 @@ from kinsplit.integrations.shared.records import stored_id
 #: Allowed values by metadata key; all keys must match.
 Values = Mapping[str, Sequence[str | int | bool]]
 
+# Module of LlamaIndex's base class of vector stores.
+_LLAMA_INDEX = "llama_index.core.vector_stores.types"
 # LlamaIndex's store for Postgres puts values into SQL as they are.
 _PLAIN = re.compile(r"[\w ./@#+=,~()-]*")
 
 
-class ByMetadata(Protocol):
-    """Reads documents or nodes by metadata, in one call to the store."""
-
-    def __call__(self, values: Values) -> list[FoundNode]:
-        """Return those that match, in any order."""
-        ...
+#: Reads the documents or nodes that match, in one call to the store, in any order.
+ByMetadata = Callable[[Values], list[FoundNode]]
 
 
 def by_metadata(store: Any) -> ByMetadata | None:
@@ -42,11 +40,7 @@ def _chroma(store: Any) -> ByMetadata:
     def read(values: Values) -> list[FoundNode]:
         conditions = [{key: {"$in": list(allowed)}} for key, allowed in values.items()]
         rows = get(where=conditions[0] if len(conditions) == 1 else {"$and": conditions})
-        texts, metadatas = rows["documents"], rows["metadatas"]
-        return [
-            FoundNode(id_, text or "", metadata or {})
-            for id_, text, metadata in zip(rows["ids"], texts, metadatas, strict=False)
-        ]
+        return _found(zip(rows["ids"], rows["documents"], rows["metadatas"], strict=False))
 
     return read
 
@@ -71,11 +65,11 @@ def _postgres(store: Any) -> ByMetadata:
             return list(await session.execute(statement(values)))
 
     query = Method(blocking, awaitable if store.async_mode else None)
+    return lambda values: _found(query(values))
 
-    def read(values: Values) -> list[FoundNode]:
-        return [FoundNode(str(id_), text or "", metadata or {}) for id_, text, metadata in query(values)]
 
-    return read
+def _found(rows: Iterable[Any]) -> list[FoundNode]:
+    return [FoundNode(str(id_), text or "", metadata or {}) for id_, text, metadata in rows]
 
 
 def _json(value: str | int | bool) -> str:
@@ -99,9 +93,9 @@ def _in_memory(ids: Callable[[Any], Iterable[str]]) -> Callable[[Any], ByMetadat
 
 def _llama_index(store: Any) -> ByMetadata | None:
     """A vector store of LlamaIndex."""
-    get = Method.of(store, "get_nodes", "aget_nodes")
-    if not store.stores_text or get.blocking.__module__ == "llama_index.core.vector_stores.types":
+    if not store.stores_text or not _own(store, "get_nodes", _LLAMA_INDEX):
         return None
+    get = Method.of(store, "get_nodes", "aget_nodes")
 
     def read(values: Values) -> list[FoundNode]:
         from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
@@ -127,54 +121,36 @@ FILTER_WAYS: Mapping[str, Callable[[Any], ByMetadata | None]] = {
 }
 
 
-class ById(Protocol):
-    """Reads documents or nodes by id, in one call to the store."""
-
-    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
-        """Return the stored ones, in any order."""
-        ...
+#: Reads documents or nodes by id, in one call to the store, in any order.
+ById = Callable[[Sequence[str]], list[FoundNode]]
 
 
 def by_id(store: Any) -> ById | None:
     """Return the read by id that a store offers, or None."""
-    return next((way(store) for way in ID_WAYS if way.offered(store)), None)
+    found = (way(store) for way in (_of_vector_store, _of_docstore, _of_nodes))
+    return next((read for read in found if read is not None), None)
 
 
-class VectorStoreDocuments:
-    """The documents of a LangChain vector store with `get_by_ids`."""
-
-    def __init__(self, store: Any) -> None:
-        self._get = Method.of(store, "get_by_ids", "aget_by_ids")
-
-    @staticmethod
-    def offered(store: Any) -> bool:
-        """Return whether a store can be read in this way."""
-        method = getattr(store, "get_by_ids", None)
-        return method is not None and method.__module__ != "langchain_core.vectorstores.base"
-
-    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
-        """Return documents by id; see `ById`."""
-        return [FoundNode.of(document) for document in self._get(list(ids))]
+def _own(store: Any, method: str, base: str) -> bool:
+    """Return whether a store has a method of its own, and not that of a framework's base class."""
+    return getattr(getattr(store, method, None), "__module__", base) != base
 
 
-class StoredDocuments:
-    """The documents of a LangChain key-value store: a docstore, or the byte store below one."""
+def _of_vector_store(store: Any) -> ById | None:
+    """The documents of a LangChain vector store."""
+    if not _own(store, "get_by_ids", "langchain_core.vectorstores.base"):
+        return None
+    get = Method.of(store, "get_by_ids", "aget_by_ids")
+    return lambda ids: [FoundNode.of(document) for document in get(list(ids))]
 
-    def __init__(self, store: Any) -> None:
-        self._get = Method.of(store, "mget", "amget")
 
-    @staticmethod
-    def offered(store: Any) -> bool:
-        """Return whether a store can be read in this way."""
-        return hasattr(store, "mget")
+def _of_docstore(store: Any) -> ById | None:
+    """The documents of a LangChain key-value store, by keys, which replace their own ids: a docstore, or its bytes."""
+    if not hasattr(store, "mget"):
+        return None
+    get = Method.of(store, "mget", "amget")
 
-    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
-        """Return documents by key, which replaces their own ids; see `ById`."""
-        values = zip(ids, self._get(list(ids)), strict=True)
-        return [self._found(key, value) for key, value in values if value is not None]
-
-    @staticmethod
-    def _found(key: str, value: Any) -> FoundNode:
+    def found(key: str, value: Any) -> FoundNode:
         if not isinstance(value, bytes):
             return FoundNode.of(value)._replace(id=key)
         try:  # As `create_kv_docstore` writes a document, read without creating objects of any class.
@@ -183,32 +159,23 @@ class StoredDocuments:
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"The value of {key!r} is not a document of LangChain. Pass the docstore.") from error
 
+    def read(ids: Sequence[str]) -> list[FoundNode]:
+        return [found(key, value) for key, value in zip(ids, get(list(ids)), strict=True) if value is not None]
 
-class Nodes:
+    return read
+
+
+def _of_nodes(store: Any) -> ById | None:
     """The nodes of a LlamaIndex vector store or docstore."""
-
-    def __init__(self, store: Any) -> None:
-        # A docstore fails on unknown ids by default, and a vector store doesn't know the argument.
-        self._options = {"raise_error": False} if hasattr(type(store), "get_document") else {}
-        self._get = Method.of(store, "get_nodes", "aget_nodes")
-
-    @staticmethod
-    def offered(store: Any) -> bool:
-        """Return whether a store can be read in this way."""
-        method = getattr(store, "get_nodes", None)
-        is_base = getattr(method, "__module__", None) == "llama_index.core.vector_stores.types"
-        return method is not None and not is_base and getattr(store, "stores_text", True)
-
-    def __call__(self, ids: Sequence[str]) -> list[FoundNode]:
-        """Return nodes by id; see `ById`."""
-        return [FoundNode.of(node) for node in self._get(node_ids=list(ids), **self._options)]
+    if not _own(store, "get_nodes", _LLAMA_INDEX) or not getattr(store, "stores_text", True):
+        return None
+    # A docstore fails on unknown ids by default, and a vector store doesn't know the argument.
+    options = {"raise_error": False} if hasattr(type(store), "get_document") else {}
+    get = Method.of(store, "get_nodes", "aget_nodes")
+    return lambda ids: [FoundNode.of(node) for node in get(node_ids=list(ids), **options)]
 
 
-#: The reads by id, of which the first that a store offers is used.
-ID_WAYS = (VectorStoreDocuments, StoredDocuments, Nodes)
-
-
-class FrameworkReader:
+class FrameworkReader(KinReader):
     """Fetches chunks from a vector store or document store of either framework, by id or by metadata.
 
     Args:
@@ -217,7 +184,7 @@ class FrameworkReader:
     """
 
     def __init__(self, store: Any, fingerprint: str | None = None) -> None:
-        self.fingerprint = fingerprint
+        super().__init__(fingerprint)
         self._by_id, self._by_metadata = by_id(store), by_metadata(store)
 
     @property
@@ -266,7 +233,7 @@ class FrameworkReader:
         return [] if self._by_metadata is None else self._by_metadata(values)
 
 
-class JointReader:
+class JointReader(KinReader):
     """Fetches chunks from several stores: from each what the ones before it don't have.
 
     Args:
@@ -274,20 +241,19 @@ class JointReader:
     """
 
     def __init__(self, readers: Sequence[KinReader]) -> None:
+        super().__init__()
         self._readers = readers
-        order = [reader.by_place for reader in readers]
-        self.by_place: Literal["first", "last", "never"] = (
-            "never" if set(order) == {"never"} else "first" if order[0] == "first" else "last"
-        )
+
+    @property
+    def by_place(self) -> Literal["first", "last", "never"]:
+        """When chunks are read by place; see `KinReader.by_place`."""
+        order = [reader.by_place for reader in self._readers]
+        return "never" if set(order) == {"never"} else "first" if order[0] == "first" else "last"
 
     @property
     def fingerprint(self) -> str | None:
         """Fingerprint of the strategy; see `KinReader.fingerprint`."""
         return self._readers[0].fingerprint
-
-    def get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id; see `KinReader.get`."""
-        return self.find([], ids)
 
     def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""

@@ -224,4 +224,4 @@ def _id(place: SiblingPlace, fingerprint: str) -> str:
 
 
 def _warn(problem: str) -> None:
-    warnings.warn(f"{problem} Index the document again.", stacklevel=8)
+    warnings.warn(f"{problem} Index the document again.", stacklevel=7)

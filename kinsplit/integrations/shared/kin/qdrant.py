@@ -6,10 +6,10 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinsplit.chunk import ABOVE, Chunk
-from kinsplit.integrations.shared.kin.reader import FoundNode, Method, SiblingPlace
+from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, Method, SiblingPlace
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.engines.qdrant.payload import unwrapped
 
@@ -38,7 +38,7 @@ class Keys(NamedTuple):
         return ("", f"{self.metadata}.")
 
 
-class QdrantReader:
+class QdrantReader(KinReader):
     """Fetches kinsplit's chunks through a Qdrant client, without their vectors.
 
     Chunks are fetched by id if the strategy is known and they have kinsplit's ids; this needs no payload index.
@@ -53,8 +53,6 @@ class QdrantReader:
         async_client: Client for event loops; without it they call `client` in threads.
     """
 
-    by_place: Literal["first"] = "first"
-
     def __init__(
         self,
         client: QdrantClient,
@@ -63,7 +61,7 @@ class QdrantReader:
         keys: Keys = Keys(),  # noqa: B008 - an immutable value
         async_client: AsyncQdrantClient | None = None,
     ) -> None:
-        self.fingerprint = fingerprint
+        super().__init__(fingerprint)
         self._collection, self._keys = collection, keys
         self._lock = threading.Lock()  # The client's local mode is not thread-safe.
         self._retrieve, self._scroll = (self._method(client, async_client, name) for name in ("retrieve", "scroll"))
@@ -98,12 +96,7 @@ class QdrantReader:
         from qdrant_client import models
 
         wanted: list[Any] = [
-            models.Filter(
-                must=[
-                    models.FieldCondition(key=f"{prefix}source_id", match=models.MatchAny(any=list(source_ids))),
-                    models.FieldCondition(key=f"{prefix}level", match=models.MatchValue(value=level)),
-                ]
-            )
+            models.Filter(must=[_among(f"{prefix}source_id", source_ids), _equal(f"{prefix}level", level)])
             for prefix in (*self._keys.prefixes, _ABOVE)
         ]
         return self._chunks(self._pages(models.Filter(should=wanted)))
@@ -114,15 +107,9 @@ class QdrantReader:
 
         if not paths:
             return []
-        wanted = [
-            models.FieldCondition(key=f"{prefix}file_path", match=models.MatchAny(any=list(paths)))
-            for prefix in self._keys.prefixes
-        ]
-        chunked = [
-            models.FieldCondition(key=f"{prefix}is_chunked", match=models.MatchValue(value=True))
-            for prefix in self._keys.prefixes
-        ]
-        records = self._pages(models.Filter(should=list(wanted), must_not=list(chunked)))
+        wanted = [_among(f"{prefix}file_path", paths) for prefix in self._keys.prefixes]
+        chunked = [_equal(f"{prefix}is_chunked", True) for prefix in self._keys.prefixes]
+        records = self._pages(models.Filter(should=wanted, must_not=chunked))
         return [self._found(record) for record in records]
 
     def _pages(self, wanted: models.Filter, limit: int = 256) -> list[models.Record]:
@@ -130,14 +117,8 @@ class QdrantReader:
         records: list[models.Record] = []
         offset = None
         while True:
-            page, offset = self._scroll(
-                self._collection,
-                scroll_filter=wanted,
-                limit=limit,
-                offset=offset,
-                with_payload=True,
-                with_vectors=False,
-            )
+            reading = {"limit": limit, "offset": offset, "with_payload": True, "with_vectors": False}
+            page, offset = self._scroll(self._collection, scroll_filter=wanted, **reading)
             records += page
             if offset is None:
                 return records
@@ -166,14 +147,22 @@ def _runs(places: Sequence[SiblingPlace]) -> Iterator[tuple[SiblingPlace, int]]:
         yield run[0], run[-1].position
 
 
+def _equal(key: str, value: str | int | bool) -> Any:
+    from qdrant_client import models
+
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def _among(key: str, values: Sequence[str]) -> Any:
+    from qdrant_client import models
+
+    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
+
+
 def _within(prefix: str, run: tuple[SiblingPlace, int]) -> models.Filter:
     from qdrant_client import models
 
     first, last = run
-    return models.Filter(
-        must=[
-            models.FieldCondition(key=f"{prefix}source_id", match=models.MatchValue(value=first.source_id)),
-            models.FieldCondition(key=f"{prefix}level", match=models.MatchValue(value=first.level)),
-            models.FieldCondition(key=f"{prefix}chunk_index", range=models.Range(gte=first.position, lte=last)),
-        ]
-    )
+    position = models.FieldCondition(key=f"{prefix}chunk_index", range=models.Range(gte=first.position, lte=last))
+    place = [_equal(f"{prefix}source_id", first.source_id), _equal(f"{prefix}level", first.level), position]
+    return models.Filter(must=place)

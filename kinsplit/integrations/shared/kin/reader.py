@@ -1,9 +1,10 @@
-"""The protocol of readers of kin, and the methods of stores that they call."""
+"""The base of readers of kin, and the methods of stores that they call."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.shared.origins import is_located
@@ -53,8 +54,15 @@ class FoundNode(NamedTuple):
         return is_located(self.metadata, self.text)
 
 
-class KinReader(Protocol):
-    """Fetches chunks from a store or a collection."""
+class KinReader(ABC):
+    """Fetches chunks from a store or a collection.
+
+    Args:
+        fingerprint: Fingerprint of the strategy that made the chunks, if it is known.
+    """
+
+    def __init__(self, fingerprint: str | None = None) -> None:
+        self._fingerprint = fingerprint
 
     @property
     def by_place(self) -> Literal["first", "last", "never"]:
@@ -63,28 +71,28 @@ class KinReader(Protocol):
         Before `get`, since it is as cheap; after it, for chunks that have other ids; or never, since the store has no
         filter that is known.
         """
-        ...
+        return "first"
 
     @property
     def fingerprint(self) -> str | None:
         """Fingerprint of the strategy, from which the ids of chunks are computed; None if it isn't known."""
-        ...
+        return self._fingerprint
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return the stored chunks with these ids, as frameworks know them, in any order."""
-        ...
+        return self.find([], ids)
 
+    @abstractmethod
     def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place, and others by id; extra chunks are ignored."""
-        ...
 
+    @abstractmethod
     def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
         """Return the chunks of a level of some documents; extra chunks are ignored."""
-        ...
 
+    @abstractmethod
     def whole_documents(self, paths: Sequence[str]) -> list[FoundNode]:
         """Return the documents that were embedded whole or have a single chunk, by their `file_path`."""
-        ...
 
 
 class Method(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from kinsplit.chunk import RECORD, Chunk
 from kinsplit.errors import InvalidParameterError
@@ -20,7 +20,7 @@ from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.values import Where
 
 
-class StoreReader:
+class StoreReader(KinReader):
     """Fetches chunks from a chunk store.
 
     Chunks are fetched by id if the strategy is known and they have kinsplit's ids; otherwise by a filter that matches
@@ -31,10 +31,9 @@ class StoreReader:
         fingerprint: Fingerprint of the strategy that made the chunks; None takes that of the collection.
     """
 
-    by_place: Literal["first"] = "first"
-
     def __init__(self, opened: Callable[[], ChunkStore | None], fingerprint: str | None = None) -> None:
-        self._opened, self._fingerprint = opened, fingerprint
+        super().__init__(fingerprint)
+        self._opened = opened
 
     @property
     def fingerprint(self) -> str | None:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from kinsplit.errors import StoreError
 from kinsplit.identity import chunk_id
@@ -180,64 +180,50 @@ _COLLECTION = "kin"
 _CHUNK, _SOURCE = "kin_chunk_", "kin_source_"
 
 
-class KeyValues(Protocol):
-    """Objects of JSON by key."""
+class KeyValues(NamedTuple):
+    """A key-value store of either framework.
 
-    def get(self, keys: Sequence[str]) -> list[Any]:
-        """Return the value of each key; None without one."""
-        ...
+    Attributes:
+        get: Returns the value of each key; None without one.
+        put: Adds or replaces values.
+        delete: Deletes keys; unknown ones are ignored.
+    """
 
-    def put(self, values: Mapping[str, Any]) -> None:
-        """Add or replace values."""
-        ...
+    get: Callable[[Sequence[str]], list[Any]]
+    put: Callable[[Mapping[str, Any]], None]
+    delete: Callable[[Sequence[str]], None]
 
-    def delete(self, keys: Sequence[str]) -> None:
-        """Delete keys; unknown ones are ignored."""
-        ...
+    @classmethod
+    def of(cls, store: Any) -> Self | None:
+        """Return a `ByteStore` of LangChain or a `KVStore` of LlamaIndex, or None for anything else."""
+        if hasattr(store, "mset"):
+            return cls._of_bytes(store)
+        return cls._of_objects(store) if hasattr(store, "put_all") else None
 
+    @classmethod
+    def _of_bytes(cls, store: Any) -> Self:
+        get, put = Method.of(store, "mget", "amget"), Method.of(store, "mset", "amset")
+        delete = Method.of(store, "mdelete", "amdelete")
+        return cls(
+            lambda keys: [None if value is None else json.loads(value) for value in get(list(keys))],
+            lambda values: put([(key, json.dumps(value).encode()) for key, value in values.items()]),
+            lambda keys: delete(list(keys)),
+        )
 
-class _ByteStore:
-    """A LangChain `ByteStore`."""
+    @classmethod
+    def _of_objects(cls, store: Any) -> Self:
+        get, put = Method.of(store, "get", "aget"), Method.of(store, "put_all", "aput_all")
+        delete = Method.of(store, "delete", "adelete")
 
-    def __init__(self, store: Any) -> None:
-        self._get = Method.of(store, "mget", "amget")
-        self._set = Method.of(store, "mset", "amset")
-        self._delete = Method.of(store, "mdelete", "amdelete")
+        def delete_each(keys: Sequence[str]) -> None:  # It has no call for several keys.
+            for key in keys:
+                delete(key, collection=_COLLECTION)
 
-    def get(self, keys: Sequence[str]) -> list[Any]:
-        return [None if value is None else json.loads(value) for value in self._get(list(keys))]
-
-    def put(self, values: Mapping[str, Any]) -> None:
-        self._set([(key, json.dumps(value).encode()) for key, value in values.items()])
-
-    def delete(self, keys: Sequence[str]) -> None:
-        self._delete(list(keys))
-
-
-class _KVStore:
-    """A LlamaIndex `KVStore`, which has no call for several keys."""
-
-    def __init__(self, store: Any) -> None:
-        self._get = Method.of(store, "get", "aget")
-        self._put = Method.of(store, "put_all", "aput_all")
-        self._delete = Method.of(store, "delete", "adelete")
-
-    def get(self, keys: Sequence[str]) -> list[Any]:
-        return [self._get(key, collection=_COLLECTION) for key in keys]
-
-    def put(self, values: Mapping[str, Any]) -> None:
-        self._put(list(values.items()), collection=_COLLECTION)
-
-    def delete(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            self._delete(key, collection=_COLLECTION)
-
-
-def key_values(store: Any) -> KeyValues | None:
-    """Return a key-value store of either framework, or None for anything else."""
-    if hasattr(store, "mset"):
-        return _ByteStore(store)
-    return _KVStore(store) if hasattr(store, "put_all") else None
+        return cls(
+            lambda keys: [get(key, collection=_COLLECTION) for key in keys],
+            lambda values: put(list(values.items()), collection=_COLLECTION),
+            delete_each,
+        )
 
 
 class KeyValueRows:

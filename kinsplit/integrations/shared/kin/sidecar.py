@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.kin.reader import FoundNode, SiblingPlace
-from kinsplit.integrations.shared.kin.rows import KeyValueRows, Row, SqliteRows, key_values
+from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
+from kinsplit.integrations.shared.kin.rows import KeyValueRows, KeyValues, Row, SqliteRows
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.json_values import to_json
 from kinsplit.support.threads import awaiting
@@ -64,7 +64,7 @@ class KinStore(AbstractContextManager[Any]):
         if isinstance(store, str | Path):
             self._rows: Rows = SqliteRows(store)
         else:
-            found = key_values(store)
+            found = KeyValues.of(store)
             if found is None:
                 rule = "must be a path, a ByteStore of LangChain or a KVStore of LlamaIndex"
                 raise InvalidParameterError("store", rule, store, 'Pass "kin.db".')
@@ -117,22 +117,16 @@ class KinStore(AbstractContextManager[Any]):
         self.close()
 
 
-class SidecarReader:
+class SidecarReader(KinReader):
     """Fetches chunks from a `KinStore`, siblings and parents in one read.
 
     Args:
         rows: Its rows.
     """
 
-    by_place: Literal["first"] = "first"
-    fingerprint = None
-
     def __init__(self, rows: Rows) -> None:
+        super().__init__()
         self._rows = rows
-
-    def get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id; see `KinReader.get`."""
-        return self.find([], ids)
 
     def find(self, places: Sequence[SiblingPlace], ids: Sequence[str] = ()) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
