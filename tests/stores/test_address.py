@@ -21,10 +21,15 @@ def test_a_password_in_an_address_of_no_engine_is_not_shown():
 
 @pytest.mark.parametrize(
     ("address", "package", "extra"),
-    [("qdrant::memory:", "qdrant_client", "qdrant"), ("pgvector:dbname=x", "psycopg", "pgvector")],
+    [
+        ("edge:x", "qdrant_edge", "search"),
+        ("qdrant::memory:", "qdrant_client", "qdrant"),
+        ("pgvector:dbname=x", "psycopg", "pgvector"),
+    ],
 )
 def test_a_client_that_is_not_installed_names_its_extra(address, package, extra, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("kinsplit.stores.engines.postgres.store")]:
+    engines = tuple(f"kinsplit.stores.engines.{engine}.store" for engine in ("edge", "qdrant", "postgres"))
+    for name in [name for name in sys.modules if name.startswith(engines)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"kinsplit\[{extra}\]"):

@@ -11,6 +11,7 @@ from typing import Any
 from kinsplit.stores.engines.catalog import Catalog, StoreOptions
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
+from kinsplit.support.extras import needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,20 @@ class Engine:
         return self.package is None or find_spec(self.package) is not None
 
 
-def deferred(place: str, parse: Callable[[str], tuple[Any, ...]] = lambda location: (location,)) -> Callable[..., Any]:
-    """Return a function of a location that calls a class, which is imported then, with its client.
+def deferred(
+    place: str, extra: str, parse: Callable[[str], tuple[Any, ...]] = lambda location: (location,)
+) -> Callable[..., Any]:
+    """Return a function of a location that calls a class, which is imported then, with the engine's client.
 
     Args:
         place: Place of the class, such as "kinsplit.stores.engines.edge.store:EdgeStore".
+        extra: Extra of kinsplit that installs the client.
         parse: Function that makes the first arguments of the class from the location.
     """
-    return lambda location, *others: resolve_name(place)(*parse(location), *others)
+
+    def call(location: str, *others: Any) -> Any:
+        with needs(extra):
+            found = resolve_name(place)
+        return found(*parse(location), *others)
+
+    return call

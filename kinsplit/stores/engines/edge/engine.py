@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import qdrant_edge as qe
 
 from kinsplit.chunk import Content
 from kinsplit.errors import DiskFullError, StoreError
@@ -33,9 +34,6 @@ from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.schema import DENSE, SPARSE
 from kinsplit.stores.store import batches
 from kinsplit.stores.values import Schema, Vectors
-
-if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard, Record
 
 # Bytes that are read by one call, during which other threads run.
 _STEP = 2**26
@@ -188,7 +186,7 @@ class EdgeEngine:
         self._read_ahead.start()
 
     @contextmanager
-    def calling(self) -> Iterator[EdgeShard]:
+    def calling(self) -> Iterator[qe.EdgeShard]:
         """Yield the shard, and turn its errors into one-line errors."""
         with self._left:
             if self._closed:
@@ -204,8 +202,6 @@ class EdgeEngine:
 
     def write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         """Carry out a plan; the caller holds `writing`."""
-        import qdrant_edge as qe
-
         marks, size = self._marks(plan, vectors)
         check_write(self.folder, size)
         ledger = self._open_ledger()
@@ -231,7 +227,7 @@ class EdgeEngine:
             if time.monotonic() >= self._settle_at:
                 self._settle(shard)
 
-    def _add_indexes(self, shard: EdgeShard) -> None:
+    def _add_indexes(self, shard: qe.EdgeShard) -> None:
         """Create kinsplit's own payload indexes once the collection is large enough, unless the disk is full."""
         if lacking := self._indexes.lacking(shard):
             with suppress(DiskFullError):
@@ -302,7 +298,7 @@ class EdgeEngine:
         records = self._records(ids, payload=True)
         return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
-    def _records(self, ids: Sequence[str], *, payload: bool) -> Iterator[Record]:
+    def _records(self, ids: Sequence[str], *, payload: bool) -> Iterator[qe.Record]:
         for batch in batches(ids, _BATCH):
             with self.calling() as shard:
                 records = shard.retrieve(list(batch), payload, [*DENSE, *SPARSE])
@@ -331,7 +327,7 @@ class EdgeEngine:
             if not self._settled:
                 self._settle(self.shard)
 
-    def _settle(self, shard: EdgeShard) -> None:
+    def _settle(self, shard: qe.EdgeShard) -> None:
         self._settled = time.monotonic() >= self._optimize_at
         if self._settled:
             self._optimize(shard)
@@ -341,7 +337,7 @@ class EdgeEngine:
         now = time.monotonic()
         self._settle_at = now + max(_SETTLE_SECONDS, _SETTLE_SHARE * (now - begun))
 
-    def _optimize(self, shard: EdgeShard) -> None:
+    def _optimize(self, shard: qe.EdgeShard) -> None:
         """Move points into read-only segments and remove deleted ones, once there are enough, and room for it."""
         begun = time.monotonic()
         if can_optimize(self.folder, self.folder / SHARD):
@@ -367,7 +363,7 @@ class EdgeEngine:
                     self._ledger.close()
 
 
-def read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
+def read(shard: qe.EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
     """Return the payloads of points, or some of their keys, by id, without points that are not stored."""
     return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
 

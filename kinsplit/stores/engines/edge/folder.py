@@ -6,7 +6,6 @@ a hole kills the process with SIGBUS and no message; on tmpfs, so does reading o
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -15,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import qdrant_edge as qe
 
 from kinsplit.errors import DiskFullError, KinsplitError, StoreError, StoreLockedError
 from kinsplit.stores.engines.edge.indexes import SOURCES, add_indexes
@@ -23,10 +23,6 @@ from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.names import SHARD, naming, settle_names
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
 from kinsplit.stores.values import Schema
-from kinsplit.support.extras import needs
-
-if TYPE_CHECKING:
-    from qdrant_edge import EdgeConfig, EdgeShard, Memory
 
 _MB = 1_000_000
 #: Kept free for files that grow by pages, for the log, and for concurrent writes of other programs.
@@ -144,7 +140,7 @@ _SEGMENT_KB = 20_000
 _MERGED_KB, _SEGMENTS = 80_000, 8
 
 
-def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]:
+def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, qe.EdgeShard]:
     """Open the shard of a collection, creating it if it does not exist.
 
     Returns:
@@ -155,10 +151,7 @@ def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]
         StoreLockedError: The collection is already open.
         DiskFullError: There is too little free space.
         StoreError: There is no collection and no schema to create it with, or the folder holds something else.
-        MissingExtraError: Qdrant Edge is not installed.
     """
-    with needs("search"):
-        importlib.import_module("qdrant_edge")
     try:
         # Twice, since an exchange of names may have begun after the first look.
         if not (_exists(folder) or _exists(folder)):
@@ -227,25 +220,19 @@ def _create(folder: Path, schema: Schema | None) -> None:
 
 
 def _create_shard(path: Path, dimension: int) -> None:
-    import qdrant_edge as qe
-
     path.mkdir()
     shard = qe.EdgeShard.create(str(path), _config(dimension, qe.Memory.Cold, qe.Memory.Cold))
     add_indexes(shard, SOURCES)
     shard.close()
 
 
-def _payload_memory(shard: Path) -> Memory | None:
+def _payload_memory(shard: Path) -> qe.Memory | None:
     """Return the memory that a shard's payloads were written for: with another one, the engine writes them all anew."""
-    import qdrant_edge as qe
-
     stored = json.loads((shard / "edge_config.json").read_text(encoding="utf-8")).get("payload_memory")
     return {"cold": qe.Memory.Cold, "cached": qe.Memory.Cached}.get(stored)
 
 
-def _config(dimension: int, memory: Memory | None, payload_memory: Memory | None) -> EdgeConfig:
-    import qdrant_edge as qe
-
+def _config(dimension: int, memory: qe.Memory | None, payload_memory: qe.Memory | None) -> qe.EdgeConfig:
     dense = qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine, memory=memory)
     return qe.EdgeConfig(
         vectors=dict.fromkeys(DENSE, dense),
@@ -300,9 +287,7 @@ def _check_files(folder: Path) -> None:
             raise StoreError(f"{folder}: can't be opened: {path} holds {size} bytes, not {least}. {_DAMAGED}")
 
 
-def _load(folder: Path, dimension: int) -> EdgeShard:
-    import qdrant_edge as qe
-
+def _load(folder: Path, dimension: int) -> qe.EdgeShard:
     shard = folder / SHARD
     # A search reads vectors from all over a file, and a page fault for each costs more than ranking them. So those of a
     # large collection are mapped when it is opened, as they are unless a memory is named.

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import qdrant_edge as qe
 
 from kinsplit.stores.engines.qdrant.payload import INDEXES, roots_of, written
 from kinsplit.stores.filters import Condition, Either, Not, OneOf, Path, paths_of
 from kinsplit.stores.schema import INDEXED
-
-if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
 
 Kind = Literal["keyword", "integer", "bool"]
 
@@ -45,10 +44,8 @@ class _Key(NamedTuple):
         return [(*self.root, *path) for path in paths_of(self.key)]
 
 
-def add_indexes(shard: EdgeShard, paths: Iterable[str]) -> None:
+def add_indexes(shard: qe.EdgeShard, paths: Iterable[str]) -> None:
     """Create some of kinsplit's own indexes."""
-    import qdrant_edge as qe
-
     kinds: dict[str, Any] = {
         "keyword": qe.PayloadSchemaType.Keyword,
         # A range index would be a second index and make writes an eighth slower.
@@ -69,7 +66,7 @@ class KeyIndexes:
         self._decided: set[Path] = set()
         self._absent: set[_Key] = set()
 
-    def lacking(self, shard: EdgeShard) -> list[str]:
+    def lacking(self, shard: qe.EdgeShard) -> list[str]:
         """Return the paths of kinsplit's own indexes that the shard lacks and has become large enough for."""
         if self._has_own:
             return []
@@ -85,10 +82,8 @@ class KeyIndexes:
         keys = ((_Key(root, key), kind) for key, kind in _equalities(conditions) for root in roots_of(None))
         return {key: kind for key, kind in keys if key not in self._absent and not self._decided.issuperset(key.paths)}
 
-    def make(self, shard: EdgeShard, wanted: Mapping[_Key, Kind]) -> bool:
+    def make(self, shard: qe.EdgeShard, wanted: Mapping[_Key, Kind]) -> bool:
         """Create the indexes that are worthwhile and return whether there were any."""
-        import qdrant_edge as qe
-
         info = shard.info()
         if info.points_count < _FEWEST_POINTS:
             return False

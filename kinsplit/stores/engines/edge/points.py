@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import qdrant_edge as qe
 
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, roots_of, wrapped
@@ -15,9 +15,6 @@ from kinsplit.stores.payload import Payload
 from kinsplit.stores.schema import layer_of
 from kinsplit.stores.values import Query, Vectors
 
-if TYPE_CHECKING:
-    from qdrant_edge import Filter, Point, QueryRequest
-
 # How many times as many vectors as wanted, and how many at least, are compared exactly in each segment, after a
 # comparison of all by their copies of four bits per dimension. Of 229,000 vectors in two segments, the nearest ten are
 # found with three times as many and 87 % of them without any more; twice as many find the nearest hundred. Each is read
@@ -25,10 +22,8 @@ if TYPE_CHECKING:
 _OVERSAMPLING, _LEAST = 2.0, 40
 
 
-def to_request(query: Query, *, whole: bool) -> QueryRequest:
+def to_request(query: Query, *, whole: bool) -> qe.QueryRequest:
     """Return the request of a query, with whole payloads or none."""
-    import qdrant_edge as qe
-
     layer = layer_of(query.level)
     if isinstance(query.vector, SparseVector):
         sparse = qe.SparseVector(list(query.vector.indices), list(query.vector.values))
@@ -37,32 +32,28 @@ def to_request(query: Query, *, whole: bool) -> QueryRequest:
         nearest = qe.Query.Nearest(query.vector.tolist(), using=layer.dense)
     # A vector name that only one level uses needs no filter by level, which would take half as long again.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    wanted = filter_of(_forms(), conditions, roots_of(query.level))
+    wanted = filter_of(_FORMS, conditions, roots_of(query.level))
     oversampling = max(_OVERSAMPLING, _LEAST / query.limit)
     params = qe.SearchParams(quantization=qe.QuantizationSearchParams(rescore=True, oversampling=oversampling))
     return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole, params=params)
 
 
-def to_filter(conditions: Sequence[Condition]) -> Filter | None:
+def to_filter(conditions: Sequence[Condition]) -> qe.Filter | None:
     """Return the filter of conditions, or None if everything matches."""
-    found: Filter | None = filter_of(_forms(), conditions, roots_of(level_of(conditions)))
+    found: qe.Filter | None = filter_of(_FORMS, conditions, roots_of(level_of(conditions)))
     return found
 
 
-@cache
-def _forms() -> FilterForms:
-    import qdrant_edge as qe
-
-    return FilterForms(
-        group=qe.Filter,
-        has_id=lambda ids: qe.HasIdCondition(set(ids)),
-        field=qe.FieldCondition,
-        numbers=qe.RangeFloat,
-        times=lambda bounds: qe.RangeDateTime(**{name: time.isoformat() for name, time in bounds.items()}),
-        any_of=qe.MatchAny,
-        boolean=lambda value: qe.MatchValue(cast(Any, _boolean(value))),
-        empty=qe.IsEmptyCondition,
-    )
+_FORMS = FilterForms(
+    group=qe.Filter,
+    has_id=lambda ids: qe.HasIdCondition(set(ids)),
+    field=qe.FieldCondition,
+    numbers=qe.RangeFloat,
+    times=lambda bounds: qe.RangeDateTime(**{name: time.isoformat() for name, time in bounds.items()}),
+    any_of=qe.MatchAny,
+    boolean=lambda value: qe.MatchValue(cast(Any, _boolean(value))),
+    empty=qe.IsEmptyCondition,
+)
 
 
 def _boolean(value: bool) -> object:
@@ -74,10 +65,8 @@ def _boolean(value: bool) -> object:
     return type("bool", (), {"__module__": "numpy", "__bool__": lambda _: value})()
 
 
-def to_point(id_: str, payload: Payload, vectors: Vectors) -> Point:
+def to_point(id_: str, payload: Payload, vectors: Vectors) -> qe.Point:
     """Return the point of a chunk, whose level determines the names of its vectors."""
-    import qdrant_edge as qe
-
     layer = layer_of(payload["level"])
     named: dict[str, Any] = {}
     if vectors.dense is not None and layer.dense is not None:

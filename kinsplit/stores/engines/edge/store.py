@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import qdrant_edge as qe
 
 from kinsplit.chunk import STATE, Content
 from kinsplit.errors import StoreError
@@ -34,9 +35,6 @@ from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.store import ChunkStore, FoundPoint
 from kinsplit.stores.values import Damage, Query, Schema, Vectors, Where
-
-if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard, Filter
 
 #: More points than a shard holds, so that a scroll or a facet returns everything at once.
 _ALL = 2**31
@@ -88,8 +86,6 @@ class EdgeStore(ChunkStore):
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        import qdrant_edge as qe
-
         conditions = to_conditions(level, where)
         self._lease.engine.prepare(conditions)
         with self._engine() as shard:
@@ -134,9 +130,7 @@ class EdgeStore(ChunkStore):
             and self.count(None, {"source_id": each.source_id}) == each.points
         }
 
-    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
-        import qdrant_edge as qe
-
+    def _facet(self, key: str, wanted: qe.Filter | None = None) -> dict[str, int]:
         with self._engine() as shard:
             response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
         # A source whose points were all deleted stays in the index with a count of 0.
@@ -179,7 +173,7 @@ class EdgeStore(ChunkStore):
                 yield Damage(source_id, payload["level"], payload["chunk_index"], "unknown")
 
     @contextmanager
-    def _engine(self) -> Iterator[EdgeShard]:
+    def _engine(self) -> Iterator[qe.EdgeShard]:
         with self._lease.engine.calling() as shard:
             yield shard
 
@@ -187,8 +181,6 @@ class EdgeStore(ChunkStore):
         return self._lease.engine.writing
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        import qdrant_edge as qe
-
         request = qe.ScrollRequest(
             limit=_ALL,
             filter=to_filter(conditions),
@@ -210,8 +202,6 @@ class EdgeStore(ChunkStore):
         self._lease.engine.write(plan, vectors)
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
-        import qdrant_edge as qe
-
         request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
         self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
         with self._engine() as shard:

@@ -7,8 +7,8 @@ from kinsplit.stores.engines.postgres.options import PostgresOptions, parse_dsn
 
 #: The engine for the registry.
 ENGINE = Engine(
-    deferred("kinsplit.stores.engines.postgres.store:PostgresStore", parse_dsn),
-    deferred("kinsplit.stores.engines.postgres.tables:PostgresCatalog", lambda dsn: parse_dsn(dsn)[:1]),
+    deferred("kinsplit.stores.engines.postgres.store:PostgresStore", "pgvector", parse_dsn),
+    deferred("kinsplit.stores.engines.postgres.tables:PostgresCatalog", "pgvector", lambda dsn: parse_dsn(dsn)[:1]),
     "those who run Postgres",
     "psycopg",
     "pgvector",

@@ -10,28 +10,24 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+from pgvector import HalfVector, Vector
+from psycopg import Cursor, sql
+from psycopg.types.json import Jsonb
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores.engines.postgres.options import PostgresOptions
+from kinsplit.stores.engines.postgres.query import field_of, picked, to_statement, type_of
+from kinsplit.stores.engines.postgres.session import Connection, begin, postgres_errors
+from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
+from kinsplit.stores.engines.postgres.where import Statement, Tables, decode_text, dump, encode_text, to_where
 from kinsplit.stores.filters import Condition, HasId, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source, content_of
 from kinsplit.stores.schema import DENSE, layer_of
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
 from kinsplit.stores.values import Query, Schema, Vectors, Where
-from kinsplit.support.extras import needs
-
-with needs("pgvector"):
-    from pgvector import HalfVector, Vector
-    from psycopg import Cursor, sql
-    from psycopg.types.json import Jsonb
-
-    from kinsplit.stores.engines.postgres.query import field_of, picked, to_statement, type_of
-    from kinsplit.stores.engines.postgres.session import Connection, begin, postgres_errors
-    from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
-    from kinsplit.stores.engines.postgres.where import Statement, Tables, decode_text, dump, encode_text, to_where
 
 #: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))
@@ -92,7 +88,6 @@ class PostgresStore(ChunkStore):
         schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
-        MissingExtraError: psycopg or pgvector is not installed.
         StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
 

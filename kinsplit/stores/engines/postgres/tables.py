@@ -33,12 +33,6 @@ from kinsplit.stores.engines.postgres.session import (
 from kinsplit.stores.engines.postgres.where import APART, Tables
 from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
 from kinsplit.stores.values import Schema
-from kinsplit.support.extras import needs
-
-with needs("pgvector"):
-    from psycopg import sql
-
-    from kinsplit.stores.engines.postgres.session import Connection, begin, connect, place_of, postgres_errors
 
 #: Key of kinsplit's advisory locks, used with a collection's number, or with 0 to create a collection.
 LOCK = 0x6B696E73

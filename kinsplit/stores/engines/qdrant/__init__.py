@@ -7,8 +7,8 @@ from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, parse_
 
 #: The engine for the registry.
 ENGINE = Engine(
-    deferred("kinsplit.stores.engines.qdrant.store:QdrantStore.open", parse_location),
-    deferred("kinsplit.stores.engines.qdrant.store:QdrantCatalog", parse_location),
+    deferred("kinsplit.stores.engines.qdrant.store:QdrantStore.open", "qdrant", parse_location),
+    deferred("kinsplit.stores.engines.qdrant.store:QdrantCatalog", "qdrant", parse_location),
     "a Qdrant server, a cluster or Qdrant Cloud; a path or memory for some 20,000 chunks",
     "qdrant_client",
     "qdrant",

@@ -19,7 +19,10 @@ from contextlib import suppress
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
 
 from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
@@ -28,10 +31,6 @@ from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.schema import DENSE, SPARSE, check_own, check_schema, parse_schema, schema_to_create
 from kinsplit.stores.values import Schema
 from kinsplit.support.environment import read
-from kinsplit.support.extras import needs
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
 
 #: Keys of the metadata: the links per point, and the time of the load in seconds since 1970.
 POSTPONED, SINCE = "kinsplit_hnsw_m", "kinsplit_load_since"
@@ -51,8 +50,6 @@ def postpone_graph(client: QdrantClient, collection: str) -> bool:
     Returns:
         Whether it is postponed, so that `build_graph` must follow.
     """
-    from qdrant_client import models
-
     info = client.get_collection(collection)
     links = (info.config.metadata or {}).get(POSTPONED)
     if info.points_count and not links:
@@ -64,8 +61,6 @@ def postpone_graph(client: QdrantClient, collection: str) -> bool:
 
 def build_graph(client: QdrantClient, collection: str, info: models.CollectionInfo | None = None) -> None:
     """Make the server build the HNSW graph that was postponed; it does so in the background."""
-    from qdrant_client import models
-
     info = info or client.get_collection(collection)
     links = (info.config.metadata or {}).get(POSTPONED)
     if links:
@@ -136,8 +131,6 @@ def names_of(client: QdrantClient) -> dict[str, str]:
 
 def alias(name: str, own_name: str) -> models.CreateAliasOperation:
     """Return the operation that makes a name the alias of a collection, whatever it was before."""
-    from qdrant_client import models
-
     return models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=own_name, alias_name=name))
 
 
@@ -196,13 +189,10 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
     """Connect to a server, or open the client's local mode.
 
     Raises:
-        MissingExtraError: qdrant-client is not installed.
         InvalidParameterError: The URL is malformed.
         StoreLockedError: The folder is already open.
         StoreError: The folder can't be opened.
     """
-    with needs("qdrant"):
-        from qdrant_client import QdrantClient
     if is_url(place) or place == ":memory:":
         with valid_url():
             return QdrantClient(**_arguments(place, options))
@@ -264,8 +254,6 @@ def _create_numbered(
 
 
 def _create(client: QdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
-    from qdrant_client import models
-    from qdrant_client.http.exceptions import UnexpectedResponse
 
     dense = models.VectorParams(
         size=schema.dimension, distance=models.Distance.COSINE, on_disk=True if options.on_disk else None
@@ -294,8 +282,6 @@ def _create(client: QdrantClient, options: QdrantOptions, collection: str, schem
 
 
 def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.BinaryQuantization | None:
-    from qdrant_client import models
-
     if options.quantization == "scalar":
         config = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
         return models.ScalarQuantization(scalar=config)
@@ -306,8 +292,6 @@ def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.
 
 def _indexes(tenant: str | None) -> dict[str, Any]:
     """Return the payload indexes by key; chunk_index also gets a range index, to read a run of siblings."""
-    from qdrant_client import models
-
     kinds = {
         "keyword": models.PayloadSchemaType.KEYWORD,
         "uuid": models.PayloadSchemaType.UUID,

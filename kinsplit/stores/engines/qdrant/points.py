@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from pydantic_core import to_json
+from qdrant_client import models
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN, Content
 from kinsplit.embedding.protocol import SparseVector
@@ -20,10 +20,6 @@ from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.schema import layer_of
 from kinsplit.stores.store import batches
 from kinsplit.stores.values import Query, Vectors
-
-if TYPE_CHECKING:
-    from qdrant_client import models
-
 
 #: Points that one operation deletes, operations per request, and bytes of its JSON, of the 32 MB that a server accepts.
 _DELETES, _OPERATIONS, _BYTES = 10_000, 500, 8_000_000
@@ -71,8 +67,6 @@ def _node_fields(payload: Payload) -> dict[str, Any]:
 
 def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct:
     """Return the point of a chunk, whose level determines the names of its vectors."""
-    from qdrant_client import models
-
     layer = layer_of(payload["level"])
     named: dict[str, Any] = {}
     if vectors.dense is not None and layer.dense is not None:
@@ -86,8 +80,6 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct
 
 def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
     """Yield the writes of a plan in their required order, one per point and one per 10,000 deletions."""
-    from qdrant_client import models
-
     for id_, payload in plan.upserts:
         points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
         yield models.UpsertOperation(upsert=points)
@@ -121,8 +113,6 @@ def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchPa
         keys: Payload keys to return; None for the whole payload.
         params: Parameters of dense searches.
     """
-    from qdrant_client import models
-
     layer = layer_of(query.level)
     vector: Any
     using: str | None
@@ -133,7 +123,7 @@ def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchPa
         vector, using = query.vector.tolist(), layer.dense
     # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    wanted = filter_of(_forms(), conditions, roots_of(query.level))
+    wanted = filter_of(_FORMS, conditions, roots_of(query.level))
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,
@@ -146,8 +136,6 @@ def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchPa
 
 def search_params(place: str, options: QdrantOptions) -> models.SearchParams | None:
     """Return the parameters of dense searches; None for local mode, which compares all vectors."""
-    from qdrant_client import models
-
     if not is_url(place):
         return None
     # Collections without quantized vectors ignore it.
@@ -157,28 +145,22 @@ def search_params(place: str, options: QdrantOptions) -> models.SearchParams | N
 
 def own_payload() -> models.PayloadSelectorExclude:
     """Return the selector of the payload keys that kinsplit reads."""
-    from qdrant_client import models
-
     return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
 
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
     """Return the filter of conditions, or None if everything matches."""
-    found: models.Filter | None = filter_of(_forms(), conditions, roots_of(level_of(conditions)))
+    found: models.Filter | None = filter_of(_FORMS, conditions, roots_of(level_of(conditions)))
     return found
 
 
-@cache
-def _forms() -> FilterForms:
-    from qdrant_client import models
-
-    return FilterForms(
-        group=models.Filter,
-        has_id=lambda ids: models.HasIdCondition(has_id=list(ids)),
-        field=lambda path, **test: models.FieldCondition(key=path, **test),
-        numbers=models.Range,
-        times=lambda bounds: models.DatetimeRange(**bounds),
-        any_of=lambda values: models.MatchAny(any=values),
-        boolean=lambda value: models.MatchValue(value=value),
-        empty=lambda path: models.IsEmptyCondition(is_empty=models.PayloadField(key=path)),
-    )
+_FORMS = FilterForms(
+    group=models.Filter,
+    has_id=lambda ids: models.HasIdCondition(has_id=list(ids)),
+    field=lambda path, **test: models.FieldCondition(key=path, **test),
+    numbers=models.Range,
+    times=lambda bounds: models.DatetimeRange(**bounds),
+    any_of=lambda values: models.MatchAny(any=values),
+    boolean=lambda value: models.MatchValue(value=value),
+    empty=lambda path: models.IsEmptyCondition(is_empty=models.PayloadField(key=path)),
+)

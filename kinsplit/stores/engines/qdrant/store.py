@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
+
+from qdrant_client import QdrantClient, models
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
@@ -33,17 +35,12 @@ from kinsplit.stores.engines.qdrant.points import (
     to_request,
     to_requests,
 )
-from kinsplit.stores.filters import to_conditions, values_of
+from kinsplit.stores.filters import Condition, to_conditions, values_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import DENSE, LISTED, SPARSE, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
 from kinsplit.stores.values import Query, Schema, Vectors, Where
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
-
-    from kinsplit.stores.filters import Condition
 
 #: Points per read of vectors.
 _BATCH = 500
@@ -133,7 +130,6 @@ class QdrantStore(ChunkStore):
             schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
         Raises:
-            MissingExtraError: qdrant-client is not installed.
             StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
         """
         check_collection(collection)
@@ -143,8 +139,6 @@ class QdrantStore(ChunkStore):
 
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source with one filter and return the number of its leaves."""
-        from qdrant_client import models
-
         check_source(source_id)
         of_source = {"source_id": source_id}
         leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
@@ -276,7 +270,6 @@ class QdrantCatalog(Catalog):
         options: Options of a server.
 
     Raises:
-        MissingExtraError: qdrant-client is not installed.
         StoreError: The folder can't be opened.
     """
 
@@ -321,8 +314,6 @@ class QdrantCatalog(Catalog):
         self._client.delete_collection(key)
 
     def _rename(self, name: str, key: str, new: str) -> None:  # noqa: ARG002
-        from qdrant_client import models
-
         self._check_aliases(name)
         moved = models.RenameAlias(old_alias_name=name, new_alias_name=new)
         self._client.update_collection_aliases([models.RenameAliasOperation(rename_alias=moved)])
