@@ -4,11 +4,9 @@ import os
 import re
 import shutil
 import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
@@ -196,38 +194,6 @@ def test_a_chunk_that_is_given_to_another_document_is_known_as_its_chunk(store):
         assert store.damage() == []
     store.remove([chunk.id])
     assert store.damage() == []
-
-
-#: Tables of a ledger that is ordered by the points' ids.
-BY_ID = """
-ALTER TABLE points RENAME TO others;
-CREATE TABLE points (
-    id BLOB PRIMARY KEY, source_id TEXT NOT NULL, level INTEGER NOT NULL, number INTEGER NOT NULL,
-    payload BLOB NOT NULL, vectors REAL NOT NULL) WITHOUT ROWID;
-INSERT INTO points SELECT * FROM others;
-DROP TABLE others;
-DROP TABLE pending;
-CREATE TABLE pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
-"""
-
-
-def test_an_older_ledger_is_taken_over_with_its_pending_writes(store, tmp_path):
-    lost, changed, deleted = store.find({"source_id": "doc1"})[:3]
-    store.close()
-    new = make_chunks("new", TEXTS[:1])[0]
-    with closing(sqlite3.connect(tmp_path / "cs" / "ledger.sqlite3")) as ledger:
-        ledger.executescript(BY_ID)
-        pending = [(UUID(one.id).bytes,) for one in (changed, deleted, new)]
-        ledger.executemany("INSERT INTO pending VALUES (?)", pending)
-        ledger.commit()
-    with EdgeStore(str(tmp_path), "cs") as old:
-        around(old, lambda shard, update: shard.update(update.set_payload([changed.id], {"subject": "math"})))
-        around(old, lambda shard, update: shard.update(update.delete_points([deleted.id])))
-        assert old.damage() == []
-        around(old, lambda shard, update: shard.update(update.delete_points([lost.id])))
-        assert [(one.source_id, one.index, one.kind) for one in old.damage()] == [("doc1", lost.index, "lost")]
-    with EdgeStore(str(tmp_path), "cs") as again:
-        assert [(one.source_id, one.index, one.kind) for one in again.damage()] == [("doc1", lost.index, "lost")]
 
 
 @pytest.mark.parametrize("stop", ["begin", "end"])

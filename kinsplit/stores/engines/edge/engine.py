@@ -275,11 +275,8 @@ class EdgeEngine:
         if self._ledger is None:
             self._ledger = Ledger(self.folder / LEDGER_FILE)
         if pending := self._ledger.pending():
-            ids = list(dict(pending))
-            payloads, vectors = self.payloads(ids), self.vectors(ids)
-            written = {
-                id_: _mark(payload, encode_payload(payload), sketch(vectors[id_])) for id_, payload in payloads.items()
-            }
+            points = self.points(list(dict(pending)))
+            written = {id_: _mark(p, encode_payload(p), sketch(vectors)) for id_, (p, vectors) in points.items()}
             # Those that were deleted, or given to another document. The others are written again.
             self._ledger.end(written, pending)
         return self._ledger
@@ -318,7 +315,7 @@ class EdgeEngine:
 
     @property
     def _lacks_ledger(self) -> bool:
-        """Whether the collection is older than ledgers; the next write starts one."""
+        """Whether there is no ledger, as after somebody deleted a damaged one; the next write starts another."""
         return self._ledger is None and not (self.folder / LEDGER_FILE).is_file()
 
     def settle(self) -> None:

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -44,7 +44,7 @@ def check_creation(folder: Path) -> None:
     Raises:
         DiskFullError: There is not enough free space.
     """
-    _check(folder, _RESERVE + (_NEW_SHARD if _fills_holes(folder) else 0), "make a collection")
+    _check(folder, _RESERVE + _NEW_SHARD * _fills_holes(folder), "make a collection")
 
 
 def check_opening(folder: Path, shard: Path) -> None:
@@ -53,10 +53,9 @@ def check_opening(folder: Path, shard: Path) -> None:
     Raises:
         DiskFullError: There is not enough free space.
     """
-    holes = 0
-    if _fills_holes(folder) and not is_small(shard):
-        for path in shard.glob("segments/*/*/vectors/*.mmap"):
-            holes += max(0, path.stat().st_size - _allocated(path))
+    fills = _fills_holes(folder) and not is_small(shard)
+    files = shard.glob("segments/*/*/vectors/*.mmap") if fills else ()
+    holes = sum(max(0, path.stat().st_size - _allocated(path)) for path in files)
     _check(folder, _LEAST + holes, "open the collection")
 
 
@@ -75,13 +74,13 @@ def check_write(folder: Path, added: int) -> None:
 
 def can_optimize(folder: Path, shard: Path) -> bool:
     """Return whether there is room to rewrite the segments next to the old ones."""
-    needed = _RESERVE + sum(_allocated(path) for path in _files(shard / "segments"))
+    needed = _RESERVE + size_on_disk(shard / "segments")
     return _free(folder) >= needed + (_FILLED_SHARD if _fills_holes(folder) else 0)
 
 
 def size_on_disk(folder: Path) -> int:
     """Return the number of bytes that the files of a folder take, without their holes."""
-    return sum(_allocated(path) for path in _files(folder))
+    return sum(_allocated(path) for path in folder.rglob("*") if path.is_file())
 
 
 def _check(folder: Path, needed: int, action: str) -> None:
@@ -94,16 +93,10 @@ def _free(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def _files(folder: Path) -> Iterable[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())
-
-
 def is_small(shard: Path) -> bool:
     """Return whether the vectors and payloads of a shard are few."""
-    files = (
-        file for kind in ("*/vectors/*.mmap", "payload_storage/*.dat") for file in shard.glob(f"segments/*/{kind}")
-    )
-    return sum(map(_allocated, files)) < _SMALL
+    kinds = ("*/vectors/*.mmap", "payload_storage/*.dat")
+    return sum(_allocated(file) for kind in kinds for file in shard.glob(f"segments/*/{kind}")) < _SMALL
 
 
 def _allocated(path: Path) -> int:

@@ -30,6 +30,13 @@ _ORDERING = "source_id"
 _FEWEST_POINTS = 1000
 #: Largest number of indexes besides kinsplit's own, so that queries can't fill the disk.
 _MOST_INDEXES = 32
+_KINDS: dict[str, Any] = {
+    "keyword": qe.PayloadSchemaType.Keyword,
+    # A range index would be a second index and make writes an eighth slower.
+    "integer": qe.IntegerIndexParams(lookup=True, range=False),
+    "uuid": qe.PayloadSchemaType.Uuid,
+    "bool": qe.PayloadSchemaType.Bool,
+}
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -46,14 +53,8 @@ class _Key(NamedTuple):
 
 def add_indexes(shard: qe.EdgeShard, paths: Iterable[str]) -> None:
     """Create some of kinsplit's own indexes."""
-    kinds: dict[str, Any] = {
-        "keyword": qe.PayloadSchemaType.Keyword,
-        # A range index would be a second index and make writes an eighth slower.
-        "integer": qe.IntegerIndexParams(lookup=True, range=False),
-        "uuid": qe.PayloadSchemaType.Uuid,
-    }
     for path in paths:
-        kind = qe.KeywordIndexParams(is_tenant=True) if path == _ORDERING else kinds[INDEXES[path]]
+        kind = qe.KeywordIndexParams(is_tenant=True) if path == _ORDERING else _KINDS[INDEXES[path]]
         shard.update(qe.UpdateOperation.create_field_index(path, kind))
 
 
@@ -88,11 +89,6 @@ class KeyIndexes:
         if info.points_count < _FEWEST_POINTS:
             return False
         found = set(info.payload_schema)
-        kinds: dict[Kind, Any] = {
-            "keyword": qe.PayloadSchemaType.Keyword,
-            "integer": qe.IntegerIndexParams(lookup=True, range=False),
-            "bool": qe.PayloadSchemaType.Bool,
-        }
         made = False
         for key, kind in wanted.items():
             new = [path for path in key.paths if _schema_key(path) not in found]
@@ -102,7 +98,7 @@ class KeyIndexes:
                     self._absent.add(key)
                     continue
                 for path in new:
-                    shard.update(qe.UpdateOperation.create_field_index(written(path), kinds[kind]))
+                    shard.update(qe.UpdateOperation.create_field_index(written(path), _KINDS[kind]))
                     found.add(_schema_key(path))
                     made = True
             self._decided.update(key.paths)
@@ -121,12 +117,9 @@ def _equalities(conditions: Sequence[Condition]) -> Iterator[tuple[str, Kind]]:
             for group in condition.groups:
                 yield from _equalities(group)
         elif isinstance(condition, OneOf) and condition.key not in INDEXED and not condition.floats:
-            kinds: list[tuple[Kind, Sequence[object]]] = [
-                ("keyword", condition.strings),
-                ("integer", condition.integers),
-                ("bool", condition.booleans),
-            ]
-            given = [kind for kind, values in kinds if values]
+            kinds: dict[Kind, Sequence[object]]
+            kinds = {"keyword": condition.strings, "integer": condition.integers, "bool": condition.booleans}
+            given = [kind for kind, values in kinds.items() if values]
             # A key has one index, so a filter with values of two kinds reads every payload anyway.
             if len(given) == 1:
                 yield condition.key, given[0]

@@ -38,19 +38,6 @@ CREATE TABLE IF NOT EXISTS documents (
     source_id TEXT PRIMARY KEY, holder BLOB NOT NULL, contents BLOB NOT NULL, leaves INTEGER NOT NULL,
     points INTEGER NOT NULL) WITHOUT ROWID;
 """
-# Around _TABLES, for an older ledger, ordered by id. The document of a pending point is unknown if the point is new.
-_SET_ASIDE = """
-BEGIN IMMEDIATE;
-ALTER TABLE points RENAME TO points_by_id;
-ALTER TABLE pending RENAME TO pending_by_id;
-"""
-_TAKE_OVER = """
-INSERT INTO points SELECT id, source_id, level, number, payload, vectors FROM points_by_id;
-INSERT INTO pending SELECT id, coalesce(source_id, '') FROM pending_by_id LEFT JOIN points_by_id USING (id);
-DROP TABLE points_by_id;
-DROP TABLE pending_by_id;
-COMMIT;
-"""
 #: Flag of a ledger as old as its collection: any point that it does not know should not exist.
 _WHOLE = 1
 _ENCODER = json.JSONEncoder(sort_keys=True)
@@ -98,8 +85,7 @@ class Ledger:
             # Survives a crash of the process, not a power failure, in which the engine may lose writes as well.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            is_by_id = len(self._connection.execute("PRAGMA table_info(pending)").fetchall()) == 1
-            self._connection.executescript(_SET_ASIDE + _TABLES + _TAKE_OVER if is_by_id else _TABLES)
+            self._connection.executescript(_TABLES)
             if is_new:
                 self._connection.execute(f"PRAGMA user_version = {_WHOLE}")
 
@@ -161,10 +147,8 @@ class Ledger:
         select = "SELECT * FROM documents WHERE source_id = ?"
         with self._errors():
             rows = [self._connection.execute(select, [source_id]).fetchone() for source_id in source_ids]
-            return [
-                Inventory(source_id, str(UUID(bytes=holder)), contents.hex(), leaves, points)
-                for source_id, holder, contents, leaves, points in filter(None, rows)
-            ]
+            found = filter(None, rows)
+            return [Inventory(id_, str(UUID(bytes=holder)), text.hex(), *ns) for id_, holder, text, *ns in found]
 
     def sources(self) -> dict[str, dict[str, LedgerMark]]:
         """Return all marks by source and by id."""

@@ -7,12 +7,11 @@ written down first, and whoever opens a collection afterwards completes it.
 from __future__ import annotations
 
 import json
-import os
 import re
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kinsplit.errors import InvalidParameterError, LockWarning, StoreError, StoreLockedError
@@ -36,12 +35,9 @@ def naming(place: Path) -> Iterator[None]:
     try:
         turn.acquire(timeout=_PATIENCE)
     except Timeout:
-        warnings.warn(
-            f"{turn.lock_file}: still waiting after {_PATIENCE} seconds for another process that changes the names of "
-            "collections. If it hangs, end it.",
-            LockWarning,
-            stacklevel=2,
-        )
+        who = "another process that changes the names of collections. If it hangs, end it."
+        message = f"{turn.lock_file}: still waiting after {_PATIENCE} seconds for {who}"
+        warnings.warn(message, LockWarning, stacklevel=2)
         turn.acquire()
     try:
         _complete(place)
@@ -72,15 +68,12 @@ def held(folder: Path) -> Iterator[None]:
         except PermissionError as error:
             raise _locked(folder) from error
         return
-    file = os.open(folder / SHARD / _LOCKED, os.O_RDONLY)
-    try:
+    with (folder / SHARD / _LOCKED).open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _locked(folder) from None
         yield
-    finally:
-        os.close(file)
 
 
 def exchange(place: Path, one: str, other: str) -> None:
@@ -109,15 +102,13 @@ def _complete(place: Path) -> None:
 
 def _read(journal: Path) -> tuple[str, str, str]:
     """Return the names in a journal, which may come with a folder from anywhere and must not lead out of it."""
-    try:
+    with suppress(ValueError, TypeError, KeyError, RecursionError, InvalidParameterError):
         names = json.loads(journal.read_text(encoding="utf-8"))
         one, other, aside = (str(names[key]) for key in ("one", "other", "aside"))
         check_collection(one)
         check_collection(other)
         if re.fullmatch(rf"\.{re.escape(one)}\.[0-9a-f]{{32}}", aside):
             return one, other, aside
-    except (ValueError, TypeError, KeyError, RecursionError, InvalidParameterError):
-        pass
     raise StoreError(f"{journal} is no record of kinsplit's of an exchange of names. Delete the file.")
 
 

@@ -172,10 +172,8 @@ class EdgeStore(ChunkStore):
             if id_ not in marks:
                 yield Damage(source_id, payload["level"], payload["chunk_index"], "unknown")
 
-    @contextmanager
-    def _engine(self) -> Iterator[qe.EdgeShard]:
-        with self._lease.engine.calling() as shard:
-            yield shard
+    def _engine(self) -> AbstractContextManager[qe.EdgeShard]:
+        return self._lease.engine.calling()
 
     def _exclusively(self) -> AbstractContextManager[object]:
         return self._lease.engine.writing
