@@ -13,7 +13,7 @@ from pydantic import Field
 
 from kinsplit.answering import Answer
 from kinsplit.chunk import Chunk, heading_path
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.identity import chunk_id
 from kinsplit.retrieval import Candidate, Passage, cite, join
 from kinsplit.server.collections import Collections, OpenCollection
@@ -153,13 +153,11 @@ def read_span(
         InvalidParameterError: There is no such document, or the range is empty or beyond its end.
     """
     chunks = collection.index.store.find({"source_id": source_id}, level=0)
-    if not chunks:
-        raise InvalidParameterError("source_id", "must be the id of a document", source_id, _UNKNOWN)
+    require(chunks, "source_id", "must be the id of a document", source_id, _UNKNOWN)
     touched = [n for n, chunk in enumerate(chunks) if any(s.start < end and start < s.end for s in chunk.spans)]
-    if not touched:
-        length = max(chunk.end for chunk in chunks)
-        remedy = f"Its text ends at {length}."
-        raise InvalidParameterError("start", "must be before end and within the text", f"{start} to {end}", remedy)
+    length = max(chunk.end for chunk in chunks)
+    remedy = f"Its text ends at {length}."
+    require(touched, "start", "must be before end and within the text", f"{start} to {end}", remedy)
     return _excerpt(collection, chunks[max(0, touched[0] - before) : touched[-1] + after + 1])
 
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kinsplit import embedding
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.options import Door
@@ -293,8 +293,7 @@ def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:
     """Return the table [service] of a file, with the embedder of [index] as its default."""
     read = Configuration.read(path)
     for key, value in read.service.items():
-        if key not in kind.model_fields:
-            known = f"Settings of [service]: {', '.join(kind.model_fields)}."
-            raise InvalidParameterError(f"{path}: {key}", "is not a setting", value, known)
+        known = f"Settings of [service]: {', '.join(kind.model_fields)}."
+        require(key in kind.model_fields, f"{path}: {key}", "is not a setting", value, known)
     embedder = {} if read.index.embedder is None else {"embedder": read.index.embedder}
     return {**embedder, **read.service}

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
 from kinsplit.stores.values import Query, Where, check_ids
 
@@ -156,9 +156,8 @@ def check_request(where: Where) -> None:
         InvalidParameterError: See `to_conditions`; or the filter is too large.
     """
     size = sum(_layers(where))
-    if size > MOST_VALUES:
-        remedy = "Filter by fewer values, or store one key that says it."
-        raise InvalidParameterError("where", f"must hold at most {MOST_VALUES} values and filters", size, remedy)
+    remedy = "Filter by fewer values, or store one key that says it."
+    require(size <= MOST_VALUES, "where", f"must hold at most {MOST_VALUES} values and filters", size, remedy)
     number = _count(to_conditions(None, where))
     if number > MOST_CONDITIONS:
         rule = (
@@ -181,9 +180,8 @@ def check_query(query: Query, dimension: int) -> None:
 
 def _check_depth(where: object) -> None:
     layers = sum(1 for _ in _layers(where))
-    if layers > MOST_DEPTH:
-        remedy = "Take fewer filters inside each other."
-        raise InvalidParameterError("where", f"must be at most {MOST_DEPTH} deep", where, remedy)
+    remedy = "Take fewer filters inside each other."
+    require(layers <= MOST_DEPTH, "where", f"must be at most {MOST_DEPTH} deep", where, remedy)
 
 
 def _layers(where: object) -> Iterator[int]:
@@ -231,14 +229,11 @@ def _parsed(where: object) -> Iterator[Condition]:
         if key == _ID:
             yield _has_id(wanted)
             continue
-        if not isinstance(key, str):
-            raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
-        if '"' in key or "\\" in key:
-            rule = "can't filter by a key with a quotation mark or a backslash"
-            raise InvalidParameterError("where", rule, key, "Rename the key.")
-        if key.startswith("$"):
-            remedy = f"Take one of {', '.join((*_JOINTS, _ID))}, or the name of a key."
-            raise InvalidParameterError("where", "has an operator that is unknown here", key, remedy)
+        require(isinstance(key, str), "where", "must have strings as keys", key, "Write the key as a string.")
+        rule = "can't filter by a key with a quotation mark or a backslash"
+        require('"' not in key and "\\" not in key, "where", rule, key, "Rename the key.")
+        remedy = f"Take one of {', '.join((*_JOINTS, _ID))}, or the name of a key."
+        require(not key.startswith("$"), "where", "has an operator that is unknown here", key, remedy)
         if isinstance(wanted, Mapping):
             yield from _operators(key, wanted)
         else:
@@ -309,9 +304,8 @@ def _union(key: str, found: Sequence[OneOf]) -> OneOf:
 
 def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
     unknown = [operator for operator in wanted if operator not in _OPERATORS]
-    if unknown or not wanted:
-        rule = f"must be a value, a list of values, or a mapping of {', '.join(_OPERATORS)}"
-        raise InvalidParameterError(f"where[{key!r}]", rule, wanted, 'Write for example {"year": {"$gte": 2020}}.')
+    rule = f"must be a value, a list of values, or a mapping of {', '.join(_OPERATORS)}"
+    require(not unknown and wanted, f"where[{key!r}]", rule, wanted, 'Write for example {"year": {"$gte": 2020}}.')
     for operator, value in wanted.items():
         if operator in ("$in", "$nin") and not isinstance(value, list | tuple | set | frozenset):
             raise InvalidParameterError(f"where[{key!r}]", f"needs a list for {operator}", value, "Give a list.")
@@ -336,10 +330,8 @@ def _range(key: str, bounds: Mapping[str, object]) -> Range | TimeRange:
 
 
 def _number(key: str, value: float) -> float:
-    if isinstance(value, bool):
-        raise InvalidParameterError(f"where[{key!r}]", "needs a number or a date as a bound", value, _BOUND)
-    if abs(value) > EXACT:
-        raise InvalidParameterError(f"where[{key!r}]", "needs a bound up to 2**53", value, "Leave the bound out.")
+    require(not isinstance(value, bool), f"where[{key!r}]", "needs a number or a date as a bound", value, _BOUND)
+    require(abs(value) <= EXACT, f"where[{key!r}]", "needs a bound up to 2**53", value, "Leave the bound out.")
     return value
 
 
@@ -431,7 +423,6 @@ def _parse_number(text: str) -> float | None:
 def _bound(field: str, key: str, sign: str, text: str) -> float | str:
     with suppress(ValueError):
         return float(text)
-    if parse_time(text.strip()) is None:
-        remedy = "Give a number, or a date such as 2024-05-31."
-        raise InvalidParameterError(field, f"needs a number or a date after {key}{sign}", text, remedy)
+    remedy = "Give a number, or a date such as 2024-05-31."
+    require(parse_time(text.strip()) is not None, field, f"needs a number or a date after {key}{sign}", text, remedy)
     return text.strip()

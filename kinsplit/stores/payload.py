@@ -9,7 +9,7 @@ from typing import Any
 
 from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Chunk, select
 from kinsplit.embedding.protocol import replace_surrogates
-from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.errors import StoreError, require
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.values import Entry
@@ -143,8 +143,6 @@ def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
 
 def _refuse(metadata: Mapping[str, Any], keys: frozenset[str]) -> None:
     for key in metadata:
-        if not isinstance(key, str):
-            raise InvalidParameterError("metadata", "must have strings as keys", key, "Rename the key.")
-        if key in keys:
-            remedy = "Rename the key in the document's metadata."
-            raise InvalidParameterError("metadata", f"can't have the key {key!r}, which kinsplit uses", key, remedy)
+        require(isinstance(key, str), "metadata", "must have strings as keys", key, "Rename the key.")
+        remedy = "Rename the key in the document's metadata."
+        require(key not in keys, "metadata", f"can't have the key {key!r}, which kinsplit uses", key, remedy)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.embedding.protocol import replace_surrogates
-from kinsplit.errors import InvalidParameterError, MissingContentError
+from kinsplit.errors import InvalidParameterError, MissingContentError, require
 from kinsplit.stores.payload import Payload, contents_of, to_payload
 from kinsplit.stores.schema import layer_of
 from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors, check_ids, check_level
@@ -108,9 +108,8 @@ def check_source(source_id: str) -> None:
     Raises:
         InvalidParameterError: The id has lone surrogates.
     """
-    if replace_surrogates(source_id) != source_id:
-        remedy = "Give the document an id of valid Unicode."
-        raise InvalidParameterError("source_id", "can't hold lone surrogates", source_id, remedy)
+    remedy = "Give the document an id of valid Unicode."
+    require(replace_surrogates(source_id) == source_id, "source_id", "can't hold lone surrogates", source_id, remedy)
 
 
 def plan_sync(
@@ -133,10 +132,9 @@ def plan_sync(
         InvalidParameterError: See `ChunkStore.sync`.
     """
     check_source(source_id)
+    rule = f"must all be of the source {source_id!r}"
     for chunk in chunks:
-        if chunk.source_id != source_id:
-            rule = f"must all be of the source {source_id!r}"
-            raise InvalidParameterError("chunks", rule, chunk.source_id, "Sync each source on its own.")
+        require(chunk.source_id == source_id, "chunks", rule, chunk.source_id, "Sync each source on its own.")
     wanted = {chunk.id for chunk in chunks}
     check_ids(wanted)
     plan = plan_put(chunks, stored, vectors, dimension)
@@ -257,9 +255,8 @@ def _check_vectors(
 
 def _check_dense(content: Content, given: Vectors, dimension: int) -> None:
     if layer_of(content[0]).dense is None:
-        if given.dense is not None:
-            rule = "must be None for a whole document"
-            raise InvalidParameterError(f"vectors[{content!r}].dense", rule, given.dense, "Give it terms alone.")
+        rule = "must be None for a whole document"
+        require(given.dense is None, f"vectors[{content!r}].dense", rule, given.dense, "Give it terms alone.")
     elif given.dense is None or given.dense.shape != (dimension,) or not np.isfinite(given.dense).all():
         rule = f"must be finite and of shape ({dimension},), as the collection's schema says"
         remedy = "Embed with the collection's model."

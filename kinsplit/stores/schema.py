@@ -11,13 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.embedding.protocol import EmbeddingContext
-from kinsplit.errors import (
-    CollectionNotFoundError,
-    ForeignCollectionError,
-    InvalidParameterError,
-    SchemaMismatchError,
-    StoreError,
-)
+from kinsplit.errors import CollectionNotFoundError, ForeignCollectionError, SchemaMismatchError, StoreError, require
 from kinsplit.stores.values import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
@@ -37,9 +31,8 @@ def check_collection(name: str) -> None:
         InvalidParameterError: It contains characters other than letters, digits, "-", "_" and ".", or begins with "-"
             or ".".
     """
-    if not _COLLECTION.fullmatch(name):
-        rule = "must be letters and digits, with '-', '_' and '.' inside"
-        raise InvalidParameterError("collection", rule, name, "Choose another name.")
+    rule = "must be letters and digits, with '-', '_' and '.' inside"
+    require(_COLLECTION.fullmatch(name), "collection", rule, name, "Choose another name.")
 
 
 def schema_to_create(location: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:
@@ -87,8 +80,7 @@ def check_change(location: object, known: Iterable[str], old: str, new: str, *, 
         StoreError: The new name is taken.
     """
     check_collection(new)
-    if old == new:
-        raise InvalidParameterError("collection", "must differ from the other name", new, "Give two names.")
+    require(old != new, "collection", "must differ from the other name", new, "Give two names.")
     names = set(known)
     for name in (old, new) if is_switch else (old,):
         if name not in names:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import EmbeddingContext, SparseVector
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 
 #: A filter: payload keys, each with a condition. A condition is a value, a list of alternative values, or a mapping of
 #: operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". Instead of a
@@ -132,15 +132,13 @@ class Query:
     where: Where | None = None
 
     def __post_init__(self) -> None:
-        if self.using not in ("dense", "bm25"):
-            raise InvalidParameterError("using", "must be 'dense' or 'bm25'", self.using, "Use one of them.")
+        require(self.using in ("dense", "bm25"), "using", "must be 'dense' or 'bm25'", self.using, "Use one of them.")
         if isinstance(self.vector, SparseVector) != (self.using == "bm25"):
             remedy = "Use a vector of the matching embedder."
             raise InvalidParameterError(
                 "vector", "must be sparse for 'bm25' and dense for 'dense'", self.vector, remedy
             )
-        if self.limit < 1:
-            raise InvalidParameterError("limit", "must be at least 1", self.limit, "Ask for one hit or more.")
+        require(self.limit >= 1, "limit", "must be at least 1", self.limit, "Ask for one hit or more.")
         check_level(self.level)
         if self.level == DOCUMENT and self.using == "dense":
             rule = "can't be that of whole documents for 'dense'"
@@ -224,9 +222,8 @@ def check_ids(ids: Iterable[str]) -> None:
         InvalidParameterError: An id has another form.
     """
     for id_ in ids:
-        if not UUID.fullmatch(id_):
-            remedy = "Use the ids that kinsplit gave the chunks."
-            raise InvalidParameterError("id", "must be a UUID in lower case with hyphens", id_, remedy)
+        remedy = "Use the ids that kinsplit gave the chunks."
+        require(UUID.fullmatch(id_), "id", "must be a UUID in lower case with hyphens", id_, remedy)
 
 
 def check_level(level: int) -> None:

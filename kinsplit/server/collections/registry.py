@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from kinsplit import embedding, language_models
 from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError, require
 from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index
 from kinsplit.language_models import LanguageModel
 from kinsplit.retrieval import Reranker, create_reranker
@@ -186,10 +186,9 @@ class Collections:
         self.metrics, self.rerankers, self.model = metrics, rerankers, model
         names = [collection.name.casefold() for collection in collections]
         for name in names:
-            if names.count(name) > 1:
-                both = ", ".join(each.stored_name for each in collections if each.name.casefold() == name)
-                remedy = "Name them, for example first=COLLECTION,second=COLLECTION."
-                raise InvalidParameterError("collections", f"can't have the name {name} twice", both, remedy)
+            both = ", ".join(each.stored_name for each in collections if each.name.casefold() == name)
+            remedy = "Name them, for example first=COLLECTION,second=COLLECTION."
+            require(names.count(name) <= 1, "collections", f"can't have the name {name} twice", both, remedy)
         self.default = self._find(default) if default else collections[0]
 
     @classmethod
@@ -267,9 +266,8 @@ class Collections:
             name, equals, folder = choice.partition("=")
             # A path may contain an equals sign.
             picked, path = (self._find(name), folder) if equals and name.casefold() in names else (self.default, choice)
-            if not Path(path).exists():
-                remedy = "Create the folder, or correct its path."
-                raise InvalidParameterError("watch", "must be an existing folder or file", path, remedy)
+            remedy = "Create the folder, or correct its path."
+            require(Path(path).exists(), "watch", "must be an existing folder or file", path, remedy)
             folders[picked.name].append(Path(path))
         for name, paths in folders.items():
             self._find(name).watch(paths, self.metrics, settings.log_text)

@@ -19,7 +19,7 @@ from fastapi import Path as PathParameter
 from fastapi.responses import Response, StreamingResponse
 
 from kinsplit.chunk import DOCUMENT, FILE_DIGEST, Chunk
-from kinsplit.errors import InvalidParameterError, WorkerError
+from kinsplit.errors import WorkerError, require
 from kinsplit.identity import chunk_id
 from kinsplit.retrieval import Candidate, join
 from kinsplit.server import limits
@@ -197,9 +197,8 @@ def _passage(collection: OpenCollection, document: Chunk, page: int, marked: Spa
     """
     if marked is None:
         return "", ""
-    if marked.end > document.end:
-        remedy = f"It has {document.end} characters."
-        raise InvalidParameterError("end", "must be an offset in the document", marked.end, remedy)
+    remedy = f"It has {document.end} characters."
+    require(marked.end <= document.end, "end", "must be an offset in the document", marked.end, remedy)
     chunks = _chunks_on(collection, document, page)
     near = [chunk for chunk in chunks if chunk.start < marked.end and chunk.end > marked.start - _BEFORE]
     if not near:

@@ -11,7 +11,7 @@ from typing import Annotated, BinaryIO
 from fastapi import APIRouter, Depends, Request, UploadFile
 from fastapi.responses import Response
 
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, require
 from kinsplit.identity import chunk_id
 from kinsplit.loaders import suffixes
 from kinsplit.server import limits
@@ -63,9 +63,8 @@ async def upload(
     collection: CollectionDep, folder: FolderDep, workers: UploadWorkersDep, files: list[UploadFile]
 ) -> Response:
     """Read files and add them to a collection, each with a report. A file of the same name is replaced."""
-    if len(files) > limits.UPLOADS:
-        remedy = "Send several requests."
-        raise InvalidParameterError("files", f"must be at most {limits.UPLOADS}", len(files), remedy)
+    remedy = "Send several requests."
+    require(len(files) <= limits.UPLOADS, "files", f"must be at most {limits.UPLOADS}", len(files), remedy)
     return await respond(workers, _store_all, collection.collection, folder, files)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from kinsplit.errors import ForeignCollectionError, InvalidParameterError, StoreError
+from kinsplit.errors import ForeignCollectionError, InvalidParameterError, StoreError, require
 from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection, parse_schema
 from kinsplit.stores.values import Schema
 from kinsplit.support.literals import type_name
@@ -215,8 +215,7 @@ class StoreOptions(Documented):
         pairs = parse_qsl(query, keep_blank_values=True)
         names = [name for name, _ in pairs]
         for name in names:
-            if names.count(name) > 1:
-                raise InvalidParameterError(f"store option {name!r}", "can't be given twice", None, "Give it once.")
+            require(names.count(name) <= 1, f"store option {name!r}", "can't be given twice", None, "Give it once.")
         try:
             return cls.model_validate(dict(pairs))
         except ValidationError as error:

@@ -7,6 +7,7 @@ written down first, and whoever opens a collection afterwards completes it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import uuid
 import warnings
@@ -68,12 +69,15 @@ def held(folder: Path) -> Iterator[None]:
         except PermissionError as error:
             raise _locked(folder) from error
         return
-    with (folder / SHARD / _LOCKED).open("rb") as file:
+    file = os.open(folder / SHARD / _LOCKED, os.O_RDONLY)
+    try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _locked(folder) from None
         yield
+    finally:
+        os.close(file)
 
 
 def exchange(place: Path, one: str, other: str) -> None:

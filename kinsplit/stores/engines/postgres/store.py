@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.errors import StoreError, require
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import field_of, picked, to_statement, type_of
 from kinsplit.stores.engines.postgres.session import Connection, begin, postgres_errors
@@ -294,9 +294,8 @@ def _part(payload: Payload, key: str) -> str:
     value = payload.get(key)
     if value is None:
         return ""
-    if not isinstance(value, str):
-        rule = "must be a string, since the collection is partitioned by it"
-        raise InvalidParameterError(f"metadata {key!r}", rule, value, "Change it, or partition by another key.")
+    rule = "must be a string, since the collection is partitioned by it"
+    require(isinstance(value, str), f"metadata {key!r}", rule, value, "Change it, or partition by another key.")
     return encode_text(value)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError, require
 from kinsplit.stores.engines.catalog import StoreOptions, option
 
 #: Environment variable with the API key.
@@ -71,9 +71,8 @@ def parse_location(place: str) -> tuple[str, QdrantOptions]:
         return place, QdrantOptions()
     with valid_url():
         parts = urlsplit(place)
-    if "@" in parts.netloc:
-        remedy = f"Set the environment variable {API_KEY}."
-        raise InvalidParameterError("store", "can't hold a user or a key", parts.hostname, remedy)
+    remedy = f"Set the environment variable {API_KEY}."
+    require("@" not in parts.netloc, "store", "can't hold a user or a key", parts.hostname, remedy)
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), QdrantOptions.parse(parts.query)
 
 
