@@ -72,16 +72,11 @@ def passage_row(passage: Passage, rank: int = 1) -> dict[str, Any]:
         "rank": rank,
         "score": passage.score,
         "scores": dict(passage.scores),
-        "source_id": passage.source_id,
-        "start": passage.start,
-        "end": passage.end,
+        **_given(passage, "source_id", "start", "end"),
         "spans": [list(span) for span in passage.spans],
-        "pages": passage.pages,
-        "times": passage.times,
-        "context": passage.context,
-        "text": passage.text,
+        **_given(passage, "pages", "times", "context", "text"),
         "chunks": [chunk.id for chunk in passage.chunks],
-        "related": [{"source_id": chunk.source_id, "text": chunk.text} for chunk in passage.related],
+        "related": [_given(chunk, "source_id", "text") for chunk in passage.related],
         "hits": [_hit(hit) for hit in passage.hits],
         "metadata": visible_metadata(passage.metadata),
     }
@@ -90,10 +85,7 @@ def passage_row(passage: Passage, rank: int = 1) -> dict[str, Any]:
 def answer_row(answer: Answer) -> dict[str, Any]:
     """Return a finished answer."""
     return {
-        "question": answer.question,
-        "text": answer.text,
-        "verdict": answer.verdict,
-        "model": answer.model,
+        **_given(answer, "question", "text", "verdict", "model"),
         "sources": [_source(source) for source in answer.sources],
         "citations": [_citation(citation) for citation in answer.citations],
         "checks": [_check(each) for each in answer.checks],
@@ -116,18 +108,18 @@ def event_row(event: Event) -> tuple[str, dict[str, Any]]:
     return "finished", answer_row(event.answer)
 
 
+def _given(part: object, *names: str) -> dict[str, Any]:
+    """Return attributes by their names."""
+    return {name: getattr(part, name) for name in names}
+
+
 def _hit(hit: Candidate) -> dict[str, Any]:
     return {**place_row(hit.chunk), "score": hit.score, "scores": dict(hit.scores)}
 
 
 def _source(source: Source) -> dict[str, Any]:
     return {
-        "number": source.number,
-        "source_id": source.source_id,
-        "file": source.file,
-        "pages": source.pages,
-        "section": source.section,
-        "score": source.score,
+        **_given(source, "number", "source_id", "file", "pages", "section", "score"),
         "start": source.spans[0].start,
         "end": source.spans[-1].end,
         "spans": [list(span) for span in source.spans],
@@ -142,12 +134,10 @@ def _citation(citation: Citation) -> dict[str, Any]:
         "number": citation.number,
         "at": list(citation.at),
         "valid": source is not None,
-        "source_id": source.source_id if source else None,
-        "file": source.file if source else None,
+        **{name: getattr(source, name, None) for name in ("source_id", "file")},
         "pages": citation.pages,
         **_chunk(citation.chunk, "chunk_index"),
-        "start": span.start if span else None,
-        "end": span.end if span else None,
+        **{name: getattr(span, name, None) for name in ("start", "end")},
     }
 
 
@@ -159,10 +149,7 @@ def _check(check: Check) -> dict[str, Any]:
             "end": each.span.end,
             "pages": pages_of(each.chunk),
             **_chunk(each.chunk, "chunk_index"),
-            "text": each.text,
-            "score": each.score,
-            "cosine": each.cosine,
-            "overlap": each.overlap,
+            **_given(each, "text", "score", "cosine", "overlap"),
         }
         for each in check.evidence
     ]
@@ -172,10 +159,8 @@ def _check(check: Check) -> dict[str, Any]:
 
 def _chunk(chunk: Chunk | None, *keys: str) -> dict[str, Any]:
     """Return a chunk's id and some of its fields, each None without a chunk."""
-    if chunk is None:
-        return dict.fromkeys(("chunk_id", *keys))
-    return {"chunk_id": chunk.id, **select(chunk, keys)}
+    return dict.fromkeys(("chunk_id", *keys)) if chunk is None else {"chunk_id": chunk.id, **select(chunk, keys)}
 
 
 def _notice(notice: Notice) -> dict[str, str]:
-    return {"kind": notice.kind, "message": notice.message}
+    return _given(notice, "kind", "message")

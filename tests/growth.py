@@ -41,7 +41,7 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
 MADE_LATER = {
     "evaluation/measures/protocol.py": re.compile(r"recall@(?:[1-9]\d*)t"),
     "parsers/units/sentences.py": re.compile("[।。]+[\"'”’»」』）)\\]]*\\s*"),
-    "server/routes/document.py": re.compile(rb"/pages/[^/]*\.png$"),
+    "server/routes/documents.py": re.compile(rb"/pages/[^/]*\.png$"),
     "integrations/ray/file_systems.py": re.compile(fnmatch.translate("bucket/*/a*b/*.md")),
     "stores/engines/edge/names.py": re.compile(r"\.notes\.[0-9a-f]{32}"),
     "model_servers/secrets.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),

@@ -6,8 +6,8 @@ import json
 
 from kinsplit import Document, Index
 from kinsplit.chunk import FIELDS
-from kinsplit.mcp.results import to_found
-from kinsplit.server.responses import to_found_passage
+from kinsplit.mcp.server import to_found
+from kinsplit.server.models import to_found_passage
 from kinsplit.wire import chunk_row, passage_row
 
 TEXT = "Owls hunt at night. They hear mice under snow.\n\nLarks sing at dawn. They rise from the grass.\n"

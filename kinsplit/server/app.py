@@ -31,7 +31,7 @@ ROUTES: Registry[APIRouter] = Registry(
     "route",
     {
         **{name: f"kinsplit.server.routes.{name}:router" for name in ("search", "ask", "chunk", "strategies")},
-        **{name: f"kinsplit.server.routes.{name}:router" for name in ("documents", "filters", "files", "document")},
+        **{name: f"kinsplit.server.routes.{name}:router" for name in ("files", "documents")},
         "metrics": "kinsplit.server.routes.operation:metrics_router",
     },
     instance(APIRouter),

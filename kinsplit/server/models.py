@@ -1,4 +1,4 @@
-"""Request and response bodies.
+"""Response bodies, and chunks, passages and offsets in them.
 
 Ranges are half-open. `start`, `end` and `spans` are code point offsets in the document as it was indexed. A `TextRange`
 has offsets in a text of the same response, both in code points and in UTF-16 units, as JavaScript counts them.
@@ -6,12 +6,18 @@ has offsets in a text of the same response, both in code points and in UTF-16 un
 
 from __future__ import annotations
 
+import bisect
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kinsplit.wire import Extent, RankedText
+from kinsplit.chunk import Chunk
+from kinsplit.retrieval import Passage
+from kinsplit.spans import Span, stretches
+from kinsplit.wire import Extent, RankedText, chunk_row, passage_row, place_row
 
 Pair = tuple[int, int]
 
@@ -20,6 +26,12 @@ class Model(BaseModel):
     """Base of all models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OfCollection(Model):
+    """Base of what a request gets from one collection."""
+
+    strategy: str = Field(description="Name of the collection in requests.")
 
 
 class TextRange(Model):
@@ -101,18 +113,16 @@ class FoundPassage(Located, RankedText, Scored):
     view: TextView | None = Field(description="How it can be shown; null unless `render` is set.")
 
 
-class SearchAnswer(Model):
+class SearchAnswer(OfCollection):
     """The passages found for a question."""
 
     query: str = Field(description="The question.")
-    strategy: str = Field(description="Name of the collection in requests.")
     passages: list[FoundPassage] = Field(description="Passages, best first; empty if none is found or fits the budget.")
 
 
-class Page(Model):
+class Page(OfCollection):
     """A page of a list."""
 
-    strategy: str = Field(description="Name of the collection in requests.")
     total: int = Field(description="Number of items in the whole list.")
     offset: int = Field(description="Number of items before this page.")
 
@@ -130,11 +140,10 @@ class DocumentPage(Page):
     documents: list[DocumentRow] = Field(description="The documents.")
 
 
-class DocumentText(Model):
+class DocumentText(OfCollection):
     """A document, joined from its chunks; no file is read."""
 
     id: str = Field(description="Id of the document.")
-    strategy: str = Field(description="Name of the collection in requests.")
     text: str = Field(description="Text of the document, with a blank line for each part that no chunk holds.")
     spans: list[Pair] = Field(description="Slices of the document that the text is joined from.")
     chunks: list[ChunkPlace] = Field(description="Chunks and their parents without their texts, level by level.")
@@ -161,18 +170,16 @@ class UploadRow(Model):
     error: str | None = Field(description="Why it couldn't be read, and what to do about it.")
 
 
-class Uploaded(Model):
+class Uploaded(OfCollection):
     """The reports of uploaded files, in their order."""
 
-    strategy: str = Field(description="Name of the collection in requests.")
     files: list[UploadRow]
 
 
-class Deleted(Model):
+class Deleted(OfCollection):
     """A deleted file."""
 
     id: str = Field(description="Id of the file.")
-    strategy: str = Field(description="Name of the collection in requests.")
     chunks: int = Field(description="Number of deleted chunks.")
 
 
@@ -191,10 +198,9 @@ class FilterKey(Model):
     values: list[FilterValue] = Field(description="Most frequent values, at most 100.")
 
 
-class MetadataFilters(Model):
+class MetadataFilters(OfCollection):
     """The metadata that `where` can test."""
 
-    strategy: str = Field(description="Name of the collection in requests.")
     keys: list[FilterKey] = Field(description="Keys, the most frequent first, at most 50.")
 
 
@@ -294,3 +300,79 @@ class Preview(Model):
     strategy: str = Field(description="Name of the strategy.")
     parameters: dict[str, Any] = Field(description="All parameters, including the defaults.")
     chunks: list[ChunkText] = Field(description="Chunks, the coarsest level first, in text order within a level.")
+
+
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
+
+
+class Utf16Offsets:
+    """Converts offsets in one text from code points to UTF-16 units, by one binary search each.
+
+    A lone surrogate is one code point and one unit.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._beyond = [] if text.isascii() else [match.start() for match in _BEYOND.finditer(text)]
+
+    def offset(self, code_points: int) -> int:
+        """Return the number of UTF-16 units before a code point.
+
+        Args:
+            code_points: Offset of the code point, from 0 to the text's length.
+        """
+        return code_points + bisect.bisect_left(self._beyond, code_points)
+
+
+class SpanLocator:
+    """Locates spans of a document in a text that was joined from slices of it.
+
+    Args:
+        spans: The slices, in document order.
+        text: The joined text.
+    """
+
+    def __init__(self, spans: Sequence[Span], text: str) -> None:
+        self._stretches = stretches(spans, text) or ()
+        self._units = Utf16Offsets(text)
+
+    def locate(self, spans: Iterable[Span]) -> list[TextRange]:
+        """Return the ranges of spans in the text; parts that the text lacks are left out."""
+        units = self._units.offset
+        return [
+            TextRange(start=start, end=end, utf16_start=units(start), utf16_end=units(end))
+            for span in spans
+            for start, end in self._clip(span)
+        ]
+
+    def _clip(self, span: Span) -> Iterator[tuple[int, int]]:
+        for at, (start, end) in self._stretches:
+            first, last = max(start, span.start), min(end, span.end)
+            if first < last:
+                yield at + first - start, at + last - start
+
+
+def to_place(chunk: Chunk, locator: SpanLocator) -> ChunkPlace:
+    """Return the position of a chunk, without its text.
+
+    Args:
+        chunk: The chunk.
+        locator: Locator for the text of the response.
+    """
+    return ChunkPlace(**place_row(chunk), ranges=locator.locate(chunk.spans))
+
+
+def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
+    """Return the position of a chunk, with its text and metadata."""
+    row = {**chunk_row(chunk), "ranges": locator.locate(chunk.spans)}
+    return ChunkText(**{key: row[key] for key in ChunkText.model_fields})
+
+
+def to_found_passage(rank: int, passage: Passage, view: TextView | None) -> FoundPassage:
+    """Return a passage with its rank, counted from 1."""
+    row, locator = passage_row(passage, rank), SpanLocator(passage.spans, passage.text)
+    for hit, found in zip(row["hits"], passage.hits, strict=True):
+        hit["ranges"] = locator.locate(found.chunk.spans)
+    return FoundPassage(**row, view=view)

@@ -17,7 +17,7 @@ from mcp.client.stdio import stdio_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
-from kinsplit.mcp import results
+from kinsplit.mcp import server as tools
 from kinsplit.server.collections import Collections
 from tests.answering.helpers import Scripted
 from tests.cli.conftest import environment
@@ -103,7 +103,7 @@ async def test_a_reader_walks_around_a_passage_and_through_a_document(connect: C
 
 async def test_a_long_document_is_read_in_parts(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     async with connect() as client:
-        monkeypatch.setattr(results, "MOST", 30)
+        monkeypatch.setattr(tools, "MOST", 30)
         first = await call(client, "read", source_id=FIRST)
         second = await call(client, "read", source_id=FIRST, start=first["next_start"])
         assert first["start"] == 0

@@ -47,7 +47,7 @@ def counted(*metadata: dict[str, Any]) -> dict[str, tuple[int, list[tuple[str | 
         facets = FacetCounts(index.store).get()
         for number in range(len(metadata)):
             index.delete(f"{number}.txt")
-    return {facet.key: (facet.distinct, facet.values) for facet in facets}
+    return {key.key: (key.distinct, [(each.value, each.documents) for each in key.values]) for key in facets}
 
 
 def test_only_what_a_filter_takes_is_listed() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.server.responses import SpanLocator, Utf16Offsets
+from kinsplit.server.models import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
 
 # Lone surrogates, both ends of the basic plane, and characters beyond it.

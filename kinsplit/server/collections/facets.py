@@ -8,11 +8,11 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import DOCUMENT, PLACED
 from kinsplit.server import limits
+from kinsplit.server.models import FilterKey, FilterValue
 from kinsplit.stores import ChunkStore
 from kinsplit.wire import visible_metadata
 
@@ -20,21 +20,6 @@ from kinsplit.wire import visible_metadata
 _LIFETIME = 60.0
 #: Keys that can be written as `key=value`.
 _KEY = re.compile(r'[^$=!<>"\\\s][^=!<>"\\]*')
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A metadata key with its values.
-
-    Attributes:
-        key: The key.
-        distinct: Number of distinct values.
-        values: The most frequent values, each with its number of documents.
-    """
-
-    key: str
-    distinct: int
-    values: list[tuple[str | float, int]]
 
 
 class FacetCounts:
@@ -48,29 +33,30 @@ class FacetCounts:
     def __init__(self, store: ChunkStore, now: Callable[[], float] = time.monotonic) -> None:
         self._store, self._now = store, now
         self._lock = threading.Lock()
-        self._facets: list[Facet] = []
+        self._keys: list[FilterKey] = []
         self._expires = float("-inf")
 
-    def get(self) -> list[Facet]:
-        """Return the facets, the most frequent keys first."""
+    def get(self) -> list[FilterKey]:
+        """Return the keys with their values, the most frequent first."""
         with self._lock:
             if self._now() >= self._expires:
-                self._facets = self._count()
+                self._keys = self._count()
                 self._expires = self._now() + _LIFETIME
-            return self._facets
+            return self._keys
 
     def expire(self) -> None:
         """Count anew for the next request, since documents have changed."""
         with self._lock:
             self._expires = float("-inf")
 
-    def _count(self) -> list[Facet]:
+    def _count(self) -> list[FilterKey]:
         counts: defaultdict[str, Counter[_Value]] = defaultdict(Counter)
         for document in self._store.find({}, level=DOCUMENT):
             for key, value in _filterable(document.metadata):
                 counts[key][value] += 1
         found = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
-        return [Facet(key, len(values), _most_frequent(values)) for key, values in found[: limits.FACETS]]
+        rows = found[: limits.FACETS]
+        return [FilterKey(key=key, distinct=len(values), values=_most_frequent(values)) for key, values in rows]
 
 
 class _Value(NamedTuple):
@@ -80,9 +66,9 @@ class _Value(NamedTuple):
     value: str | float
 
 
-def _most_frequent(values: Counter[_Value]) -> list[tuple[str | float, int]]:
+def _most_frequent(values: Counter[_Value]) -> list[FilterValue]:
     most = heapq.nsmallest(limits.VALUES, values.items(), key=lambda item: (-item[1], str(item[0].value)))
-    return [(each.value, number) for each, number in most]
+    return [FilterValue(value=each.value, documents=number) for each, number in most]
 
 
 def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, _Value]]:

@@ -27,7 +27,7 @@ from kinsplit.server.processes.excerpts import Excerpt, render
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
 from kinsplit.server.processes.marks import Mark
 from kinsplit.server.processes.pdf_page import Picture, draw
-from kinsplit.server.responses import SpanLocator
+from kinsplit.server.models import SpanLocator
 from kinsplit.server.settings import ServiceSettings
 
 # Texts of searches, and documents as short as they are: no long one is ever before them.

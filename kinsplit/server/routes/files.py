@@ -26,10 +26,10 @@ from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, SettingsDep, ViewerDep
 from kinsplit.server.errors import RequestError
+from kinsplit.server.models import SpanLocator
 from kinsplit.server.processes.pdf_page import PageError, Picture
 from kinsplit.server.processes.viewer import Viewer, path_of
-from kinsplit.server.responses import SpanLocator
-from kinsplit.server.routes.document import DocumentId, DocumentRoute, RangeOffset, range_of
+from kinsplit.server.routes.documents import DocumentId, DocumentRoute, RangeOffset, range_of
 from kinsplit.spans import Span
 
 router = APIRouter(tags=["documents"], route_class=DocumentRoute)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, NamedTuple
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -23,10 +24,9 @@ from kinsplit.server.dependencies import (
     WorkersDep,
     respond,
 )
-from kinsplit.server.models import SearchAnswer, TextView
+from kinsplit.server.models import SearchAnswer, TextView, to_found_passage
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import Conditions, offered
-from kinsplit.server.responses import to_found_passage
 
 router = APIRouter(tags=["search"])
 
@@ -59,38 +59,26 @@ async def search(
     searchers = model_workers if uses_model else workers
     if not asked.render:
         return await respond(searchers, collection.call, _answer, asked.q, options)
-    found = await searchers.run(collection.call, _search, asked.q, options)
+    name, passages = await searchers.run(collection.call, _search, asked.q, options)
     # No thread waits for this.
-    views = await viewer.views([shown_passage(passage) for passage in found.passages])
-    return await respond(workers, found.answer, asked.q, views)
-
-
-class _Found(NamedTuple):
-    """The passages of a collection that was searched.
-
-    Attributes:
-        strategy: Name of the collection in requests.
-        passages: The passages.
-    """
-
-    strategy: str
-    passages: list[Passage]
-
-    def answer(self, query: str, views: Iterable[TextView | None]) -> SearchAnswer:
-        """Return the response to a question, with a view of each passage or None."""
-        pairs = zip(self.passages, views, strict=True)
-        found = [to_found_passage(rank, passage, view) for rank, (passage, view) in enumerate(pairs, 1)]
-        return SearchAnswer(query=query, strategy=self.strategy, passages=found)
+    views = await viewer.views([shown_passage(passage) for passage in passages])
+    return await respond(workers, _answered, asked.q, name, passages, views)
 
 
 def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
-    found = _search(collection, query, options)
-    return found.answer(query, [None] * len(found.passages))
+    return _answered(query, *_search(collection, query, options), [])
 
 
-def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> _Found:
+def _answered(query: str, name: str, passages: Sequence[Passage], views: Sequence[TextView]) -> SearchAnswer:
+    """Return the response to a question, with a view of each passage, or without any."""
+    pairs = enumerate(zip_longest(passages, views), 1)
+    found = [to_found_passage(rank, passage, view) for rank, (passage, view) in pairs]
+    return SearchAnswer(query=query, strategy=name, passages=found)
+
+
+def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, list[Passage]]:
     try:
-        return _Found(collection.name, collection.index.search(query, **options))
+        return collection.name, collection.index.search(query, **options)
     except InvalidParameterError as error:
         if error.field != "query":
             raise

@@ -19,7 +19,7 @@ from kinsplit.server.collections import OpenCollection, UploadFolder, UploadFold
 from kinsplit.server.dependencies import CollectionDep, SettingsDep, UploadWorkersDep, respond
 from kinsplit.server.errors import RequestError
 from kinsplit.server.models import Deleted, Uploaded, UploadRow
-from kinsplit.server.routes.document import DocumentId, DocumentRoute
+from kinsplit.server.routes.documents import DocumentId, DocumentRoute
 
 # Characters that a file system, a shell or the id of a row gives a meaning, and those that nobody sees.
 _UNSAFE = re.compile(r'[<>:"/\\|?*#\x00-\x1f\x7f]|[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]')
