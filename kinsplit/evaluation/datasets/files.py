@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kinsplit.errors import LoadError
+from kinsplit.loaders import UnreadableError
+from kinsplit.loaders.formats.json_rows import parse
 
 
 class FileRow(NamedTuple):
@@ -78,12 +79,9 @@ def shown(value: object) -> str:
 
 def _parsed(path: Path, text: str, where: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        at = f"column {error.colno}" if where else f"line {error.lineno}, column {error.colno}"
-        raise LoadError(path, f"{where}is not valid JSON: {error.msg} at {at}.") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of too many digits
-        raise LoadError(path, f"{where}is JSON that can't be read: {error}.") from error
+        return parse(text, where)
+    except UnreadableError as error:
+        raise LoadError(path, str(error)) from error
 
 
 class Problems:

@@ -22,6 +22,10 @@ class Given(NamedTuple):
     documents: tuple[Path, ...]
     questions: tuple[Path, ...] = ()  # Files with the questions and labels; empty if they are in those folders.
 
+    def documents_in(self, folder: str) -> tuple[Path, ...]:
+        """Return the documents' folders of a name inside the given ones, or else these."""
+        return tuple(path / folder if (path / folder).is_dir() else path for path in self.documents)
+
 
 @dataclass(frozen=True)
 class DatasetFormat:

@@ -16,8 +16,9 @@ queries.json   ["What is a loop?", ...]   or   {"queries": [{"id": "1", "questio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,17 +157,16 @@ def _find(given: Given) -> Given | None:
     return Given(tuple(rows_file(path) or path for path in given.documents), questions)
 
 
-def _read(given: Given, name: str) -> Dataset:
+def _read(rows_of: Callable[[Path], Iterable[FileRow]], given: Given, name: str) -> Dataset:
     dataset = load_documents(given.documents, given.questions, name)
     problems = Problems(given.questions[0])
-    rows: Sequence[FileRow] = [row for path in given.questions for row in lines(path)]
+    rows = [row for path in given.questions for row in rows_of(path)]
     stated = [stated_question(row, number, problems) for number, row in enumerate(rows, 1)]
     return replace(dataset, questions=verified(stated, dataset, problems))
 
 
-FORMAT = DatasetFormat(
-    "kinsplit", "documents, or a docs.jsonl, and a queries.jsonl whose rows have query, docid and spans", _find, _read
-)
+_SHAPE = "documents, or a docs.jsonl, and a queries.jsonl whose rows have query, docid and spans"
+FORMAT = DatasetFormat("kinsplit", _SHAPE, _find, partial(_read, lines))
 
 
 _LIST = "queries.json"
@@ -192,29 +192,13 @@ def _find_list(given: Given) -> Given | None:
     questions = given.questions or tuple(path / _LIST for path in given.documents if path.is_dir())
     if not questions or not all(_is_plain(path) for path in questions):
         return None
-    if given.questions:
-        return given
-    inside = (path / _DOCUMENTS for path in given.documents)
-    return Given(tuple(a if a.is_dir() else b for a, b in zip(inside, given.documents, strict=True)), questions)
+    return given if given.questions else Given(given.documents_in(_DOCUMENTS), questions)
 
 
-def _read_list(given: Given, name: str) -> Dataset:
-    dataset = load_documents(given.documents, given.questions, name)
-    found = [
-        _row(path, number, entry)
-        for path in given.questions
-        for number, entry in enumerate(_entries(read_json(path)) or (), 1)
-    ]
-    problems = Problems(given.questions[0])
-    stated = [stated_question(row, number, problems) for number, row in enumerate(found, 1)]
-    return replace(dataset, questions=verified(stated, dataset, problems))
+def _listed(path: Path) -> Iterator[FileRow]:
+    for number, entry in enumerate(_entries(read_json(path)) or (), 1):
+        yield object_row(path, f"entry {number}", {"query": entry} if isinstance(entry, str) else entry)
 
 
-def _row(path: Path, number: int, entry: object) -> FileRow:
-    value = {"query": entry} if isinstance(entry, str) else entry
-    return object_row(path, f"entry {number}", value)
-
-
-LIST_FORMAT = DatasetFormat(
-    "queries", 'documents, and a queries.json with a list of questions or {"queries": [...]}', _find_list, _read_list
-)
+_LIST_SHAPE = 'documents, and a queries.json with a list of questions or {"queries": [...]}'
+LIST_FORMAT = DatasetFormat("queries", _LIST_SHAPE, _find_list, partial(_read, _listed))

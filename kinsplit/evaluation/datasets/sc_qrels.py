@@ -56,9 +56,7 @@ def _find(given: Given) -> Given | None:
     asked = asked or sorted(marked[0].parent.glob("questions*.json"))
     if not asked:
         raise LoadError(marked[0], "has no questions*.json beside it. Name the file with the questions too.")
-    inside = (path / "documents" for path in given.documents)
-    documents = tuple(a if a.is_dir() else b for a, b in zip(inside, given.documents, strict=True))
-    return Given(documents, (marked[0], *asked))
+    return Given(given.documents_in("documents"), (marked[0], *asked))
 
 
 def _read(given: Given, name: str) -> Dataset:

@@ -38,7 +38,7 @@ def _read(data: bytes, rows: Callable[[str], Iterable[tuple[str, object]]]) -> R
 
 
 def _rows(text: str) -> Iterator[tuple[str, object]]:
-    value = _parse(text, "")
+    value = parse(text, "")
     if not isinstance(value, dict | list):
         raise UnreadableError(f"holds a JSON {_kind(value)}, not a row or a list of rows. {_SHAPE}")
     for number, row in enumerate([value] if isinstance(value, dict) else value, 1):
@@ -48,10 +48,11 @@ def _rows(text: str) -> Iterator[tuple[str, object]]:
 def _lines(text: str) -> Iterator[tuple[str, object]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield f"line {number}", _parse(line, f"line {number}: ")
+            yield f"line {number}", parse(line, f"line {number}: ")
 
 
-def _parse(text: str, where: str) -> object:
+def parse(text: str, where: str) -> object:
+    """Return the value of JSON, or raise UnreadableError with its place in a file before the reason."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
