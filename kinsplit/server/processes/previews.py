@@ -8,8 +8,7 @@ from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut
 from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
-from kinsplit.server.models import Preview
-from kinsplit.server.models import SpanLocator, to_chunk_text
+from kinsplit.server.models import Preview, SpanLocator, to_chunk_text
 from kinsplit.spans import Span
 from kinsplit.support.workers import WorkerPool
 from kinsplit.tokenizers import BUNDLED, resolve

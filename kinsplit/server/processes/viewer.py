@@ -22,12 +22,11 @@ from kinsplit.retrieval import Passage
 from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.models import TextRange, TextView
+from kinsplit.server.models import SpanLocator, TextRange, TextView
 from kinsplit.server.processes.excerpts import Excerpt, render
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
 from kinsplit.server.processes.marks import Mark
 from kinsplit.server.processes.pdf_page import Picture, draw
-from kinsplit.server.models import SpanLocator
 from kinsplit.server.settings import ServiceSettings
 
 # Texts of searches, and documents as short as they are: no long one is ever before them.
