@@ -43,24 +43,20 @@ _SOURCES: dict[Callable[..., None], _Source] = {}
 _JSON = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
 _NO_SOURCE = _Source((), "CLI", (), "cli")
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
-
-
 # Shorter names of some options, or the singular for one that can be repeated.
-_FLAGS = {"vector_cache": "--cache", "collections": "--collection"}
+_FLAGS = {"vector_cache": "--cache", "collections": "--collection", "readers": "--reader", "limits": "--limit"}
 
 
 class _Form(NamedTuple):
     """The form of a value on the command line, where it can't be written as one.
 
     Attributes:
-        flag: Name of the option.
         metavar: Word for the value.
         help: Addition to the description.
         read: Function that returns the value.
         repeats: Whether the option can be repeated.
     """
 
-    flag: str
     metavar: str
     help: str
     read: Callable[[Any], Any]
@@ -69,14 +65,11 @@ class _Form(NamedTuple):
 
 _FORMS = {
     "where": _Form(
-        "--where",
-        "KEY=VALUE",
-        "Also with !=, <, <=, > or >= instead of =; repeating KEY= adds an alternative value.",
-        parse_where,
+        "KEY=VALUE", "Also with !=, <, <=, > or >= instead of =; repeating KEY= adds an alternative value.", parse_where
     ),
-    "subjects": _Form("--subjects", "A,B", "", parse_names, repeats=False),
-    "readers": _Form("--reader", "NAME", "Repeatable.", tuple),
-    "limits": _Form("--limit", "KEY=VALUE", "Such as memory=4GiB; repeatable.", parse_limits),
+    "subjects": _Form("A,B", "", parse_names, repeats=False),
+    "readers": _Form("NAME", "Repeatable.", tuple),
+    "limits": _Form("KEY=VALUE", "Such as memory=4GiB; repeatable.", parse_limits),
 }
 
 
@@ -156,7 +149,7 @@ def _option(name: str, info: FieldInfo) -> inspect.Parameter:
     settings: dict[str, Any] = {"help": text}
     if name in _FORMS:
         form = _FORMS[name]
-        flag, kind = form.flag, list[str] if form.repeats else str
+        kind = list[str] if form.repeats else str
         settings |= {"help": f"{text} {form.help}".strip(), "metavar": form.metavar}
     elif get_origin(kind) is Literal:
         settings["metavar"] = "|".join(get_args(kind))
