@@ -52,9 +52,10 @@ def test_what_is_given_goes_before_the_environment_before_the_file_before_what_i
     named.write_text("KINSPLIT_PORT=1002\n")
     with env_files(named):
         assert ServiceSettings.load(config).port == 1002
-        monkeypatch.setenv("KINSPLIT_PORT", "1001")
-        assert ServiceSettings.load(config).port == 1001
-        assert ServiceSettings.load(config, port=1000).port == 1000
+        with monkeypatch.context() as inside:  # Which ends first: it would set what the file has set.
+            inside.setenv("KINSPLIT_PORT", "1001")
+            assert ServiceSettings.load(config).port == 1001
+            assert ServiceSettings.load(config, port=1000).port == 1000
 
 
 #: Settings that point somewhere, and so can't come from a file that is merely found.
