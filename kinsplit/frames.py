@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from kinsplit.chunk import FIELDS, Chunk, select
+from kinsplit.spans import replace_surrogates
 from kinsplit.stores.json_values import to_json
 from kinsplit.support.extras import needs
-from kinsplit.tokenizers.protocol import replace_surrogates
 
 if TYPE_CHECKING:
     import pandas

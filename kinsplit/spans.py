@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Span(NamedTuple):
@@ -103,3 +106,8 @@ def overlap(some: Iterable[Span], united: Sequence[Span]) -> int:
             common += min(end, united[at].end) - max(start, united[at].start)
             at += 1
     return common
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which can't be encoded, by U+FFFD; length and offsets don't change."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

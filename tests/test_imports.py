@@ -22,10 +22,10 @@ LAYERS: dict[str, set[str]] = {
     "chunk": {"foreign", "identity", "markup", "spans"},
     "text": {"chunk", "spans"},
     "support": {"errors"},
-    "tokenizers": {"errors", "support"},
+    "tokenizers": {"errors", "spans", "support"},
     "model_servers": {"errors", "support"},
     "embedding": {"chunk", "errors", "identity", "model_servers", "registry", "spans", "support", "tokenizers"},
-    "language_models": {"errors", "model_servers", "registry", "support", "tokenizers"},
+    "language_models": {"errors", "model_servers", "spans", "registry", "support", "tokenizers"},
     "loaders": {"chunk", "errors", "registry", "support", "text"},
     "parsers": {
         "registry",
@@ -42,7 +42,7 @@ LAYERS: dict[str, set[str]] = {
     "stores": {"chunk", "embedding", "errors", "identity", "registry", "spans", "support"},
     "options": {"embedding", "errors", "loaders", "parsers", "registry", "stores", "support"},
     "keywords": {"embedding", "loaders", "options", "parsers"},
-    "frames": {"chunk", "stores", "support", "tokenizers"},
+    "frames": {"chunk", "spans", "stores", "support"},
     "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "markup", "options", "parsers", "registry"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from kinsplit.answering.values import Source
-from kinsplit.tokenizers import replace_surrogates
+from kinsplit.spans import replace_surrogates
 
 #: The sentence that the model must answer with if the passages don't contain the answer.
 NOT_FOUND = "The passages do not hold the answer."

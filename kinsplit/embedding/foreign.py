@@ -13,45 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Progress, check_texts
+from kinsplit.embedding.protocol import Progress, check_texts, unit_vectors
 from kinsplit.embedding.windows import CountedTokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbeddingError, InvalidParameterError, require
 from kinsplit.support.threads import call_either
 from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
-
-
-def finite_vectors(answer: object, count: int, name: str, dimension: int | None = None) -> NDArray[np.float64]:
-    """Check the vectors that a model returned for some texts, and return them as float64, shape (count, dimension).
-
-    Raises:
-        EmbeddingError: Their number or length is wrong, they differ in length, or one is not finite.
-    """
-    try:
-        vectors = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise EmbeddingError(f"{name} returned something other than one vector per text: {error}.") from error
-    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
-        raise EmbeddingError(f"{name} returned an array of shape {vectors.shape} for {count} texts.")
-    if dimension is not None and vectors.shape[1] != dimension:
-        raise EmbeddingError(f"{name} returned vectors of {vectors.shape[1]} numbers instead of {dimension}.")
-    if not np.isfinite(vectors).all():
-        raise EmbeddingError(f"{name} returned a vector that holds NaN or infinity.")
-    return vectors
-
-
-def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
-    """Check the vectors that an object returned for some texts, and scale them to length 1, as float32.
-
-    Raises:
-        EmbeddingError: Their number is wrong, they differ in length, or one is not finite or zero.
-    """
-    vectors = finite_vectors(answer, count, name)
-    largest = np.abs(vectors).max(axis=1, keepdims=True)
-    if not largest.all():
-        raise EmbeddingError(f"{name} returned a zero vector, which points nowhere and can't be compared.")
-    vectors = vectors / largest  # Otherwise their squares might overflow or underflow.
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
 
 #: Attributes in which the frameworks' adapters of sentence-transformers keep the model.
 _LOCAL = ("_model", "_client", "client", "model")

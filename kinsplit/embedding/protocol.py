@@ -9,8 +9,8 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.errors import InvalidParameterError, require
-from kinsplit.tokenizers import replace_surrogates
+from kinsplit.errors import EmbeddingError, InvalidParameterError, require
+from kinsplit.spans import replace_surrogates
 
 #: Called with the number of model inputs embedded so far and their total.
 Progress = Callable[[int, int], None]
@@ -114,9 +114,6 @@ class SparseVector:
             )
 
 
-__all__ = ["check_texts", "replace_surrogates"]
-
-
 def check_texts(texts: Sequence[str]) -> list[str]:
     """Return the texts with lone surrogates replaced.
 
@@ -125,3 +122,36 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     """
     require(not isinstance(texts, str), "texts", "must be a sequence of strings", texts, "Put the text into a list.")
     return [replace_surrogates(text) for text in texts]
+
+
+def finite_vectors(answer: object, count: int, name: str, dimension: int | None = None) -> NDArray[np.float64]:
+    """Check the vectors that a model returned for some texts, and return them as float64, shape (count, dimension).
+
+    Raises:
+        EmbeddingError: Their number or length is wrong, they differ in length, or one is not finite.
+    """
+    try:
+        vectors = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise EmbeddingError(f"{name} returned something other than one vector per text: {error}.") from error
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
+        raise EmbeddingError(f"{name} returned an array of shape {vectors.shape} for {count} texts.")
+    if dimension is not None and vectors.shape[1] != dimension:
+        raise EmbeddingError(f"{name} returned vectors of {vectors.shape[1]} numbers instead of {dimension}.")
+    if not np.isfinite(vectors).all():
+        raise EmbeddingError(f"{name} returned a vector that holds NaN or infinity.")
+    return vectors
+
+
+def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
+    """Check the vectors that an object returned for some texts, and scale them to length 1, as float32.
+
+    Raises:
+        EmbeddingError: Their number is wrong, they differ in length, or one is not finite or zero.
+    """
+    vectors = finite_vectors(answer, count, name)
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    if not largest.all():
+        raise EmbeddingError(f"{name} returned a zero vector, which points nowhere and can't be compared.")
+    vectors = vectors / largest  # Otherwise their squares might overflow or underflow.
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, Self
 
 import regex
 
-from kinsplit.embedding.protocol import SparseVector, check_texts, replace_surrogates
+from kinsplit.embedding.protocol import SparseVector, check_texts
 from kinsplit.errors import InvalidParameterError, require
+from kinsplit.spans import replace_surrogates
 from kinsplit.support.extras import needs
 
 # "OOP", "PDFs", "U.S.", "PS3" and "DoD".

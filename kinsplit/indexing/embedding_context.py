@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document, embedded_text
 from kinsplit.embedding.cached import without_cache
-from kinsplit.embedding.foreign import finite_vectors
 from kinsplit.embedding.late_chunking import embed_late
-from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, check_texts
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, check_texts, finite_vectors
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
 from kinsplit.indexing.refusals import PROBE, Division
 

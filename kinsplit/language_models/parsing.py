@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kinsplit.language_models.protocol import Schema
-from kinsplit.tokenizers import replace_surrogates
+from kinsplit.spans import replace_surrogates
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _BEGIN_OF_THOUGHTS, _ENDS_OF_THOUGHTS = re.compile(r"<think(?:ing)?>"), ("</think>", "</thinking>")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingModel, wrap_errors
-from kinsplit.tokenizers import replace_surrogates
+from kinsplit.spans import replace_surrogates
 
 _TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 _OPENING = re.compile(rf"\s*({'|'.join(_TAGS)})")

@@ -16,8 +16,8 @@ from uuid import UUID
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
+from kinsplit.spans import replace_surrogates
 
 #: Limit up to which floats represent all integers exactly.
 EXACT = 2**53

@@ -8,9 +8,8 @@ from hashlib import blake2b
 from typing import Any
 
 from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Chunk, select
-from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import StoreError, require
-from kinsplit.spans import Span
+from kinsplit.spans import Span, replace_surrogates
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.values import Entry
 

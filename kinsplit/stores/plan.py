@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinsplit.chunk import STATE, Chunk, Content
-from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError, require
+from kinsplit.spans import replace_surrogates
 from kinsplit.stores.payload import Payload, contents_of, to_payload
 from kinsplit.stores.schema import layer_of
 from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors, check_ids, check_level

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kinsplit.tokenizers.foreign import CallableTokenizer, TiktokenTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
-from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, UnknownScriptWarning, replace_surrogates
+from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, UnknownScriptWarning
 from kinsplit.tokenizers.registry import BUNDLED, BUNDLED_SHA256, resolve
 
 __all__ = [
@@ -23,6 +23,5 @@ __all__ = [
     "Tokenizer",
     "UnknownScriptWarning",
     "describe",
-    "replace_surrogates",
     "resolve",
 ]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.tokenizers.protocol import IntArray, replace_surrogates, valid
+from kinsplit.spans import replace_surrogates
+from kinsplit.tokenizers.protocol import IntArray, valid
 
 
 class CallableTokenizer:

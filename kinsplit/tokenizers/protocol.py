@@ -7,7 +7,6 @@ counts one token per four characters, about as many as English has.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 import warnings
 from collections import Counter
@@ -19,6 +18,7 @@ import numpy.typing as npt
 import regex
 
 from kinsplit.errors import KinsplitWarning
+from kinsplit.spans import replace_surrogates
 
 IntArray = npt.NDArray[np.int64]
 
@@ -27,8 +27,6 @@ SEPARATORS = frozenset(" \t\n\r\u00a0\u3000")
 
 #: Punctuation without a following space, which such tokenizers read as separate tokens.
 STOPS = frozenset("。！？，、；：")
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer(Protocol):
@@ -58,11 +56,6 @@ def valid(texts: Sequence[str]) -> Sequence[str]:
     except UnicodeEncodeError:
         return [replace_surrogates(text) for text in texts]
     return texts
-
-
-def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which can't be encoded, by U+FFFD; length and offsets don't change."""
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 #: Characters of an unknown word per token.

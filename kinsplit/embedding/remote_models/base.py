@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.cached import without_cache
-from kinsplit.embedding.foreign import unit_vectors
-from kinsplit.embedding.protocol import Embedder, Progress, check_texts
+from kinsplit.embedding.protocol import Embedder, Progress, check_texts, unit_vectors
 from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, TextRefusedError, require
 from kinsplit.model_servers.secrets import redact_url

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.embedding.protocol import TokenEmbedder, repeatable, replace_surrogates
+from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, inline
 from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
@@ -25,6 +25,7 @@ from kinsplit.index import Index, schema_of
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import SearchQuestion
+from kinsplit.spans import replace_surrogates
 from kinsplit.stores import ChunkStore, Query, open_store
 from kinsplit.stores.store import batches
 from kinsplit.tokenizers import Tokenizer

@@ -12,12 +12,12 @@ from langchain_core.vectorstores import VectorStore
 from numpy.typing import NDArray
 
 from kinsplit.chunk import RECORD
-from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore
 from kinsplit.integrations.shared.metadata import HIDDEN
 from kinsplit.integrations.shared.origins import CONTEXT, is_chunk
 from kinsplit.integrations.shared.records import from_chunk
+from kinsplit.spans import replace_surrogates
 from kinsplit.stores.json_values import to_json
 
 # If only the number of siblings has changed, nothing has to be embedded again.

@@ -14,7 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from kinsplit.chunk import Chunk
-from kinsplit.embedding.foreign import finite_vectors
+from kinsplit.embedding.protocol import finite_vectors
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
 from kinsplit.indexing.refusals import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of

@@ -39,9 +39,8 @@ import regex
 from kinsplit.errors import KinsplitWarning
 from kinsplit.parsers.units.languages import OTHER, detect_language
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
-from kinsplit.spans import Span
+from kinsplit.spans import Span, replace_surrogates
 from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
-from kinsplit.tokenizers import replace_surrogates
 
 # Shads of Tibetan; angkhankhu and khomut of Thai.
 _OTHERS = r"\u0f0d-\u0f12\u0e5a\u0e5b"

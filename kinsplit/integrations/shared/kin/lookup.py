@@ -14,7 +14,7 @@ from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.retrieval import Expansion
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.retrieval.passage import are_siblings
-from kinsplit.tokenizers.protocol import replace_surrogates
+from kinsplit.spans import replace_surrogates
 
 #: What to do about a store that can't be asked for kin.
 REMEDY = (

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
 from kinsplit.chunk import RECORD
-from kinsplit.embedding.protocol import replace_surrogates
+from kinsplit.spans import replace_surrogates
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, paths_of
 from kinsplit.stores.values import UUID
 
