@@ -14,8 +14,7 @@ from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import InvalidParameterError, MissingContentError, require
 from kinsplit.spans import replace_surrogates
 from kinsplit.stores.payload import Payload, contents_of, to_payload
-from kinsplit.stores.schema import layer_of
-from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors, check_ids, check_level
+from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors, check_ids, check_level, layer_of
 
 
 class Inventory(NamedTuple):

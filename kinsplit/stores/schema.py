@@ -1,4 +1,4 @@
-"""Names, schemas and layers of collections, checked the same way by every engine."""
+"""Names and schemas of collections, checked the same way by every engine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, get_args
 
-from kinsplit.chunk import DOCUMENT
 from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.errors import CollectionNotFoundError, ForeignCollectionError, SchemaMismatchError, StoreError, require
 from kinsplit.stores.values import LAYOUT, Schema
@@ -165,47 +164,3 @@ def _facts(schema: Schema) -> dict[str, Any]:
         return {**facts, "strategy": strategy["name"], "strategy.sentences": strategy.get("sentences"), **parameters}
     except (ValueError, TypeError, KeyError, AttributeError):
         return facts
-
-
-Kind: TypeAlias = Literal["keyword", "integer", "uuid"]
-
-
-class Layer(NamedTuple):
-    """Levels that share vector names, and therefore an index and an IDF.
-
-    Attributes:
-        levels: The levels.
-        dense: Name of their dense vector, or None if they have none.
-        sparse: Name of their sparse vector.
-    """
-
-    levels: range
-    dense: str | None
-    sparse: str
-
-
-#: Leaves, parents and whole documents. Searches by the vector "dense", as the frameworks' own Qdrant stores run them,
-#: find leaves only.
-LAYERS = (
-    Layer(range(1), "dense", "bm25"),
-    Layer(range(1, DOCUMENT), "dense_parent", "bm25_parent"),
-    Layer(range(DOCUMENT, DOCUMENT + 1), None, "bm25_document"),
-)
-
-DENSE = tuple(layer.dense for layer in LAYERS if layer.dense)
-SPARSE = tuple(layer.sparse for layer in LAYERS)
-
-#: Kinds of the payload keys that kinsplit filters by.
-INDEXED: dict[str, Kind] = {
-    "source_id": "keyword",
-    "chunk_index": "integer",
-    "level": "integer",
-    "parent_id": "uuid",
-    "subject": "keyword",
-    "group_id": "keyword",
-}
-
-
-def layer_of(level: int) -> Layer:
-    """Return the layer of a level from 0 to `DOCUMENT`."""
-    return next(layer for layer in LAYERS if level in layer.levels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,3 +235,47 @@ def check_level(level: int) -> None:
     if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= DOCUMENT:
         remedy = "Use 0 for leaves, 1 for their parents."
         raise InvalidParameterError("level", f"must be a whole number from 0 to {DOCUMENT}", level, remedy)
+
+
+Kind: TypeAlias = Literal["keyword", "integer", "uuid"]
+
+
+class Layer(NamedTuple):
+    """Levels that share vector names, and therefore an index and an IDF.
+
+    Attributes:
+        levels: The levels.
+        dense: Name of their dense vector, or None if they have none.
+        sparse: Name of their sparse vector.
+    """
+
+    levels: range
+    dense: str | None
+    sparse: str
+
+
+#: Leaves, parents and whole documents. Searches by the vector "dense", as the frameworks' own Qdrant stores run them,
+#: find leaves only.
+LAYERS = (
+    Layer(range(1), "dense", "bm25"),
+    Layer(range(1, DOCUMENT), "dense_parent", "bm25_parent"),
+    Layer(range(DOCUMENT, DOCUMENT + 1), None, "bm25_document"),
+)
+
+DENSE = tuple(layer.dense for layer in LAYERS if layer.dense)
+SPARSE = tuple(layer.sparse for layer in LAYERS)
+
+#: Kinds of the payload keys that kinsplit filters by.
+INDEXED: dict[str, Kind] = {
+    "source_id": "keyword",
+    "chunk_index": "integer",
+    "level": "integer",
+    "parent_id": "uuid",
+    "subject": "keyword",
+    "group_id": "keyword",
+}
+
+
+def layer_of(level: int) -> Layer:
+    """Return the layer of a level from 0 to `DOCUMENT`."""
+    return next(layer for layer in LAYERS if level in layer.levels)

@@ -35,9 +35,9 @@ from kinsplit.stores.filters import (
 from kinsplit.stores.json_values import parse_time
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.schema import check_collection, check_schema, layer_of, schema_to_create
+from kinsplit.stores.schema import check_collection, check_schema, schema_to_create
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Query, Schema, Vectors, Where
+from kinsplit.stores.values import Query, Schema, Vectors, Where, layer_of
 
 Rows = NDArray[np.intp]
 

@@ -31,9 +31,8 @@ from kinsplit.stores.engines.qdrant.payload import to_vectors, unwrapped, wrappe
 from kinsplit.stores.filters import Condition
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Inventory, Plan, content_of
-from kinsplit.stores.schema import DENSE, SPARSE
 from kinsplit.stores.store import batches
-from kinsplit.stores.values import Schema, Vectors
+from kinsplit.stores.values import DENSE, SPARSE, Schema, Vectors
 
 # Bytes that are read by one call, during which other threads run.
 _STEP = 2**26

@@ -21,8 +21,8 @@ from kinsplit.errors import DiskFullError, KinsplitError, StoreError, StoreLocke
 from kinsplit.stores.engines.edge.indexes import SOURCES, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.edge.names import SHARD, naming, settle_names
-from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
-from kinsplit.stores.values import Schema
+from kinsplit.stores.schema import check_schema, parse_schema, schema_to_create
+from kinsplit.stores.values import DENSE, SPARSE, Schema
 
 _MB = 1_000_000
 #: Kept free for files that grow by pages, for the log, and for concurrent writes of other programs.

@@ -16,7 +16,7 @@ import qdrant_edge as qe
 
 from kinsplit.stores.engines.qdrant.payload import INDEXES, roots_of, written
 from kinsplit.stores.filters import Condition, Either, Not, OneOf, Path, paths_of
-from kinsplit.stores.schema import INDEXED
+from kinsplit.stores.values import INDEXED
 
 Kind = Literal["keyword", "integer", "bool"]
 

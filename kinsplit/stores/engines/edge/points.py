@@ -12,8 +12,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, roots_of, wrapped
 from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.schema import layer_of
-from kinsplit.stores.values import Query, Vectors
+from kinsplit.stores.values import Query, Vectors, layer_of
 
 # How many times as many vectors as wanted, and how many at least, are compared exactly in each segment, after a
 # comparison of all by their copies of four bits per dimension. Of 229,000 vectors in two segments, the nearest ten are

@@ -17,7 +17,7 @@ from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import type_of
 from kinsplit.stores.engines.postgres.session import Connection, postgres_errors
 from kinsplit.stores.engines.postgres.where import Tables
-from kinsplit.stores.schema import DENSE, LAYERS
+from kinsplit.stores.values import DENSE, LAYERS
 
 #: Key of the advisory lock of a first load, used with a collection's number. It ends with the session.
 _LOADING = 0x6B696E6C

@@ -11,8 +11,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PostgresOptions
 from kinsplit.stores.engines.postgres.where import Statement, Tables, column_of, joined, to_where
 from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
-from kinsplit.stores.schema import LAYERS, Layer, layer_of
-from kinsplit.stores.values import Query
+from kinsplit.stores.values import LAYERS, Layer, Query, layer_of
 
 _WEIGHTS = """
 asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])

@@ -25,9 +25,8 @@ from kinsplit.stores.engines.postgres.where import Statement, Tables, decode_tex
 from kinsplit.stores.filters import Condition, HasId, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source, content_of
-from kinsplit.stores.schema import DENSE, layer_of
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
-from kinsplit.stores.values import Query, Schema, Vectors, Where
+from kinsplit.stores.values import DENSE, Query, Schema, Vectors, Where, layer_of
 
 #: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))

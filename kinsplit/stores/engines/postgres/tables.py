@@ -31,8 +31,8 @@ from kinsplit.stores.engines.postgres.session import (
     postgres_errors,
 )
 from kinsplit.stores.engines.postgres.where import APART, Tables
-from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
-from kinsplit.stores.values import Schema
+from kinsplit.stores.schema import check_collection, check_schema, parse_schema, schema_to_create
+from kinsplit.stores.values import DENSE, Schema
 
 #: Key of kinsplit's advisory locks, used with a collection's number, or with 0 to create a collection.
 LOCK = 0x6B696E73

@@ -28,8 +28,8 @@ from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url, qdrant_errors, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
-from kinsplit.stores.schema import DENSE, SPARSE, check_own, check_schema, parse_schema, schema_to_create
-from kinsplit.stores.values import Schema
+from kinsplit.stores.schema import check_own, check_schema, parse_schema, schema_to_create
+from kinsplit.stores.values import DENSE, SPARSE, Schema
 from kinsplit.support.environment import read
 
 #: Keys of the metadata: the links per point, and the time of the load in seconds since 1970.

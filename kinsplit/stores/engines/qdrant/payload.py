@@ -18,8 +18,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, paths_of
 from kinsplit.stores.json_values import around
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.schema import DENSE, INDEXED, SPARSE, Kind
-from kinsplit.stores.values import Vectors
+from kinsplit.stores.values import DENSE, INDEXED, SPARSE, Kind, Vectors
 
 
 def wrapped(payload: Payload) -> Payload:

@@ -17,9 +17,8 @@ from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level
 from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.schema import layer_of
 from kinsplit.stores.store import batches
-from kinsplit.stores.values import Query, Vectors
+from kinsplit.stores.values import Query, Vectors, layer_of
 
 #: Points that one operation deletes, operations per request, and bytes of its JSON, of the 32 MB that a server accepts.
 _DELETES, _OPERATIONS, _BYTES = 10_000, 500, 8_000_000

@@ -38,9 +38,9 @@ from kinsplit.stores.engines.qdrant.points import (
 from kinsplit.stores.filters import Condition, to_conditions, values_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
-from kinsplit.stores.schema import DENSE, LISTED, SPARSE, check_collection, no_collection
+from kinsplit.stores.schema import LISTED, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
-from kinsplit.stores.values import Query, Schema, Vectors, Where
+from kinsplit.stores.values import DENSE, SPARSE, Query, Schema, Vectors, Where
 
 #: Points per read of vectors.
 _BATCH = 500
