@@ -307,7 +307,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "tokens of a model": count_tokens,
         "Markdown": loader(markdown.read),
         "HTML": loader(html.read),
-        "VTT": loader(transcript.read_vtt, b"WEBVTT\n\n" + cue),
+        "VTT": loader(transcript.VTT.read, b"WEBVTT\n\n" + cue),
     }
 
 

@@ -195,16 +195,12 @@ class CircuitBreaker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._count = 0
-        self._failure: LanguageModelError | None = None
-
-    @property
-    def failure(self) -> LanguageModelError | None:
-        """The failure after which the model is no longer called."""
-        return self._failure
+        #: The failure after which the model is no longer called.
+        self.failure: LanguageModelError | None = None
 
     def record(self, error: LanguageModelError | None) -> None:
         """Record the outcome of a call: a failure, or None for an answer."""
         with self._lock:
             self._count = 0 if error is None else self._count + 1
             if isinstance(error, ModelUnavailableError) or self._count >= _FAILURES:
-                self._failure = error
+                self.failure = error

@@ -10,21 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from kinsplit.loaders.content import Content, ForeignError, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import clean, decode
 
 _SHAPE = 'Rows look like {"docid": "a1", "title": "optional", "text": "..."}.'
-
-
-def read_json(data: bytes) -> Reading:
-    """Return the rows of a `.json` file."""
-    return _read(data, _rows)
-
-
-def read_jsonl(data: bytes) -> Reading:
-    """Return the rows of a `.jsonl` file."""
-    return _read(data, _lines)
 
 
 def _read(data: bytes, rows: Callable[[str], Iterable[tuple[str, object]]]) -> Reading:
@@ -100,5 +91,5 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
-JSON = Format("json", (".json",), "a row, or a list of rows, with docid, title and text", read_json)
-JSONL = Format("json", (".jsonl",), "a row with docid, title and text on every line", read_jsonl)
+JSON = Format("json", (".json",), "a row, or a list of rows, with docid, title and text", partial(_read, rows=_rows))
+JSONL = Format("json", (".jsonl",), "a row with docid, title and text on every line", partial(_read, rows=_lines))

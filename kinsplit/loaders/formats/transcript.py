@@ -15,6 +15,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from kinsplit.chunk import Moment
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
@@ -31,16 +32,6 @@ _TIMING = re.compile(
     r"\s*((?:\d{1,10}:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?\s*-->\s*((?:\d{1,10}:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?(?!\S)",
     re.A,
 )
-
-
-def read_vtt(data: bytes) -> Reading:
-    """Return the text of a WebVTT file."""
-    return _read(data, "vtt")
-
-
-def read_srt(data: bytes) -> Reading:
-    """Return the text of a SubRip file."""
-    return _read(data, "srt")
 
 
 def _read(data: bytes, kind: str) -> Reading:
@@ -115,5 +106,5 @@ def _seconds(stamp: str) -> float:
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-SRT = Format("transcript", (".srt",), "subtitles joined to running text, with times", read_srt)
-VTT = Format("transcript", (".vtt",), "subtitles joined to running text, with times", read_vtt)
+SRT = Format("transcript", (".srt",), "subtitles joined to running text, with times", partial(_read, kind="srt"))
+VTT = Format("transcript", (".vtt",), "subtitles joined to running text, with times", partial(_read, kind="vtt"))

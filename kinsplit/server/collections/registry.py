@@ -22,7 +22,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.collections.facets import FacetCounts
 from kinsplit.server.middleware.logs import log_failure
-from kinsplit.server.middleware.metrics import Metrics, timed
+from kinsplit.server.middleware.metrics import Metrics, TimedEmbedder
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.stores import Catalog, open_catalog
 from kinsplit.stores.engines.edge.process import open_detached
@@ -201,7 +201,7 @@ class Collections:
             KinsplitError: See `Index`.
         """
         metrics = Metrics()
-        embedder = timed(embedding.resolve(settings.embedder), metrics.embed_seconds)
+        embedder = TimedEmbedder(embedding.resolve(settings.embedder), metrics.embed_seconds)
         rerankers = _rerankers(settings.rerankers, embedder)
         # Its threads end once no request waits for them.
         model = None if settings.model is None else language_models.resolve(settings.model, settings.answer_timeout)

@@ -7,9 +7,10 @@ import logging
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 #: Id of the current request.
 REQUEST_ID: ContextVar[str | None] = ContextVar("request id", default=None)
@@ -63,16 +64,8 @@ def configure_logs(*, as_json: bool, log_text: bool, stream: TextIO | None = Non
         logger.setLevel(level)
     log = logging.getLogger("kinsplit.server")
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        del file, line
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
         facts = {"warning": category.__name__, "location": f"{filename}:{lineno}"}
         log.warning("warning", extra={"facts": {**facts, "message": str(message)} if log_text else facts})
 
-    warnings.showwarning = show
+    warnings.showwarning = cast("Callable[..., None]", show)

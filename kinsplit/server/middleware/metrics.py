@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from kinsplit.embedding import Embedder, Progress
+from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -49,32 +47,11 @@ class TimedEmbedder:
         self._embedder, self._seconds = embedder, seconds
         self.name, self.dimension = embedder.name, embedder.dimension
         self.window, self.fingerprint = embedder.window, embedder.fingerprint
-
-    def windows(self, texts: Sequence[str]) -> list[int]:
-        """Count the windows of each text."""
-        return self._embedder.windows(texts)
-
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts; see `Embedder.embed`."""
-        return self._embedder.embed(texts, progress)
+        self.windows, self.embed = embedder.windows, embedder.embed
+        if isinstance(embedder, TokenEmbedder):
+            self.embed_tokens = embedder.embed_tokens
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question and record how long it took."""
         with self._seconds.time():
             return self._embedder.embed_query(text)
-
-
-class TimedTokenEmbedder(TimedEmbedder):
-    """A `TimedEmbedder` that can also embed tokens."""
-
-    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Embed the tokens of texts; see `TokenEmbedder.embed_tokens`."""
-        if not isinstance(self._embedder, TokenEmbedder):
-            raise TypeError(self._embedder.name)
-        return self._embedder.embed_tokens(texts)
-
-
-def timed(embedder: Embedder, seconds: Histogram) -> TimedEmbedder:
-    """Return an embedder that measures questions and keeps its support for tokens."""
-    kind = TimedTokenEmbedder if isinstance(embedder, TokenEmbedder) else TimedEmbedder
-    return kind(embedder, seconds)

@@ -20,6 +20,8 @@ import pypdfium2
 from PIL import Image, ImageChops
 from pypdfium2.raw import FPDFText_GetUnicode
 
+from kinsplit.spans import Span, unite
+
 #: Pixels of a picture; a page that is long or wide gets fewer across than asked for.
 PIXELS = 8_000_000
 
@@ -182,7 +184,7 @@ def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
         after = found[-1][-1][1] if found[-1] else after
         before = (before + line)[-_NEAR:]
     _find_before(letters, lines, found)
-    return _merged([each for parts in found for each in parts])
+    return list(unite(Span(*each) for parts in found for each in parts))
 
 
 def _find_before(letters: str, lines: Sequence[str], found: list[list[tuple[int, int]]]) -> None:
@@ -236,16 +238,6 @@ def _parts(letters: str, line: str, after: int | None, before: str) -> Iterator[
         halves = " ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])
         yield from _parts(letters, halves[0], after, before)
         yield from _parts(letters, halves[1], after, before + halves[0])
-
-
-def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:

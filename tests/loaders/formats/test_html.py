@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.loaders.formats.html import read
-from kinsplit.loaders.formats.transcript import read_vtt
+from kinsplit.loaders.formats.transcript import VTT
 from tests.loaders.helpers import document_of, load_one
 
 
@@ -168,7 +168,7 @@ def test_lines_that_end_with_cr_alone_are_lines(tmp_path):
     assert "a\nb" in texts.pop()
 
 
-@pytest.mark.parametrize("make", [read, lambda data: read_vtt(b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + data)])
+@pytest.mark.parametrize("make", [read, lambda data: VTT.read(b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + data)])
 @pytest.mark.parametrize(
     ("number", "shown"),
     [("9" * 5_000, "\ufffd"), (f"{'0' * 5_000}65", "A"), ("0" * 5_000, "\ufffd"), ("x" + "9" * 5_000, "\ufffd")],

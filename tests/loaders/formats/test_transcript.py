@@ -5,10 +5,10 @@ import pytest
 from kinsplit.chunk import Moment
 from kinsplit.errors import LoadError
 from kinsplit.index import Index
-from kinsplit.loaders.formats.transcript import read_srt, read_vtt
+from kinsplit.loaders.formats.transcript import SRT, VTT
 from tests.loaders.helpers import document_of, load_one
 
-SRT = """1
+LECTURE = """1
 00:00:01,000 --> 00:00:03,500
 A loop repeats what
 
@@ -24,7 +24,7 @@ Questions?
 
 
 def test_cues_become_running_text_with_times(tmp_path):
-    document = document_of(tmp_path / "lecture.srt", SRT)
+    document = document_of(tmp_path / "lecture.srt", LECTURE)
 
     assert document.text == "A loop repeats what stands inside it. Recursion is something else.\n\nQuestions?"
     assert document.times == (
@@ -39,7 +39,7 @@ def test_cues_become_running_text_with_times(tmp_path):
 
 def test_a_passage_says_its_time(tmp_path):
     path = tmp_path / "lecture.srt"
-    path.write_text(SRT)
+    path.write_text(LECTURE)
     with Index("memory:", embedder="hash", strategy="structure") as index:
         index.add(path)
         (passage,) = index.search("recursion", top_k=1)
@@ -51,7 +51,7 @@ def test_a_passage_says_its_time(tmp_path):
 
 
 def test_speakers_open_paragraphs_and_entities_are_decoded():
-    reading = read_vtt(
+    reading = VTT.read(
         b"WEBVTT\n\nNOTE by hand\n\n00:01.000 --> 00:02.000 align:start\n<v Ann>Is 1 &lt; 2 and a < b?\n\n"
         b"00:02.000 --> 00:03.000\n<v Ann>Well?\n\n00:03.000 --> 00:04.000\n<v Bob>Yes.\n"
     )
@@ -68,7 +68,7 @@ def test_rolling_subtitles_are_not_repeated_but_repetitions_are_kept():
         "00:00:04.000 --> 00:00:05.000\nand welcome\n\n"
     )
 
-    assert read_vtt(rolling.encode()).contents[0].text == "hello everyone and welcome and welcome"
+    assert VTT.read(rolling.encode()).contents[0].text == "hello everyone and welcome and welcome"
 
 
 def test_what_is_no_transcript_is_refused_and_an_empty_one_is_not(tmp_path):
@@ -94,16 +94,16 @@ def test_what_is_no_transcript_is_refused_and_an_empty_one_is_not(tmp_path):
 )
 def test_cues_that_players_show_are_read(source):
     for content in (
-        read_srt(source.encode()).contents[0],
-        read_vtt(f"WEBVTT\n\n{source.lstrip()}".encode()).contents[0],
+        SRT.read(source.encode()).contents[0],
+        VTT.read(f"WEBVTT\n\n{source.lstrip()}".encode()).contents[0],
     ):
         assert content.text == "a b"
         assert content.times == (Moment(0, 1.0, 2.5), Moment(2, 3.0, 4.0))
 
 
-@pytest.mark.parametrize("read", [read_srt, read_vtt])
+@pytest.mark.parametrize("read", [SRT.read, VTT.read])
 def test_cues_without_times_are_counted(read):
-    header = "WEBVTT\n\n" if read is read_vtt else ""
+    header = "WEBVTT\n\n" if read is VTT.read else ""
     reading = read(
         f"{header}1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:0b,000 --> 00:00:04,000\nlost\n\n3\n"
         "00:00:05,000 --> 00:00:06,000\nc\n".encode()
@@ -114,13 +114,13 @@ def test_cues_without_times_are_counted(read):
 
 
 def test_an_arrow_inside_what_was_said_is_text():
-    reading = read_srt(b"1\n00:00:01,000 --> 00:00:02,000\nso\nx --> y holds\n")
+    reading = SRT.read(b"1\n00:00:01,000 --> 00:00:02,000\nso\nx --> y holds\n")
 
     assert (reading.contents[0].text, reading.warnings) == ("so x --> y holds", ())
 
 
 def test_overlapping_and_backward_times_keep_the_order_and_end_after_they_begin():
-    reading = read_srt(
+    reading = SRT.read(
         b"1\n00:00:05,000 --> 00:00:04,000\na\n\n2\n00:00:02,000 --> 00:00:09,000\nb\n\n3\n00:00:03,000 --> "
         b"00:00:04,000\nc\n"
     )
@@ -131,12 +131,12 @@ def test_overlapping_and_backward_times_keep_the_order_and_end_after_they_begin(
 
 
 def test_other_line_ends_and_encodings_are_read():
-    data = SRT.replace("\n", "\r\n").replace("loop", "Schleife für").encode("utf-16")
+    data = LECTURE.replace("\n", "\r\n").replace("loop", "Schleife für").encode("utf-16")
 
-    assert read_srt(data).contents[0].text.startswith("A Schleife für repeats what stands")
+    assert SRT.read(data).contents[0].text.startswith("A Schleife für repeats what stands")
 
 
-@pytest.mark.parametrize(("read", "header"), [(read_vtt, "WEBVTT\n\n"), (read_srt, "")])
+@pytest.mark.parametrize(("read", "header"), [(VTT.read, "WEBVTT\n\n"), (SRT.read, "")])
 @pytest.mark.parametrize("digits", [11, 400, 5_000])
 def test_hours_of_very_many_digits_cost_one_cue(read, header, digits):
     hours = "9" * digits
