@@ -37,6 +37,9 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     checked.
     """
 
+    #: Length of a vector, and maximum number of tokens of one model input, including special tokens.
+    dimension, window = 384, 256
+
     def __init__(self, backend: str = "auto", device: str = "cpu", batch_tokens: int | None = None) -> None:
         super().__init__("all-MiniLM-L6-v2", backend, device, batch_tokens=batch_tokens)
 
@@ -44,16 +47,6 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     def name(self) -> str:
         """The spec that makes this embedder."""
         return self._spec("bundled").removesuffix(":cpu")
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return 384
-
-    @property
-    def window(self) -> int:
-        """Maximum number of tokens of one model input, including special tokens."""
-        return 256
 
     @property
     def fingerprint(self) -> str:
