@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Self, Unpack
 
 from kinsplit import embedding
@@ -17,13 +16,7 @@ from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import (
-    CacheWarning,
-    CollectionNotFoundError,
-    InvalidParameterError,
-    SchemaMismatchError,
-    StoreError,
-)
+from kinsplit.errors import CacheWarning, CollectionNotFoundError, SchemaMismatchError, StoreError, require
 from kinsplit.identity import without_location
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddEvent, AddReport, Failure, OnEvent
@@ -86,7 +79,7 @@ class Index:
         self._embedding_context = asked.embedding_context
         if self._embedding_context == "late":
             token_embedder(without_cache(self.embedder))
-        bm25 = None if asked.language is None else _bm25(asked.language)
+        bm25 = None if asked.language is None else Bm25Embedder(asked.language)
         self._vector_cache = asked.vector_cache
         if asked.vector_cache and not repeatable(self.embedder):
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
@@ -253,8 +246,7 @@ class Index:
         return options if "weights" in keywords else options.model_copy(update={"weights": self.weights})
 
     def _search(self, query: str, options: SearchOptions) -> list[Passage]:
-        if not isinstance(query, str) or not query.strip():
-            raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
+        require(isinstance(query, str) and query.strip(), "query", "must not be blank", query, "Ask a question.")
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
@@ -318,9 +310,11 @@ class Index:
         Raises:
             InvalidParameterError: Neither or both are given, or the filter is empty or not valid.
         """
-        if (source_id is None) == (not where):
-            remedy = "To delete all documents, delete each of store.sources()."
-            raise InvalidParameterError("source_id", "or where must be given, and not both", source_id, remedy)
+        rule, remedy = (
+            "or where must be given, and not both",
+            "To delete all documents, delete each of store.sources().",
+        )
+        require((source_id is None) != (not where), "source_id", rule, source_id, remedy)
         sources = [source_id] if source_id is not None else self.store.sources(0, where)
         return sum(self.store.delete(each) for each in sources)
 
@@ -335,17 +329,13 @@ class Index:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -365,20 +355,11 @@ def schema_of(
     )
 
 
-def _bm25(language: str) -> Bm25Embedder:
-    try:
-        return Bm25Embedder(language)
-    except InvalidParameterError as error:
-        raise error.of("language") from None
-
-
 def _stored_strategy(schema: Schema) -> Strategy:
     stored = json.loads(schema.strategy)
     if stored["name"] not in names():
-        rule = (
-            "The collection was filled by a framework's vector store, so there is no strategy that could split for it."
-        )
-        raise StoreError(f"{rule} Open it with that vector store, or choose another collection.")
+        rule = "The collection was filled by a framework's vector store, so no strategy could split for it"
+        raise StoreError(f"{rule}. Open it with that vector store, or choose another collection.")
     for key, value in stored["parameters"].items():
         if isinstance(value, str) and ("://" in value or without_location(value) != value):
             rule = f"The collection's strategy has an address, {key}={value!r}, which kinsplit never stores"

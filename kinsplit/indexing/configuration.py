@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kinsplit import embedding
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, require
 from kinsplit.options import IndexOptions
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.support.extras import needs
@@ -43,16 +43,13 @@ class IndexSettings(IndexOptions):
     @field_validator("language")
     @classmethod
     def _known_language(cls, language: str | None) -> str | None:
-        try:
-            Bm25Embedder(language)
-        except InvalidParameterError as error:
-            raise error.of("language") from None
+        Bm25Embedder(language)
         return language
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.parameters and self.strategy is None:
-            raise InvalidParameterError("parameters", "need a strategy", self.parameters, 'Write strategy = "NAME".')
+        known = self.strategy is not None or not self.parameters
+        require(known, "parameters", "need a strategy", self.parameters, 'Write strategy = "NAME".')
         self.splitter()
         return self
 

@@ -1,26 +1,21 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
 from kinsplit.options import Ranked, Reranker
-from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
-from kinsplit.retrieval.expand import Expansion, arrange, expand
+from kinsplit.retrieval.budget import Budget, context_of, shorten, spend
+from kinsplit.retrieval.expand import Expansion, arrange
 from kinsplit.retrieval.passage import Candidate, Passage, cite, join
 from kinsplit.retrieval.rankings import KIN, Ranking, SearchQuestion, find_candidates, rankings
-from kinsplit.retrieval.rerank import (
-    CrossEncoderReranker,
-    ItemReader,
-    LanguageModelReranker,
-    LateInteractionReranker,
-    RerankWarning,
-    create_reranker,
-    rerank,
-)
+from kinsplit.retrieval.rerank import create_reranker
+from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
+from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
+from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
+from kinsplit.retrieval.rerank.protocol import ItemReader, RerankWarning, rerank
 from kinsplit.retrieval.search import search
 
 __all__ = [
     "KIN",
     "Budget",
     "Candidate",
-    "Context",
     "CrossEncoderReranker",
     "Expansion",
     "ItemReader",
@@ -36,7 +31,6 @@ __all__ = [
     "cite",
     "context_of",
     "create_reranker",
-    "expand",
     "find_candidates",
     "join",
     "rankings",

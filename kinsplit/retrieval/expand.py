@@ -64,15 +64,6 @@ class Expansion(Settings):
         return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)]
 
 
-def expand(
-    store: ChunkStore, candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int
-) -> list[Passage]:
-    """Expand candidates by their kin, fetched in one call to the store; see `arrange`."""
-    hits = {candidate.chunk.id: candidate.chunk for candidate in candidates}
-    chunks = fetch_kin(store, hits.values(), expansion, fingerprint, hits)
-    return arrange(candidates, chunks, expansion, fingerprint, top_k)
-
-
 def fetch_kin(
     store: ChunkStore,
     hits: Iterable[Chunk | Entry],

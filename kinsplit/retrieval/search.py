@@ -19,7 +19,7 @@ from kinsplit.retrieval.budget import Budget, Terms, context_of, no_terms, spend
 from kinsplit.retrieval.expand import Expansion, arrange, fetch_kin
 from kinsplit.retrieval.passage import Candidate, Passage
 from kinsplit.retrieval.rankings import SearchQuestion, find_entries, pick, to_candidates, without_straddlers
-from kinsplit.retrieval.rerank import ItemReader, rerank
+from kinsplit.retrieval.rerank.protocol import ItemReader, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span

@@ -9,7 +9,8 @@ import pytest
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers import Strategy, create
-from kinsplit.retrieval import Candidate, Expansion, Passage, expand
+from kinsplit.retrieval import Candidate, Expansion, Passage, arrange
+from kinsplit.retrieval.expand import fetch_kin
 from kinsplit.stores.store import ChunkStore
 from tests.retrieval.helpers import CountingStore
 
@@ -28,7 +29,9 @@ def passages(
 ) -> list[Passage]:
     expansion = Expansion(window=window, **options)
     candidates = [Candidate(chunk, score) for chunk, score in hits]
-    return expand(cast(ChunkStore, store), candidates, expansion, store.schema.fingerprint, top_k)
+    known, fingerprint = {chunk.id: chunk for chunk, _ in hits}, store.schema.fingerprint
+    chunks = fetch_kin(cast(ChunkStore, store), known.values(), expansion, fingerprint, known)
+    return arrange(candidates, chunks, expansion, fingerprint, top_k)
 
 
 @pytest.mark.parametrize("window", [0, 1, 2, 5])

@@ -10,7 +10,7 @@ import pytest
 
 from kinsplit import Document, Index
 from kinsplit.parsers import create
-from kinsplit.retrieval import Candidate, Expansion, expand
+from kinsplit.retrieval import Candidate, Expansion, arrange
 from kinsplit.stores.maintenance import verify
 
 TEXT = " ".join(f"Sentence number {number} tells something of its own." for number in range(400))
@@ -48,7 +48,7 @@ def test_two_adjacent_hits_make_one_text_without_the_overlap_twice() -> None:
         index.add(Document("d", TEXT))
         a, b = index.store.find({"chunk_index": [4, 5]})
         hits = [Candidate(b, 0.9), Candidate(a, 0.8)]
-        (passage,) = expand(index.store, hits, Expansion(window=0), strategy.fingerprint, 5)
+        (passage,) = arrange(hits, {a.id: a, b.id: b}, Expansion(window=0), strategy.fingerprint, 5)
 
     assert b.overlap > 0
     assert passage.text == TEXT[a.start : b.end]

@@ -115,28 +115,17 @@ class KinsplitVectorStore(VectorStore):
 
     @classmethod
     async def afrom_texts(
-        cls,
-        texts: list[str],
-        embedding: Embeddings,
-        metadatas: list[dict[str, Any]] | None = None,
-        *,
-        ids: list[str] | None = None,
-        **kwargs: Any,
+        cls, texts: list[str], embedding: Embeddings, metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> Self:
         """Create a store of texts; see `from_texts`."""
-        return await in_thread(cls.from_texts, texts, embedding, metadatas, ids=ids, **kwargs)
+        return await in_thread(cls.from_texts, texts, embedding, metadatas, **kwargs)
 
     def add_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: list[dict[str, Any]] | None = None,
-        *,
-        ids: list[str] | None = None,
-        **kwargs: Any,
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> list[str]:
         """Add texts, each with its metadata and its id; see `add_documents`."""
         # The base class would exhaust an iterator before using it.
-        return super().add_texts(list(texts), metadatas, ids=ids, **kwargs)
+        return super().add_texts(list(texts), metadatas, **kwargs)
 
     def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
         """Add documents, replacing those with the same ids.
@@ -217,8 +206,7 @@ class KinsplitVectorStore(VectorStore):
             InvalidParameterError: The filter is empty or invalid.
         """
         refuse_unknown(kwargs)
-        if filter is not None and not filter:
-            raise InvalidParameterError("filter", "must not be empty", filter, "To delete all, call delete().")
+        require(filter is None or filter, "filter", "must not be empty", filter, "To delete all, call delete().")
 
         def work(store: ChunkStore) -> None:
             if filter is not None:
@@ -247,19 +235,9 @@ class KinsplitVectorStore(VectorStore):
         """Return documents by id, in the order of the ids, without those that are not stored."""
         return self._collection.run(lambda store: _of_chunks(get(store, ids)), [])
 
-    def similarity_search(
-        self,
-        query: str,
-        k: int = 4,
-        filter: Where | None = None,
-        *,
-        score_threshold: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    def similarity_search(self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any) -> list[Document]:
         """Return the documents most similar to a question, best first; see `similarity_search_with_score`."""
-        return _documents(
-            self.similarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
-        )
+        return _documents(self.similarity_search_with_score(query, k, filter, **kwargs))
 
     def similarity_search_with_score(
         self,

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import Chunk, Document, Heading, Moment, Part
+from kinsplit.chunk import FIELDS, Chunk, Document, Heading, Moment, Part
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
 from kinsplit.indexing.reports import DocumentReport, FileRead
@@ -26,17 +26,14 @@ with needs("ray"):
     import pyarrow as pa
 
 _TEXTS = pa.list_(pa.string())
+_RANGE = ("start", pa.int64()), ("end", pa.int64())
 _ERROR = pa.struct([("kind", pa.string()), ("message", pa.string()), ("arguments", pa.string())])
 
 #: Columns of files, which `Load` takes. `metadata` is JSON; `error` says why there is nothing to load.
 FILES = pa.schema(
     [
-        ("path", pa.string()),
-        ("id", pa.string()),
-        ("metadata", pa.string()),
-        ("given", pa.bool_()),
-        ("reader", pa.string()),
-        ("error", _ERROR),
+        *((name, pa.string()) for name in ("path", "id", "metadata")),
+        *(("given", pa.bool_()), ("reader", pa.string()), ("error", _ERROR)),
     ]
 )
 
@@ -46,23 +43,12 @@ FILES = pa.schema(
 #: `file_documents` the number of that file's documents, and `warnings` are those of the file, in its first row alone.
 DOCUMENTS = pa.schema(
     [
-        ("id", pa.string()),
-        ("text", pa.large_string()),
-        ("metadata", pa.string()),
-        ("pages", pa.list_(pa.int64())),
+        *(("id", pa.string()), ("text", pa.large_string()), ("metadata", pa.string()), ("pages", pa.list_(pa.int64()))),
         ("times", pa.list_(pa.struct([("at", pa.int64()), ("start", pa.float64()), ("end", pa.float64())]))),
-        ("outline", pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("title", pa.string())]))),
-        (
-            "headings",
-            pa.list_(
-                pa.struct([("start", pa.int64()), ("end", pa.int64()), ("level", pa.int64()), ("title", pa.string())])
-            ),
-        ),
-        ("digest", pa.string()),
-        ("file", pa.string()),
-        ("file_documents", pa.int64()),
-        ("warnings", _TEXTS),
-        ("error", _ERROR),
+        ("outline", pa.list_(pa.struct([*_RANGE, ("title", pa.string())]))),
+        ("headings", pa.list_(pa.struct([*_RANGE, ("level", pa.int64()), ("title", pa.string())]))),
+        *(("digest", pa.string()), ("file", pa.string()), ("file_documents", pa.int64())),
+        *(("warnings", _TEXTS), ("error", _ERROR)),
     ]
 )
 
@@ -70,13 +56,10 @@ DOCUMENTS = pa.schema(
 #: count leaves; `requests` and `tokens` are those sent to a model on a server for the batch, in its first row.
 REPORTS = pa.schema(
     [
-        ("id", pa.string()),
-        ("file", pa.string()),
-        ("file_documents", pa.int64()),
+        *(("id", pa.string()), ("file", pa.string()), ("file_documents", pa.int64())),
         *((name, pa.int64()) for name in ("chunks", "added", "updated", "unchanged", "deleted")),
         *((name, pa.int64()) for name in ("embedded", "windowed", "requests", "tokens")),
-        ("warnings", _TEXTS),
-        ("error", _ERROR),
+        *(("warnings", _TEXTS), ("error", _ERROR)),
     ]
 )
 
@@ -229,24 +212,14 @@ def _lists(rows: Sequence[Sequence[Any] | None], values: pa.Array) -> pa.ListArr
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
 
 
+# Columns of the fields of a chunk that are not computed from others.
+_FIELDS = [(field.attribute, field.shown or str(field.stored)) for field in FIELDS if not field.is_computed]
+
+
 def _chunk(row: dict[str, Any]) -> Chunk:
-    return Chunk(
-        id=row["id"],
-        source_id=row["source_id"],
-        index=row["chunk_index"],
-        total=row["total_chunks"],
-        level=row["level"],
-        spans=tuple(Span(*span) for span in row["spans"]),
-        text=row["text"],
-        content_hash=row["content_hash"],
-        overlap=row["overlap"],
-        parent_id=row["parent_id"],
-        prev_id=row["prev_id"],
-        next_id=row["next_id"],
-        context=row["context"],
-        token_count=row["token_count"],
-        metadata=_metadata(row["metadata"]),
-    )
+    fields = {attribute: row[column] for attribute, column in _FIELDS}
+    spans = tuple(Span(*span) for span in row["spans"])
+    return Chunk(**{**fields, "spans": spans, "metadata": _metadata(row["metadata"])})
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,7 +6,8 @@ import functools
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from kinsplit.chunk import ABSOLUTE_PATH, Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import usage_of
-from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError
+from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, require
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
@@ -152,13 +153,11 @@ class Split:
         given = [document for document in rest if document is not None]
         results = iter(chunk_documents(given, self.strategy, self.embedding_context))
         split = [None if document is None else next(results)[1] for document in rest]
-        known = table["error"].to_pylist() if "error" in table.column_names else [None] * table.num_rows
-        errors = [
-            to_error(one) if isinstance(one, KinsplitError) else own for one, own in zip(split, known, strict=True)
-        ]
+        pairs = zip(split, _values(table, "error"), strict=True)
+        errors = [to_error(one) if isinstance(one, KinsplitError) else own for one, own in pairs]
         chunks = [None if isinstance(one, KinsplitError) else one for one in split]
-        columns = {"unchanged": pa.array(unchanged, pa.int64())} if self.compare else {}
-        return _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks), **columns)
+        columns = {"unchanged": unchanged} if self.compare else {}
+        return _with(table, error=errors, chunks=to_lists(chunks), **columns)
 
 
 class Compare:
@@ -211,7 +210,7 @@ class Compare:
         errors = table["error"].to_pylist()
         refused = self._refused(store, table, chunks)
         missing: list[list[int] | None] = []
-        unchanged = table["unchanged"].to_pylist() if "unchanged" in table.column_names else [None] * table.num_rows
+        unchanged = _values(table, "unchanged")
         for number, (id_, own) in enumerate(zip(ids, chunks, strict=True)):
             if id_ in refused:
                 errors[number] = refused[id_]
@@ -225,14 +224,8 @@ class Compare:
                 new = {chunk.id for chunk in found[id_].missing}
                 missing.append([at for at, chunk in enumerate(own) if chunk.id in new])
         texts = [None if own is None else text for own, text in zip(chunks, table["text"].to_pylist(), strict=True)]
-        return _with(
-            table,
-            text=pa.array(texts, pa.large_string()),
-            error=pa.array(errors, DOCUMENTS.field("error").type),
-            chunks=to_lists(chunks),
-            missing=pa.array(missing, pa.list_(pa.int32())),
-            unchanged=pa.array(unchanged, pa.int64()),
-        )
+        lists = to_lists(chunks)
+        return _with(table, text=texts, error=errors, chunks=lists, missing=missing, unchanged=unchanged)
 
     def _refused(self, store: ChunkStore, table: pa.Table, chunks: Sequence[object]) -> dict[str, dict[str, str]]:
         """Return the errors of rows of files that would replace those of another file, by id."""
@@ -244,10 +237,9 @@ class Compare:
                 rows.setdefault(file, []).append(document)
         refused = {}
         for file, documents in rows.items():
-            source = SourceFile(_path(documents[0]), file, {})
-            checked = check_rows(
-                store, store.schema.fingerprint, Loaded(source, tuple(documents)), _Below(self.folders)
-            )
+            source = SourceFile(Path(str(documents[0].metadata.get(ABSOLUTE_PATH, ""))), file, {})
+            loaded = Loaded(source, tuple(documents))
+            checked = check_rows(store, store.schema.fingerprint, loaded, _Below(self.folders))
             if checked.error is not None:
                 refused.update({document.id: to_error(checked.error) or {} for document in documents})
         return refused
@@ -276,8 +268,7 @@ class Embed:
         tokens: int = TOKENS,
         vector_cache: bool = False,
     ) -> None:
-        if tokens < 1:
-            raise InvalidParameterError("tokens", "must be at least 1", tokens, f"The default is {TOKENS}.")
+        require(tokens >= 1, "tokens", "must be at least 1", tokens, f"The default is {TOKENS}.")
         self.tokens, self.vector_cache = tokens, vector_cache
         self._given = embedder
         self.embedding_context = check_embedding_context(embedding_context)
@@ -313,7 +304,7 @@ class Embed:
         found = embed_documents(
             embedder, self.embedding_context, [(document, leaves) for _, document, leaves in new], embed
         )
-        errors = table["error"].to_pylist() if "error" in table.column_names else [None] * table.num_rows
+        errors = _values(table, "error")
         is_refused = any(isinstance(embedded, KinsplitError) for embedded in found)
         rows: list[list[Embedded] | None] = [None if own is None else [] for own in chunks]
         for (number, _, _), embedded in zip(new, found, strict=True):
@@ -322,18 +313,16 @@ class Embed:
             else:
                 rows[number] = embedded
         if is_refused:
-            table = _with(table, error=pa.array(errors, DOCUMENTS.field("error").type), chunks=to_lists(chunks))
+            table = _with(table, error=errors, chunks=to_lists(chunks))
         used = usage.since(before) if usage else None
-        first = [None] * (table.num_rows - 1)
+        sent = {"requests": used and used.requests, "tokens": used and used.tokens}
+        rest = [None] * (table.num_rows - 1)
+        vectors = [None if row is None else np.stack([v for v, _ in row]) if row else np.empty(0) for row in rows]
         return _with(
             table,
-            vectors=to_vectors(
-                [None if row is None else np.stack([v for v, _ in row]) if row else np.empty(0) for row in rows],
-                embedder.dimension,
-            ),
-            windows=pa.array([None if row is None else [n for _, n in row] for row in rows], pa.list_(pa.int32())),
-            requests=pa.array([used and used.requests, *first], pa.int64()),
-            tokens=pa.array([used and used.tokens, *first], pa.int64()),
+            vectors=to_vectors(vectors, embedder.dimension),
+            windows=[None if row is None else [n for _, n in row] for row in rows],
+            **{name: [number, *rest] for name, number in sent.items()},
         )
 
     def _parts(self, leaves: Sequence[tuple[Document, Chunk]]) -> Iterator[list[tuple[Document, Chunk]]]:
@@ -395,7 +384,7 @@ class Write:
         vectors = table["vectors"].to_numpy(zero_copy_only=False)
         windows = table["windows"].to_pylist()
         kept = {name: table[name].to_pylist() for name in table.column_names if name in REPORTS.names}
-        unchanged = table["unchanged"].to_pylist() if "unchanged" in table.column_names else [None] * table.num_rows
+        unchanged = _values(table, "unchanged")
         rows = []
         for number, (document, own) in enumerate(zip(from_documents(table), chunks, strict=True)):
             row = {name: values[number] for name, values in kept.items()}
@@ -404,13 +393,11 @@ class Write:
                 self._check(own)
                 job = Job(document, own, [own[at] for at in positions[number] or ()])
                 report = self._indexer.write(job, list(zip(vectors[number], windows[number], strict=True)))
-                changes = report.changes
                 if report.error is not None:
                     row |= {"error": to_error(report.error)}
                 else:
                     row |= {"chunks": report.chunks, "embedded": report.embedded, "windowed": report.windowed}
-                    row |= {"added": changes.added, "updated": changes.updated}
-                    row |= {"unchanged": changes.unchanged, "deleted": changes.deleted}
+                    row |= asdict(report.changes)
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=REPORTS)
 
@@ -430,8 +417,7 @@ class Write:
 def _missing(table: pa.Table, chunks: Sequence[list[Chunk] | None]) -> list[list[int] | None]:
     """Return the positions of the chunks to embed: the column `missing`, or the first chunk of each content."""
     if "missing" in table.column_names:
-        found: list[list[int] | None] = table["missing"].to_pylist()
-        return found
+        return _values(table, "missing")
     positions: list[list[int] | None] = []
     for own in chunks:
         new = {chunk.id for chunk in missing_of(own or (), ())}
@@ -439,18 +425,27 @@ def _missing(table: pa.Table, chunks: Sequence[list[Chunk] | None]) -> list[list
     return positions
 
 
-def _with(table: pa.Table, **columns: pa.Array) -> pa.Table:
+def _values(table: pa.Table, name: str) -> list[Any]:
+    """Return the values of a column that a table may lack."""
+    found: list[Any] = table[name].to_pylist() if name in table.column_names else [None] * table.num_rows
+    return found
+
+
+_TYPES = {
+    "text": pa.large_string(),
+    "error": DOCUMENTS.field("error").type,
+    **dict.fromkeys(("missing", "windows"), pa.list_(pa.int32())),
+    **dict.fromkeys(("unchanged", "requests", "tokens"), pa.int64()),
+}
+
+
+def _with(table: pa.Table, **columns: Any) -> pa.Table:
     """Return a table with columns added or replaced."""
-    for name, column in columns.items():
+    for name, values in columns.items():
+        column = pa.array(values, _TYPES[name]) if isinstance(values, list) else values
         at = table.column_names.index(name) if name in table.column_names else None
         table = table.append_column(name, column) if at is None else table.set_column(at, name, column)
     return table
-
-
-def _path(document: Document) -> Any:
-    from pathlib import Path
-
-    return Path(str(document.metadata.get(ABSOLUTE_PATH, "")))
 
 
 class _Below:

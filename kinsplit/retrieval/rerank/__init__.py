@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.options import Ranked, Reranker
+from kinsplit.options import Reranker
 from kinsplit.registry import Registry, function
-from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
-from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
-from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
-from kinsplit.retrieval.rerank.protocol import ItemReader, RerankWarning, rerank
 
 #: The rerankers by the first part of their specs; each is called with the rest of the spec and the index's embedder.
 #: Those of other packages are entry points of the group `kinsplit.rerankers`.
@@ -42,17 +38,3 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
     """
     make, model = RERANKERS.of_spec(name)
     return make(model, embedder)
-
-
-__all__ = [
-    "RERANKERS",
-    "CrossEncoderReranker",
-    "ItemReader",
-    "LanguageModelReranker",
-    "LateInteractionReranker",
-    "Ranked",
-    "RerankWarning",
-    "Reranker",
-    "create_reranker",
-    "rerank",
-]
