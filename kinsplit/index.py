@@ -310,10 +310,8 @@ class Index:
         Raises:
             InvalidParameterError: Neither or both are given, or the filter is empty or not valid.
         """
-        rule, remedy = (
-            "or where must be given, and not both",
-            "To delete all documents, delete each of store.sources().",
-        )
+        rule = "or where must be given, and not both"
+        remedy = "To delete all documents, delete each of store.sources()."
         require((source_id is None) != (not where), "source_id", rule, source_id, remedy)
         sources = [source_id] if source_id is not None else self.store.sources(0, where)
         return sum(self.store.delete(each) for each in sources)

@@ -164,18 +164,11 @@ def _sentences(source: Source) -> list[SourcePart]:
 def check(
     text: str, citations: Sequence[Citation], embedder: Embedder, bm25: Bm25Embedder, threshold: float = THRESHOLD
 ) -> list[Check]:
-    """Look up each sentence of an answer in the sources that it cites.
+    """Look up each sentence of an answer in the sources that it cites, given the citations in order.
 
-    A sentence counts as found if its best evidence, one or two sentences of a source, scores at least the threshold and
-    contains all of its numbers. The score is the mean of the cosine and the share of the sentence's words. This is
-    not a proof: a sentence that contradicts its source is similar to it.
-
-    Args:
-        text: The answer.
-        citations: The citations of its markers, in order.
-        embedder: Compares meaning.
-        bm25: Compares words.
-        threshold: Minimum score, from 0 to 1, for a sentence to count as found.
+    A sentence counts as found if its best evidence, one or two sentences of a source, scores at least the threshold,
+    from 0 to 1, and contains all of its numbers. The score is the mean of the cosine and the share of the sentence's
+    words. This is not a proof: a sentence that contradicts its source is similar to it.
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}

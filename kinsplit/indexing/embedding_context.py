@@ -20,11 +20,7 @@ from kinsplit.indexing.refusals import PROBE, Division
 
 
 def check_embedding_context(name: str) -> EmbeddingContext:
-    """Return an embedding context by its name.
-
-    Raises:
-        InvalidParameterError: No embedding context has that name.
-    """
+    """Return an embedding context by its name, or raise InvalidParameterError."""
     for known in get_args(EmbeddingContext):
         if name == known:
             return known  # type: ignore[no-any-return]  # get_args loses the type.
@@ -77,8 +73,7 @@ def embed_documents(
 ) -> list[list[Embedded] | KinsplitError]:
     """Embed leaves of documents, and find the documents that the model refuses, so that they keep no others out.
 
-    Returns:
-        What `embed` (see `embed_leaves`) gives for the leaves of each document, or why the model refuses it.
+    Each document gets what `embed` (see `embed_leaves`) gives for its leaves, or why the model refuses it.
 
     Raises:
         EmbedderUnavailableError: The model fails with any text.

@@ -348,11 +348,7 @@ def _groups(
 
 
 def check_documents(documents: Iterable[Document]) -> None:
-    """Check that documents can be stored together.
-
-    Raises:
-        InvalidParameterError: An id comes twice, or metadata can't be stored.
-    """
+    """Raise InvalidParameterError if documents share an id, or have metadata that can't be stored."""
     for _ in _checked(documents):
         pass
 

@@ -36,11 +36,7 @@ class Inbox:
         self._calls.put(call)
 
     def check(self) -> None:
-        """Raise an error once nobody makes calls any more.
-
-        Raises:
-            StoppedError: So it is.
-        """
+        """Raise StoppedError once nobody makes calls any more."""
         if self._closed.is_set():
             raise StoppedError
 

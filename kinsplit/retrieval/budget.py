@@ -110,19 +110,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context of hits: their siblings or parents, and related files.
+    """The context of hits: their siblings or parents, and related files."""
 
-    Attributes:
-        around: Returns the consecutive siblings of a chunk with the chunk itself, or its parent alone.
-        related: Returns the other unchunked files of an unchunked document's group.
-        within_sections: Whether passages end where the heading path changes.
-        longest: Maximum number of chunks of a passage, where the number of passages is limited.
-    """
-
-    around: Callable[[Chunk], Sequence[Chunk]]
-    related: Callable[[Chunk], Sequence[Chunk]]
-    within_sections: bool = False
-    longest: int = sys.maxsize
+    around: Callable[[Chunk], Sequence[Chunk]]  # Consecutive siblings with the chunk itself, or its parent alone.
+    related: Callable[[Chunk], Sequence[Chunk]]  # Other unchunked files of an unchunked document's group.
+    within_sections: bool = False  # Whether passages end where the heading path changes.
+    longest: int = sys.maxsize  # Most chunks of a passage, where the number of passages is limited.
 
 
 def context_of(chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> Context:
@@ -189,11 +182,7 @@ def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[P
 
 
 class _Purchase:
-    """The chunks that were bought so far.
-
-    Args:
-        room: Number of tokens to spend.
-    """
+    """The chunks that were bought so far, and the tokens that are left to spend."""
 
     def __init__(self, budget: Budget, room: int, context: Context) -> None:
         self._budget, self._context = budget, context

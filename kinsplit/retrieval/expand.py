@@ -72,18 +72,10 @@ def fetch_kin(
     known: Mapping[str, Chunk] = MappingProxyType({}),
     read: Callable[[Sequence[str]], list[Chunk]] | None = None,
 ) -> dict[str, Chunk]:
-    """Fetch hits and all chunks that may become part of their passages, in one call to the store.
+    """Fetch hits, unless known, and all chunks that may become part of their passages, in one call to the store.
 
     A second call looks up siblings by index if their ids are not found: a framework may store chunks under ids of its
-    own.
-
-    Args:
-        store: The store.
-        hits: The hits.
-        expansion: Kin to add to a hit.
-        fingerprint: Fingerprint of the strategy, from which ids are computed.
-        known: Chunks that need not be fetched, by id.
-        read: Function that fetches chunks by id in one call; None for the store's own.
+    own. `read` replaces the store's own function that fetches chunks by id.
 
     Returns:
         Chunks by the ids under which `arrange` looks for them.

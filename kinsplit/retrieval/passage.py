@@ -197,11 +197,7 @@ class Piece(NamedTuple):
 
 
 def pieces(chunk: Chunk, part: Part | None = None) -> list[Piece]:
-    """Return the spans of a chunk with their texts.
-
-    Args:
-        chunk: The chunk.
-        part: Range of its text to take; None for all.
+    """Return the spans of a chunk, or of a range of its text, with their texts.
 
     Raises:
         StoreError: The text is not as long as the spans.
@@ -237,12 +233,7 @@ def _joined(pieces: Sequence[Piece]) -> list[tuple[Span, str]]:
 
 
 def passage_card(passage: Passage, rank: int | None = None) -> str:
-    """Return a passage as a part of a notebook's output: rendered, with its source and the hits in it on demand.
-
-    Args:
-        passage: The passage.
-        rank: Its rank among others, from 1.
-    """
+    """Return a passage as a part of a notebook's output: rendered, with its source and the hits in it on demand."""
     from kinsplit.markup.html import card, details, rendered, source
     from kinsplit.markup.source import kind_of
 

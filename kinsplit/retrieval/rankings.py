@@ -81,18 +81,11 @@ Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
 def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
     """Find candidates and all scores that count for them, in two calls to the store.
 
-    The first call fetches the best chunks by meaning and by terms, the best parents and the best documents. The second
-    completes the evidence: it asks for the scores that these rankings lack, of the chunks they found and of the best
-    ones' siblings, and searches inside the best documents, since a question that names its document also has answers
-    there that resemble it only a little.
-
-    Args:
-        question: The question.
-        weights: Numbers of chunks, parents and documents; rankings without weight are not requested.
-        limit: Minimum number of chunks to take from each ranking.
-
-    Returns:
-        The candidates with their scores.
+    The first call fetches the best chunks by meaning and by terms, the best parents and the best documents; rankings
+    without weight are not requested. The second completes the evidence: it asks for the scores that these rankings
+    lack, of the chunks they found and of the best ones' siblings, and searches inside the best documents, since a
+    question that names its document also has answers there that resemble it only a little. `limit` is the minimum
+    number of chunks to take from each ranking.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     wanted = {
@@ -134,14 +127,7 @@ def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> 
 def _missing(
     found: Mapping[str, Sequence[Entry]], limit: int, question: SearchQuestion, *, siblings: bool
 ) -> list[Query]:
-    """Return the queries for scores that the rankings lack: of the chunks they found, and of the best ones' siblings.
-
-    Args:
-        found: The rankings "dense" and "bm25".
-        limit: Largest number of chunks in a ranking.
-        question: The question.
-        siblings: Whether the siblings' scores are wanted.
-    """
+    """Return the queries for scores that full rankings lack: of the chunks found, and of the best ones' siblings."""
     dense, terms = found["dense"], found["bm25"]
     wanted = {entry.id for entry in (*dense, *terms)}
     if siblings:
@@ -221,19 +207,9 @@ def find_entries(
 ) -> list[ScoredEntry]:
     """Find the chunks of one or several levels that answer a question, in as many calls as one level takes.
 
-    Each level has a ranking of its own. Scores of different levels are comparable as far as the ranking scales them
-    alike, as kin scoring does, whose scores are relative to the candidates of a level.
-
-    Args:
-        store: The store.
-        question: The question.
-        weights: Weights of kin scoring.
-        limit: Maximum number of candidates of each level.
-        ranking: The ranking.
-        levels: The levels; empty for the question's own.
-
-    Returns:
-        Entries, best first; of equal ones the finest first.
+    Each level has a ranking of its own, of at most `limit` chunks. Scores of different levels are comparable as far as
+    the ranking scales them alike, as kin scoring does, whose scores are relative to the candidates of a level. Entries
+    come best first; of equal ones the finest first.
     """
     asked = [replace(question, level=level) for level in levels or (question.level,)]
     with span("kinsplit.search.candidates") as record:
@@ -245,15 +221,7 @@ def find_entries(
 
 
 def rank_together(store: ChunkStore, searches: Sequence[Steps]) -> list[KinRankings]:
-    """Carry out searches in as many calls to the store as the one that makes most.
-
-    Args:
-        store: The store.
-        searches: The steps of each search.
-
-    Returns:
-        Their results, in order.
-    """
+    """Carry out the steps of searches in as many calls to the store as the one that makes most."""
     results: dict[int, KinRankings] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
     while answers:
@@ -270,13 +238,10 @@ def rank_together(store: ChunkStore, searches: Sequence[Steps]) -> list[KinRanki
 
 
 def without_straddlers(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates without those that share only a part of their text with a better one of another level.
+    """Return candidates, best first, without those that share only a part of their text with a better one's.
 
     Of a chunk and one of a higher level around it, a passage holds the latter. Chunks that straddle, as those of
     overlapping windows may, would repeat their common text.
-
-    Args:
-        candidates: Candidates, best first.
     """
     kept: list[Candidate] = []
     taken: dict[str, list[Chunk]] = {}
@@ -356,11 +321,7 @@ def names() -> list[str]:
 
 
 def pick(name: str) -> Ranking:
-    """Return a ranking by its name.
-
-    Raises:
-        InvalidParameterError: There is no ranking of that name.
-    """
+    """Return a ranking by its name, or raise InvalidParameterError."""
     if name in _RANKINGS:
         return _RANKINGS[name]
     raise InvalidParameterError("ranking", "must be the name of a ranking", name, f"Use one of: {', '.join(names())}.")

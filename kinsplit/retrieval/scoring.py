@@ -21,13 +21,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class ScoredEntry:
-    """A candidate whose text hasn't been fetched yet.
-
-    Attributes:
-        entry: The chunk's position and kin.
-        score: The score that candidates are ranked by; higher is better.
-        scores: See `kinsplit.retrieval.Candidate`.
-    """
+    """A candidate whose text hasn't been fetched yet; see `Candidate` for its scores."""
 
     entry: Entry
     score: float
@@ -36,38 +30,21 @@ class ScoredEntry:
 
 @dataclass(frozen=True, slots=True)
 class KinRankings:
-    """The rankings of a store for the candidates and their kin.
+    """The rankings of a store for the candidates and their kin."""
 
-    Attributes:
-        entries: The candidates by id.
-        dense: Cosine by chunk id, of candidates and of their siblings.
-        bm25: Term score by chunk id, of candidates and of their siblings.
-        parent: Term score by parent id.
-        parent_dense: Cosine by parent id.
-        document: Term score by source id.
-    """
-
-    entries: Mapping[str, Entry]
-    dense: Mapping[str, float]
-    bm25: Mapping[str, float]
-    parent: Mapping[str, float] = field(default_factory=dict)
-    parent_dense: Mapping[str, float] = field(default_factory=dict)
-    document: Mapping[str, float] = field(default_factory=dict)
+    entries: Mapping[str, Entry]  # The candidates by id.
+    dense: Mapping[str, float]  # Cosine by chunk id, also of siblings.
+    bm25: Mapping[str, float]  # Term score by chunk id, also of siblings.
+    parent: Mapping[str, float] = field(default_factory=dict)  # Term score by parent id.
+    parent_dense: Mapping[str, float] = field(default_factory=dict)  # Cosine by parent id.
+    document: Mapping[str, float] = field(default_factory=dict)  # Term score by source id.
 
 
 def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
-    """Rank candidates by the weighted sum of all evidence.
+    """Rank candidates by the weighted sum of all evidence; equal scores in order of source and index.
 
     A chunk without a cosine gets the lowest one, and one without a term score gets 0. A sibling without any score gets
     that of the worst candidate.
-
-    Args:
-        evidence: The candidates and all scores.
-        weights: Weight of each kind of evidence.
-        limit: Maximum number of candidates; None for all.
-
-    Returns:
-        The candidates, best first; equal scores in order of source and index.
     """
     entries = list(evidence.entries.values())
     if not entries:
@@ -128,9 +105,7 @@ def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest:
 def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:
     """Return standard scores: distances from the mean in standard deviations, 0 where all values are equal.
 
-    Args:
-        values: The values.
-        number: Number of values, from the first, whose mean and deviation count; None for all.
+    Given a number, the mean and the deviation of that many values, from the first, count.
     """
     deviation = values[:number].std()
     return (values - values[:number].mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)

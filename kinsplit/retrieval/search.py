@@ -29,17 +29,12 @@ from kinsplit.tokenizers import Tokenizer
 def diversify(
     candidates: Sequence[Candidate], vectors: Mapping[str, NDArray[np.float32]], diversity: float
 ) -> list[Candidate]:
-    """Order candidates so that each is relevant and unlike those before it.
+    """Order candidates so that each is relevant and unlike those before it; without a vector, it is like no other.
 
     The next candidate is always the one with the highest (1 - diversity) · relevance - diversity · similarity, where
     the relevance is the score, scaled to the range from 0 to 1, and the similarity the highest cosine with a candidate
     that comes before, at least 0 (Carbonell and Goldstein, "The Use of MMR, Diversity-Based Reranking for Reordering
     Documents and Producing Summaries", SIGIR 1998). The time grows with the square of the number of candidates.
-
-    Args:
-        candidates: Candidates, best first.
-        vectors: Vector of each candidate, by id of the chunk; one without a vector is like no other.
-        diversity: Weight of the similarity, from 0 for the given order to 1.
 
     Returns:
         All candidates, ranked by this value, the stage `mmr`; equal values in the given order.

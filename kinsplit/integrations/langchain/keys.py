@@ -103,19 +103,12 @@ class ChunkKeys:
 
 @dataclass
 class _Run:
-    """A run over the chunks of a document.
-
-    Attributes:
-        source_id: Id of the document.
-        ids: Ids of the chunks so far; one of them begins another run.
-        is_known: Whether the records have one of them, so that the document isn't new.
-        vectors: Vectors of the document's texts before the run, by text; None until they are needed.
-    """
+    """A run over the chunks of a document."""
 
     source_id: str
-    ids: set[str] = field(default_factory=set)
-    is_known: bool = False
-    vectors: dict[str, NDArray[np.float32]] | None = None
+    ids: set[str] = field(default_factory=set)  # Chunks so far; one of them begins another run.
+    is_known: bool = False  # Whether the records have one of them.
+    vectors: dict[str, NDArray[np.float32]] | None = None  # Those before the run, by text, once they are needed.
 
 
 def _vectors(store: KinsplitVectorStore, source_id: str) -> dict[str, NDArray[np.float32]]:

@@ -47,12 +47,9 @@ _MODES = {
 def to_where(
     store: ChunkStore, filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return filters as `Where`; text matching reads all chunks of the documents.
+    """Return filters as `Where`; text matching reads all chunks of the documents to search.
 
-    Args:
-        store: The store.
-        filters: Filters with any operators and conditions; NOT matches nodes that match none of its filters.
-        doc_ids: Ids of the documents to search.
+    NOT matches nodes that match none of its filters.
 
     Raises:
         InvalidParameterError: An operator doesn't support its value.
@@ -67,11 +64,6 @@ def to_where(
 
 def to_queries(query: VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
     """Return the store queries of a query: by meaning, by terms, or both in this order.
-
-    Args:
-        query: The query.
-        where: Its filters.
-        bm25: Computes term weights.
 
     Raises:
         InvalidParameterError: The mode is not supported, or the query lacks the embedding or the text that it needs.
@@ -97,10 +89,7 @@ def to_queries(query: VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> lis
 def fuse(dense: Sequence[Hit], terms: Sequence[Hit], alpha: float) -> list[Hit]:
     """Merge a dense and a term ranking by their scores, each scaled to the range from 0 to 1.
 
-    Args:
-        dense: Hits by meaning.
-        terms: Hits by terms.
-        alpha: Weight of the dense scores, from 0 to 1; the term scores get the rest.
+    The dense scores have the weight `alpha`, the term scores the rest.
 
     Raises:
         InvalidParameterError: `alpha` is not from 0 to 1.

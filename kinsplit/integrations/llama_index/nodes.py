@@ -95,15 +95,7 @@ def build_nodes(
     include_metadata: bool,
     include_prev_next_rel: bool,
 ) -> list[BaseNode]:
-    """Return the nodes of many documents.
-
-    Args:
-        documents: The documents that were split.
-        origins: Origin of each.
-        arranged: The pieces of each.
-        include_metadata: Whether nodes inherit their document's metadata.
-        include_prev_next_rel: Whether nodes are linked to the nodes before and after them.
-    """
+    """Return the nodes of many documents, from the origin and the pieces of each."""
     links = _Links(origins, arranged, include_prev_next_rel)
     return [
         node

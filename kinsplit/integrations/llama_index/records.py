@@ -83,12 +83,7 @@ def _foreign(item: Item) -> TextNode:
 
 
 def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScore:
-    """Return a result as a node.
-
-    Args:
-        result: The result.
-        hit: The best hit that LlamaIndex found; the node inherits its SOURCE, excluded keys and templates.
-    """
+    """Return a result as a node, which inherits SOURCE, excluded keys and templates of the best hit, if any."""
     metadata = result.metadata
     node = TextNode(
         id_=result.id,

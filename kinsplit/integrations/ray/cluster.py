@@ -77,11 +77,7 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def _check(field: str, stated: str) -> None:
-    """Check that a cluster answers, and that it takes the token of this process.
-
-    Raises:
-        InvalidParameterError: The address has another form, or one of both is not so.
-    """
+    """Raise InvalidParameterError unless a cluster answers at an address, and takes the token of this process."""
     try:
         found = _PLACE.fullmatch(_running_here() if stated == AUTO else stated)
         if found is not None:
@@ -97,10 +93,9 @@ def _check(field: str, stated: str) -> None:
 
 
 def _running_here() -> str:
-    """Return the address of the cluster that runs on this machine, to which Ray sends a token wherever it finds one.
+    """Return the address of the cluster that runs on this machine, or raise ConnectionError if there is none.
 
-    Raises:
-        ConnectionError: There is none.
+    Ray sends a token to it wherever it finds one.
     """
     try:
         from ray._private.authentication.authentication_token_setup import maybe_enable_token_auth_if_token_available
@@ -161,19 +156,12 @@ _DOCUMENTS = 16
 
 
 class Pool(NamedTuple):
-    """Keyword arguments of `map_batches` for the stages.
+    """Keyword arguments of `map_batches` for the stages."""
 
-    Attributes:
-        task: For tasks, which read, split and compare.
-        embedding: For the actors that embed.
-        writing: For the actors that write.
-        tasks: Number of tasks among which files are divided, if there are enough.
-    """
-
-    task: dict[str, Any]
-    embedding: dict[str, Any]
-    writing: dict[str, Any]
-    tasks: int
+    task: dict[str, Any]  # For tasks, which read, split and compare.
+    embedding: dict[str, Any]  # For the actors that embed.
+    writing: dict[str, Any]  # For the actors that write.
+    tasks: int  # Number of tasks among which files are divided, if there are enough.
 
 
 @dataclass(frozen=True, slots=True)

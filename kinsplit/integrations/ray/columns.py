@@ -85,11 +85,7 @@ def cut(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def check_documents(names: Iterable[str]) -> None:
-    """Check that a dataset has the columns of documents.
-
-    Raises:
-        InvalidParameterError: `id` or `text` is not among them.
-    """
+    """Raise InvalidParameterError unless a dataset has the columns of documents, `id` and `text`."""
     given = list(names)
     if lacking := [name for name in ("id", "text") if name not in given]:
         rule = f"must have the columns 'id' and 'text', and lacks {' and '.join(map(repr, lacking))}"
@@ -191,12 +187,7 @@ def from_lists(column: pa.ChunkedArray) -> list[list[Chunk] | None]:
 
 
 def to_vectors(vectors: Sequence[Any], dimension: int) -> pa.ListArray:
-    """Return a column of lists of vectors.
-
-    Args:
-        vectors: Vectors of each row, float32 of shape (number, dimension); None becomes null.
-        dimension: Length of a vector.
-    """
+    """Return a column of lists of vectors, float32 of shape (number, dimension) in each row; None becomes null."""
     flat = pa.array([], pa.float32())
     if given := [each.reshape(-1) for each in vectors if each is not None and len(each)]:
         flat = pa.concat_arrays([pa.array(each, pa.float32()) for each in given])
@@ -249,9 +240,7 @@ def to_events(
 ) -> Iterator[FileRead | DocumentReport]:
     """Yield the files and documents of rows with the columns `REPORTS`.
 
-    Args:
-        rows: The rows.
-        seen: The ids that arrived before, of stored documents and of what failed; those of the rows are added.
+    `seen` are the ids of stored documents, and of what failed, that arrived before; those of the rows are added.
     """
     for row in rows:
         id_, file, documents, error = row["id"], row["file"], row["file_documents"], from_error(row["error"])

@@ -95,19 +95,12 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """The files of a run.
+    """The files of a run."""
 
-    Attributes:
-        by_id: Files to load, and inaccessible folders and links, by id and in that order, in a temporary file.
-        skipped: Skipped paths; see `kinsplit.loaders.Discovery`.
-        folders: Ids of the folders that were searched completely.
-        roots: Resolved given paths of this machine.
-    """
-
-    by_id: Mapping[str, SourceFile]
-    skipped: tuple[Path, ...]
-    folders: tuple[str, ...]
-    roots: tuple[str, ...]
+    by_id: Mapping[str, SourceFile]  # By id, in that order and in a temporary file; also inaccessible ones.
+    skipped: tuple[Path, ...]  # See `kinsplit.loaders.Discovery`.
+    folders: tuple[str, ...]  # Ids of the folders that were searched completely.
+    roots: tuple[str, ...]  # Resolved given paths of this machine.
 
     @property
     def files(self) -> ValuesView[SourceFile]:
@@ -159,11 +152,7 @@ def _local(path: str) -> list[str]:
 
 
 def _open(address: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of an address, and the path in it.
-
-    Raises:
-        LoadError: PyArrow knows no such file system, or can't reach it.
-    """
+    """Return the file system of an address, and the path in it, or raise LoadError if PyArrow can't reach it."""
     try:
         system, path = fs.FileSystem.from_uri(address)
         return system, path.rstrip("/") or path
@@ -172,11 +161,7 @@ def _open(address: str) -> tuple[fs.FileSystem, str]:
 
 
 def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iterator[FileShard]:
-    """Yield the files of an address, folder by folder.
-
-    Raises:
-        LoadError: See `find`.
-    """
+    """Yield the files of an address, folder by folder; see `find` for its errors."""
     pattern = _MAGIC.search(address)
     # A pattern begins with a folder.
     base_address = address[: address.rindex("/", 0, pattern.start())] if pattern else address
@@ -272,16 +257,7 @@ def _courses(system: fs.FileSystem, courses: CourseFiles, folder: PurePosixPath,
 
 
 def check_addresses(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
-    """Check that no file of an object store would replace another one that still exists; see `new_files`.
-
-    Args:
-        store: Store of the documents so far.
-        fingerprint: Fingerprint of the strategy.
-        files: The files, which are taken in batches.
-
-    Raises:
-        LoadError: The id belongs to another indexed file.
-    """
+    """Raise LoadError if a file of an object store would replace another one that still exists; see `new_files`."""
     for batch in batches(files, _BATCH):
         addresses = {source.source_id: source.address for source in batch}
         for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in addresses]):
@@ -291,11 +267,7 @@ def check_addresses(store: ChunkStore, fingerprint: str, files: Iterable[SourceF
 
 
 def size_of(address: str) -> int:
-    """Return the size of a file of an object store in bytes.
-
-    Raises:
-        LoadError: It can't be reached, or isn't there.
-    """
+    """Return the size of a file of an object store in bytes, or raise LoadError if it isn't there."""
     system, path = _open(address)
     try:
         info = system.get_file_info(path)
@@ -320,11 +292,7 @@ def _exists(place: str) -> bool:
 def fetched(
     sources: Sequence[SourceFile], limits: Limits
 ) -> Iterator[tuple[Iterator[SourceFile], Callable[[Loaded], Loaded]]]:
-    """Fetch files of other file systems to this machine, one after the other as they are taken.
-
-    Args:
-        sources: Files.
-        limits: Limits of each file; a larger one is not fetched.
+    """Fetch files of other file systems, one after the other as they are taken, unless they are larger than the limit.
 
     Yields:
         The files to load, and a function that adds its place to what was loaded and deletes the copy.

@@ -28,14 +28,9 @@ _CLUSTER = "of the Ray cluster"
 
 
 class Sight(NamedTuple):
-    """A file or folder as one machine sees it.
+    """A file or folder as one machine sees it, or why it can't be read."""
 
-    Attributes:
-        content: Kind, size and digest of the beginning, which are equal on all machines; empty if it can't be read.
-        error: Reason why it can't be read.
-    """
-
-    content: str
+    content: str  # Kind, size and digest of the beginning, which are equal on all machines.
     error: str = ""
 
 
@@ -81,10 +76,7 @@ def look(places: Sequence[str]) -> list[Sight]:
 class TaskError(WorkerError):
     """An error in a task, as it is sent to the process that waits: Ray adds text to the arguments of what it sends.
 
-    Args:
-        message: Its message, without the node.
-        note: Sentence that names the node.
-        error: The error itself, if it is one of kinsplit's.
+    The message names no node, but the note does. The error is given if it is one of kinsplit's.
     """
 
     def __init__(self, message: str, note: str = "", error: KinsplitError | None = None) -> None:
@@ -97,11 +89,7 @@ class TaskError(WorkerError):
 
 @contextmanager
 def noting_node() -> Iterator[None]:
-    """Name the node in errors that the block raises in a task, which Ray passes on without it.
-
-    Raises:
-        TaskError: There was an error, in a task.
-    """
+    """Name the node in errors that the block raises in a task, which Ray passes on without it, by a TaskError."""
     try:
         yield
     except TaskError:
@@ -186,11 +174,7 @@ def _difference(place: str, own: Sight, other: Sight) -> str:
 
 
 def _ask(places: Sequence[str]) -> tuple[dict[str, dict[str, Sight]], dict[str, str]]:
-    """Ask all nodes that run tasks what they see at some places.
-
-    Returns:
-        What each node sees, by its name, and why the other ones don't say.
-    """
+    """Ask all nodes what they see at some places, and return that by their names, and why the other ones don't say."""
     import ray
     from ray.exceptions import GetTimeoutError, RayError, TaskUnschedulableError
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

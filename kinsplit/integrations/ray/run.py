@@ -141,17 +141,7 @@ def _reports(
     limits: Limits | None,
     report: AddReport,
 ) -> Dataset:
-    """Return the reports of files or documents that will be sent through the stages.
-
-    Args:
-        opened: The collection.
-        given: The files, or a dataset of documents.
-        pool: Resources of the stages.
-        embed: Arguments of `Embed`.
-        write: Arguments of `Write`.
-        limits: Limits of each file.
-        report: The report, which gets the warnings.
-    """
+    """Return the reports of what the stages, with these arguments, will make of files or documents."""
     folders: tuple[str, ...] = ()
     if isinstance(given, FoundFiles):
         report.warnings += _check(opened, given)
@@ -168,11 +158,7 @@ def _reports(
 
 
 def _start() -> Any:
-    """Return Ray, connected to a cluster; if it isn't yet, to the one that `ray.init` connects or starts.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """Return Ray, connected to a cluster; if it isn't yet, to the one that `ray.init` connects or starts."""
     with needs("ray"):
         import ray
         import ray.data  # needs pandas and PyArrow
@@ -183,16 +169,7 @@ def _start() -> Any:
 
 
 def _relayed(ray: Any, arguments: tuple[Any, ...], on_event: OnEvent | None) -> AddReport:
-    """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and make its calls here.
-
-    Args:
-        ray: The package.
-        arguments: Those of `_index` without the function.
-        on_event: See `index`.
-
-    Raises:
-        KinsplitError: See `index`.
-    """
+    """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and call back here."""
     from ray.util.queue import Empty, Queue
 
     events = Queue(_CALLS, actor_options={"num_cpus": 0})
@@ -270,21 +247,12 @@ def _load(rows: pa.Table, load: Load) -> Iterator[pa.Table]:
 
 
 def blocks_of(files: int, tasks: int) -> int:
-    """Return the number of blocks into which files are divided.
-
-    Args:
-        files: Number of files.
-        tasks: Number of tasks that can be kept busy.
-    """
+    """Return the number of blocks into which files are divided, given the number of tasks that can be kept busy."""
     return min(files, max(tasks, min(-(-files // _FILES), _BLOCKS)))
 
 
 def _portable(given: object, resolved: Embedder) -> object:
-    """Return an embedder as it can be sent to other processes: kinsplit's own by its name.
-
-    Raises:
-        InvalidParameterError: It can't be pickled.
-    """
+    """Return an embedder that can be pickled, kinsplit's own by its name, or raise InvalidParameterError."""
     if isinstance(given, str):
         return given
     own = without_cache(resolved)
@@ -303,14 +271,9 @@ def _portable(given: object, resolved: Embedder) -> object:
 def _consume(
     reports: Dataset, report: AddReport, seen: TemporaryDict[None], on_event: OnEvent, warn: Callable[[int, int], None]
 ) -> tuple[int, int]:
-    """Run a pipeline, and count its reports as they arrive.
+    """Run a pipeline, and count its reports as they arrive; `seen` are the ids of `to_events`.
 
-    Args:
-        reports: The pipeline.
-        report: The report that counts them.
-        seen: The ids that arrived; see `to_events`.
-        on_event: Function called with each.
-        warn: Function called once with the numbers of windowed and of embedded texts, if any are windowed.
+    `warn` is called once with the numbers of windowed and of embedded texts, if any are windowed.
 
     Returns:
         The numbers of requests and of tokens sent to a model on a server.

@@ -402,11 +402,7 @@ class Write:
         return pa.Table.from_pylist(rows, schema=REPORTS)
 
     def _check(self, chunks: Sequence[Chunk]) -> None:
-        """Check that chunks were made by the collection's strategy.
-
-        Raises:
-            InvalidParameterError: Another one made them.
-        """
+        """Raise InvalidParameterError if another strategy than the collection's made the chunks."""
         fingerprint = self._indexer.store.schema.fingerprint
         for chunk in chunks[:1]:
             if chunk.id != chunk_id(chunk.source_id, fingerprint, chunk.level, chunk.index):

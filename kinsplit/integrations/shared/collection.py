@@ -24,14 +24,7 @@ T = TypeVar("T")
 
 
 class Collection:
-    """A chunk store that is opened at first use.
-
-    Args:
-        store: Address of the store, or an open store.
-        name: Name of the collection at that address.
-        model: Name of the embedding model, recorded in the schema of a new collection.
-        language: Language of the terms of a new collection; see `kinsplit.embedding.sparse.Bm25Embedder`.
-    """
+    """A chunk store, or the address of one, that is opened at first use, and created for a model and a language."""
 
     def __init__(self, store: str | ChunkStore, name: str, model: str, language: str | None) -> None:
         self._address = store if isinstance(store, str) else None
@@ -44,12 +37,9 @@ class Collection:
         return self._open(None)
 
     def run(self, work: Callable[[ChunkStore], T], otherwise: T, dimension: int | None = None) -> T:
-        """Return the result of a function of the store.
+        """Return the result of a function of the store, or another one while the collection doesn't exist.
 
-        Args:
-            work: The function.
-            otherwise: Result while the collection doesn't exist.
-            dimension: Dimension of the vectors with which to create a missing collection.
+        With the dimension of its vectors, a missing collection is created.
         """
         store = self._open(dimension)
         return otherwise if store is None else work(store)
@@ -121,25 +111,13 @@ def clear(store: ChunkStore) -> None:
 
 
 def refuse_unknown(arguments: Mapping[str, Any]) -> None:
-    """Reject the remaining keyword arguments that a framework passes through.
-
-    Raises:
-        InvalidParameterError: There is one, such as a misspelt name or an argument of another store.
-    """
+    """Raise InvalidParameterError for keyword arguments that a framework passes through, such as misspelt ones."""
     for name, value in arguments.items():
         raise InvalidParameterError(name, "is not a known argument", value, "Leave it out.")
 
 
 def to_reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker | None:
-    """Return the reranker of this name, or the reranker itself.
-
-    Args:
-        reranker: A reranker or its name; see `kinsplit.retrieval.create_reranker`.
-        embedder: An embedder or its name, for late interaction.
-
-    Raises:
-        InvalidParameterError: The name is unknown.
-    """
+    """Return a reranker, or the one of a name, whose late interaction has this embedder; see `create_reranker`."""
     if not isinstance(reranker, str):
         return reranker
     return create_reranker(reranker, embedding.create(embedder) if isinstance(embedder, str) else embedder)

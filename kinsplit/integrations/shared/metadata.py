@@ -41,21 +41,13 @@ _UNNEEDED = (
 
 
 class FrameworkPiece(NamedTuple):
-    """A chunk prepared for a framework.
-
-    Attributes:
-        id: Its id.
-        text: Its text.
-        metadata: kinsplit's metadata: `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
-        extra: The strategy's metadata, which the document's own override.
-        page: Metadata of the page on which it starts, if other pages of the document don't share them.
-    """
+    """A chunk prepared for a framework."""
 
     id: str
     text: str
-    metadata: dict[str, Any]
-    extra: Mapping[str, Any]
-    page: Mapping[str, Any] = MappingProxyType({})
+    metadata: dict[str, Any]  # `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
+    extra: Mapping[str, Any]  # The strategy's metadata, which the document's own override.
+    page: Mapping[str, Any] = MappingProxyType({})  # Metadata of the page on which it starts that others don't share.
 
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,15 +77,7 @@ def is_slim(metadata: Mapping[str, Any]) -> bool:
 
 
 def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -> None:
-    """Reject texts of the same name, and warn if kinsplit's keys will replace metadata.
-
-    Args:
-        names: Names of the texts.
-        metadatas: Metadata of the whole documents among them.
-
-    Raises:
-        InvalidParameterError: Two texts have the same name.
-    """
+    """Raise InvalidParameterError for texts of the same name, and warn if kinsplit's keys will replace metadata."""
     if len(set(names)) < len(names):
         name = Counter(names).most_common(1)[0][0]
         remedy = "Give each document an id of its own, or split them separately."

@@ -27,23 +27,14 @@ _REPLACED = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class TextOrigin:
-    """Origin of a text to split.
+    """Origin of a text to split."""
 
-    Attributes:
-        name: Name of the text in the ids of its chunks.
-        source_id: Id of the document that it is, or is a part of.
-        stretches: Its position in that document; None if that isn't known.
-        parent_id: Id of the chunk that it is; None for a whole document.
-        level: Level of that chunk.
-        context: Context of that chunk.
-    """
-
-    name: str
-    source_id: str
-    stretches: tuple[Stretch, ...] | None
-    parent_id: str | None = None
-    level: int | None = None
-    context: str = ""
+    name: str  # Name of the text in the ids of its chunks.
+    source_id: str  # Id of the document that it is, or is a part of.
+    stretches: tuple[Stretch, ...] | None  # Its position there; None if unknown.
+    parent_id: str | None = None  # Id of the chunk that it is; None for a whole document.
+    level: int | None = None  # Level of that chunk.
+    context: str = ""  # Context of that chunk.
 
     @classmethod
     def document(cls, name: str, text: str) -> TextOrigin:
@@ -55,13 +46,7 @@ class TextOrigin:
         """Return the origin of a chunk or passage of kinsplit, or of a text cut out of one, from its metadata.
 
         Metadata give the position of the chunk or passage that they were written for; a text that was cut out of it is
-        a part of the same document at an unknown position.
-
-        Args:
-            name: Id of the text.
-            text: The text.
-            metadata: Its metadata.
-            source_id: Id of its document, if the framework provides it.
+        a part of the same document at an unknown position. The framework may know the id of that document.
         """
         spans = spans_of(metadata) if describes(metadata, text) else None
         return cls(
@@ -126,11 +111,7 @@ def _context(metadata: Mapping[str, Any]) -> str:
 
 
 def generated_names(suffix: str) -> dict[str, str]:
-    """Return the names of a framework's generated classes, each with the name of its strategy.
-
-    Args:
-        suffix: The framework's word for such a class: "NodeParser" or "TextSplitter".
-    """
+    """Return the names of a framework's generated classes, such as NodeParser, each with the name of its strategy."""
     return {_generated_name(attribute, suffix): name for name, attribute in STRATEGIES.attributes().items()}
 
 

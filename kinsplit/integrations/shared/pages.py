@@ -28,48 +28,32 @@ _ELEMENT = frozenset({"element_id", "category"})
 
 
 class FrameworkPage(NamedTuple):
-    """A page of a document.
-
-    Attributes:
-        number: Its number.
-        start: Its offset in the document.
-        metadata: Metadata that other pages of the document don't share.
-    """
+    """A page of a document."""
 
     number: int
-    start: int
-    metadata: Mapping[str, Any]
+    start: int  # Offset in the document.
+    metadata: Mapping[str, Any]  # Those that other pages of the document don't share.
 
 
 class Text(NamedTuple):
-    """Text of a framework's document, which may be a page.
-
-    Attributes:
-        text: The text.
-        metadata: Its metadata.
-        is_part: Whether the framework says that it is a part of a page or of another document.
-    """
+    """Text of a framework's document, which may be a page."""
 
     text: str
     metadata: Mapping[str, Any]
-    is_part: bool = False
+    is_part: bool = False  # Whether the framework says that it is a part of a page or of another document.
 
 
 class Joined(NamedTuple):
     """A document of joined pages.
 
-    Attributes:
-        source_id: Its id: the file's path or name. If the first page is missing, so that it may be in another call, the
-            number of the first page that is there is appended.
-        text: Its text.
-        metadata: Metadata that all pages share, and `PAGES`.
-        members: Indices of the pages among the given texts, in order.
+    Its id is the file's path or name. If the first page is missing, so that it may be in another call, the number of
+    the first page that is there is appended.
     """
 
     source_id: str
     text: str
-    metadata: dict[str, Any]
-    members: tuple[int, ...]
+    metadata: dict[str, Any]  # Those that all pages share, and `PAGES`.
+    members: tuple[int, ...]  # Indices of the pages among the given texts, in order.
 
 
 def join(texts: Sequence[Text]) -> list[Joined | int]:

@@ -19,23 +19,14 @@ from kinsplit.stores.values import UUID
 
 
 class Item(NamedTuple):
-    """A node or a document, without its vector.
-
-    Attributes:
-        id: Any string.
-        text: Its text.
-        metadata: Its metadata, with values that `kinsplit.stores.json_values.to_json` accepts.
-        source_id: Id of the document that it is, or is a part of.
-        span: Its position in that document, if that is known.
-        own: The framework's own fields, as JSON; None if it comes from elsewhere.
-    """
+    """A node or a document, without its vector."""
 
     id: str
     text: str
-    metadata: Mapping[str, Any]
-    source_id: str
-    span: Span | None = None
-    own: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any]  # Values that `kinsplit.stores.json_values.to_json` accepts.
+    source_id: str  # Id of the document that it is, or is a part of.
+    span: Span | None = None  # Position in that document, if that is known.
+    own: Mapping[str, Any] | None = None  # The framework's own fields, as JSON.
 
 
 def stored_id(id_: str) -> str:
@@ -44,15 +35,11 @@ def stored_id(id_: str) -> str:
 
 
 def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
-    """Return the chunk of an item.
+    """Return the chunk of an item, to be stored with a vector, or to stay in memory without one.
 
     A chunk of kinsplit keeps its position and its kin. Anything else becomes a document of a single chunk, even a text
-    that was cut out of a chunk and has its metadata; it can't be filtered by metadata under kinsplit's own keys.
-
-    Args:
-        item: The item.
-        vector: The vector with which the chunk is to be stored; None for a chunk that stays in memory. It is part of
-            the content hash, since equal texts may have been embedded with different metadata.
+    that was cut out of a chunk and has its metadata; it can't be filtered by metadata under kinsplit's own keys. The
+    vector is part of the content hash, since equal texts may have been embedded with different metadata.
 
     Raises:
         InvalidParameterError: Metadata that can't be written as JSON.

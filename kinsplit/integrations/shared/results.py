@@ -20,28 +20,16 @@ from kinsplit.retrieval import Passage
 
 
 class Result(NamedTuple):
-    """A passage, or a related file.
+    """A passage, or a related file."""
 
-    Attributes:
-        id: Id computed from the passage's position, so that the same passage has the same id.
-        text: Its text.
-        metadata: Metadata of the document, the passage's position in it, and `FINDING`.
-        score: Score, higher is better; None if there is none.
-    """
-
-    id: str
+    id: str  # Computed from the passage's position, so that the same passage has the same id.
     text: str
-    metadata: dict[str, Any]
-    score: float | None
+    metadata: dict[str, Any]  # Those of the document, the passage's position in it, and `FINDING`.
+    score: float | None  # Higher is better.
 
 
 def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Result]:
-    """Return passages as results, each followed by its related files.
-
-    Args:
-        passages: The passages.
-        slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
-    """
+    """Return passages as results, each followed by its related files, with all metadata or `slimmed`."""
     results = []
     for passage in passages:
         finding = {
@@ -56,12 +44,7 @@ def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Resul
 
 
 def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
-    """Return a passage as a result.
-
-    Args:
-        passage: The passage.
-        finding: Value of the metadata key `FINDING`.
-    """
+    """Return a passage as a result with a value of the metadata key `FINDING`."""
     metadata = {
         **{key: value for key, value in passage.metadata.items() if key not in OFFSETS},
         "source_id": passage.source_id,
@@ -87,13 +70,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
 
 
 def with_rerank_score(metadata: Mapping[str, Any], score: float, before: float | None) -> dict[str, Any]:
-    """Return the metadata of a reranked node or document.
-
-    Args:
-        metadata: Its metadata.
-        score: Score of the reranker.
-        before: Its earlier score, recorded as that of the stage `retrieval` if no stage has recorded one.
-    """
+    """Return metadata with a reranker's score, and the one before as that of `retrieval` if no stage recorded one."""
     finding = metadata.get(FINDING) or {}
     scores = dict(finding.get("scores") or ({} if before is None else {"retrieval": before}))
     scores["rerank_passage" if "rerank" in scores else "rerank"] = score
@@ -130,15 +107,7 @@ class SearchArguments(BaseModel):
 
 
 def tool_search(index: Index, options: SearchKeywords) -> Callable[[str, dict[str, Any] | None], list[Passage]]:
-    """Return a search with fixed options, to which a call adds its question and its filter.
-
-    Args:
-        index: The index.
-        options: See `kinsplit.SearchOptions`. Their filter holds besides that of a call.
-
-    Raises:
-        InvalidParameterError: An option is unknown, or its value is invalid.
-    """
+    """Return a search with checked options, to which a call adds its question and its filter."""
     SearchOptions(**options)
 
     def search(question: str, where: dict[str, Any] | None) -> list[Passage]:

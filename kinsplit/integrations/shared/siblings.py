@@ -25,30 +25,17 @@ from kinsplit.tokenizers import BUNDLED, resolve
 
 
 class Expanded(NamedTuple):
-    """A passage that replaces its best hit, a hit that can't be expanded, or a file related to the hit before it.
+    """A passage that replaces its best hit, a hit that can't be expanded, or a file related to the hit before it."""
 
-    Attributes:
-        hit: Index of the best hit.
-        result: The passage; None for a hit that stays as it is, since it isn't a chunk of kinsplit or has no known
-            position.
-        related: Whether it is another file of the hit's group, which follows the hit.
-    """
-
-    hit: int
-    result: Result | None
-    related: bool = False
+    hit: int  # Index of the best hit.
+    result: Result | None  # None for a hit that stays as it is: no chunk of kinsplit, or at no known position.
+    related: bool = False  # Whether it is another file of the hit's group, which follows the hit.
 
 
 class Expander:
-    """Expands hits by their kin, and merges adjacent ones.
+    """Expands hits by their kin, and merges adjacent ones; see `open_reader` for the arguments.
 
-    Args:
-        store: See `kinsplit.integrations.shared.kin.readers.open_reader`, and so `collection` and `parent_store`. An
-            `Index` knows its strategy.
-        collection: Name of the collection.
-        strategy: The strategy, if it is known.
-        parent_store: Store of the parents, if it is another one.
-        options: The options. Their budget is counted by the tokenizer of the strategy, or else the bundled one.
+    A budget is counted by the tokenizer of the strategy, which an `Index` knows, or else by the bundled one.
     """
 
     def __init__(
@@ -68,16 +55,10 @@ class Expander:
     def expand(
         self, found: Sequence[FoundNode], options: ExpansionOptions, parent_key: str, *, slim: bool
     ) -> list[Expanded]:
-        """Expand hits by their kin.
+        """Expand hits, best first, by their kin; they are not changed.
 
         The kin are fetched in one read where the store allows it; see `kinsplit.integrations.shared.kin.lookup.Kin`. If
         a sibling is missing, the passage ends there, with a warning.
-
-        Args:
-            found: Hits, best first; they are not changed.
-            options: The options.
-            parent_key: Metadata key of the parent's id.
-            slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
 
         Returns:
             A passage at the rank of each best hit; hits that aren't chunks of kinsplit or have no known position stay
@@ -189,15 +170,10 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
 
 
 def related_files(found: Sequence[FoundNode], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
-    """Return the related files of documents that were embedded whole or have a single chunk.
+    """Return the related files of documents that were embedded whole or have a single chunk, except for known ones.
 
     The course search that kinsplit replaces stored them with `file_path`, `sibling_files` and `group_id`, and without
-    `is_chunked`.
-
-    Args:
-        found: Hits; each file follows the first document that names it, unless it is a hit itself.
-        reader: Reader of the files.
-        known: Paths of the files that are already among the results.
+    `is_chunked`. Each file follows the first document that names it, unless it is a hit itself.
     """
     owners: dict[str, int] = {}
     for number, one in enumerate(found):

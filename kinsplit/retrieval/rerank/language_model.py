@@ -74,10 +74,6 @@ class LanguageModelReranker:
 
 
 def from_spec(model: str, _: Embedder) -> LanguageModelReranker:
-    """Return the reranker of "llm:" and the spec of a language model.
-
-    Raises:
-        InvalidParameterError: No language model has that name.
-    """
+    """Return the reranker of "llm:" and the name of a language model, or raise InvalidParameterError for another."""
     language_models.check(model)
     return LanguageModelReranker(model)

@@ -42,11 +42,7 @@ class LateInteractionReranker:
 
 
 def from_spec(_: str, embedder: Embedder) -> LateInteractionReranker:
-    """Return the reranker of "late".
-
-    Raises:
-        InvalidParameterError: The embedder has no vectors for tokens.
-    """
+    """Return the reranker of "late", or raise InvalidParameterError if the embedder has no vectors for tokens."""
     if not isinstance(embedder, TokenEmbedder):
         remedy = "Use a sentence-transformers model, or a cross-encoder."
         raise InvalidParameterError("rerank", "needs an embedder with vectors for tokens", embedder.name, remedy)

@@ -176,12 +176,7 @@ def _of_nodes(store: Any) -> ById | None:
 
 
 class FrameworkReader(KinReader):
-    """Fetches chunks from a vector store or document store of either framework, by id or by metadata.
-
-    Args:
-        store: The store.
-        fingerprint: Fingerprint of the strategy that made the chunks, if it is known.
-    """
+    """Fetches chunks from a vector store or document store of either framework, by id or by metadata."""
 
     def __init__(self, store: Any, fingerprint: str | None = None) -> None:
         super().__init__(fingerprint)
@@ -234,11 +229,7 @@ class FrameworkReader(KinReader):
 
 
 class JointReader(KinReader):
-    """Fetches chunks from several stores: from each what the ones before it don't have.
-
-    Args:
-        readers: Readers of the stores; the fingerprint is that of the first.
-    """
+    """Fetches chunks from several stores: from each what the ones before it don't have."""
 
     def __init__(self, readers: Sequence[KinReader]) -> None:
         super().__init__()

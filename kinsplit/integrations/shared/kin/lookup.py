@@ -28,13 +28,7 @@ class Kin:
 
     Chunks are fetched by their computed ids in one read. If the strategy isn't known or the store has other ids, they
     are fetched by place, or step by step by the ids that link neighbours. Whatever isn't found so is looked up by
-    place.
-
-    Args:
-        hits: The hits.
-        expansion: Kin to add.
-        reader: Reader of the hits' store.
-        parents: Reader of their parents, which may be another one.
+    place. Parents may have a reader of their own.
     """
 
     def __init__(self, hits: Iterable[Chunk], expansion: Expansion, reader: KinReader, parents: KinReader) -> None:

@@ -21,16 +21,10 @@ _ABOVE = f"{ABOVE}."
 
 
 class Keys(NamedTuple):
-    """Keys of a payload.
-
-    Attributes:
-        texts: Keys of the text, by default LangChain's, kinsplit's, and often the only one of documents that were
-            embedded whole.
-        metadata: Key under which LangChain's store keeps the metadata; they may be at top level too.
-    """
+    """Keys of a payload."""
 
     texts: tuple[str, ...] = ("page_content", "full_content", "content_preview")
-    metadata: str = "metadata"
+    metadata: str = "metadata"  # LangChain's; they may be at top level too.
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -43,14 +37,8 @@ class QdrantReader(KinReader):
 
     Chunks are fetched by id if the strategy is known and they have kinsplit's ids; this needs no payload index.
     Otherwise they are fetched by source and index, for which a server needs payload indexes on `source_id` and
-    `chunk_index`, or on `metadata.source_id` and `metadata.chunk_index` in LangChain's collections.
-
-    Args:
-        client: The client.
-        collection: Name of the collection.
-        fingerprint: Fingerprint of the strategy that made the chunks, if it is known.
-        keys: Keys of the collection's payloads.
-        async_client: Client for event loops; without it they call `client` in threads.
+    `chunk_index`, or on `metadata.source_id` and `metadata.chunk_index` in LangChain's collections. Without an
+    asynchronous client, event loops call the other one in threads.
     """
 
     def __init__(

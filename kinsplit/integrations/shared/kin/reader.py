@@ -21,14 +21,7 @@ class SiblingPlace(NamedTuple):
 
 
 class FoundNode(NamedTuple):
-    """A node or document that a framework has found.
-
-    Attributes:
-        id: Its id.
-        text: Its text.
-        metadata: Its metadata.
-        score: Score, higher is better; None if it isn't known.
-    """
+    """A node or document that a framework has found, with a score if it is known; higher is better."""
 
     id: str
     text: str
@@ -55,11 +48,7 @@ class FoundNode(NamedTuple):
 
 
 class KinReader(ABC):
-    """Fetches chunks from a store or a collection.
-
-    Args:
-        fingerprint: Fingerprint of the strategy that made the chunks, if it is known.
-    """
+    """Fetches chunks from a store or a collection, whose strategy has a fingerprint, if it is known."""
 
     def __init__(self, fingerprint: str | None = None) -> None:
         self._fingerprint = fingerprint
@@ -98,10 +87,7 @@ class KinReader(ABC):
 class Method(NamedTuple):
     """A method of a store of others, which may have a second form for event loops.
 
-    Attributes:
-        blocking: The method.
-        awaitable: Its coroutine function, if it has one; called instead in a thread that works for an event loop (see
-            `kinsplit.support.threads`).
+    The coroutine function is called instead in a thread that works for an event loop; see `kinsplit.support.threads`.
     """
 
     blocking: Callable[..., Any]

@@ -21,14 +21,10 @@ from kinsplit.stores.values import Where
 
 
 class StoreReader(KinReader):
-    """Fetches chunks from a chunk store.
+    """Fetches chunks from a chunk store, or nothing while its collection doesn't exist.
 
-    Chunks are fetched by id if the strategy is known and they have kinsplit's ids; otherwise by a filter that matches
-    more than is needed, and parents by id in a separate call.
-
-    Args:
-        opened: Returns the store; None while the collection doesn't exist, which finds nothing.
-        fingerprint: Fingerprint of the strategy that made the chunks; None takes that of the collection.
+    Chunks are fetched by id if the strategy is known, as a collection knows its own, and they have kinsplit's ids;
+    otherwise by a filter that matches more than is needed, and parents by id in a separate call.
     """
 
     def __init__(self, opened: Callable[[], ChunkStore | None], fingerprint: str | None = None) -> None:
@@ -87,17 +83,11 @@ _REMEDY = "Fill a KinStore when the chunks are written, KinStore('kin.db').add(c
 
 
 class OpenedReader(NamedTuple):
-    """A reader of a collection.
-
-    Attributes:
-        reader: The reader.
-        parents: Reader of the parents.
-        store: The store that was opened for the reader, to be closed with it; None if the user gave an open store.
-    """
+    """A reader of a collection."""
 
     reader: KinReader
     parents: KinReader
-    store: ChunkStore | None = None
+    store: ChunkStore | None = None  # The store that was opened for it, to be closed with it.
 
 
 def open_reader(store: object, collection: str, strategy: Strategy | None, parent_store: object = None) -> OpenedReader:

@@ -18,13 +18,7 @@ from kinsplit.integrations.shared.records import stored_id
 
 
 class Row(NamedTuple):
-    """A chunk with its place.
-
-    Attributes:
-        id: Its id, as a UUID.
-        place: Its place.
-        found: The chunk.
-    """
+    """A chunk with its place, under its id as a UUID."""
 
     id: str
     place: SiblingPlace
@@ -60,10 +54,6 @@ def stale(entries: Iterable[RowEntry], rows: Sequence[Row]) -> list[str]:
     """Return the ids of stored rows that new ones make obsolete.
 
     Those are other rows at the place of a new one, and rows past the end of a level that has become shorter.
-
-    Args:
-        entries: Stored rows.
-        rows: New rows.
     """
     ids, places = {row.id for row in rows}, {row.place for row in rows}
     totals: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -103,10 +93,7 @@ _DELETE = "DELETE FROM chunks WHERE source_id IN (SELECT value FROM json_each(?)
 
 
 class SqliteRows:
-    """Rows in a SQLite file, which several processes may read and write.
-
-    Args:
-        path: Path of the file; ":memory:" for none.
+    """Rows in a SQLite file, which several processes may read and write; ":memory:" for none.
 
     Raises:
         StoreError: The file can't be opened.
@@ -181,17 +168,11 @@ _CHUNK, _SOURCE = "kin_chunk_", "kin_source_"
 
 
 class KeyValues(NamedTuple):
-    """A key-value store of either framework.
+    """A key-value store of either framework."""
 
-    Attributes:
-        get: Returns the value of each key; None without one.
-        put: Adds or replaces values.
-        delete: Deletes keys; unknown ones are ignored.
-    """
-
-    get: Callable[[Sequence[str]], list[Any]]
-    put: Callable[[Mapping[str, Any]], None]
-    delete: Callable[[Sequence[str]], None]
+    get: Callable[[Sequence[str]], list[Any]]  # Returns the value of each key; None without one.
+    put: Callable[[Mapping[str, Any]], None]  # Adds or replaces values.
+    delete: Callable[[Sequence[str]], None]  # Ignores unknown keys.
 
     @classmethod
     def of(cls, store: Any) -> Self | None:
@@ -230,9 +211,6 @@ class KeyValueRows:
     """Rows in a key-value store, with one more value per document that lists them.
 
     Writes of one process wait for each other. Several processes must not write the same document at once.
-
-    Args:
-        values: The store.
     """
 
     def __init__(self, values: KeyValues) -> None:

@@ -118,11 +118,7 @@ class KinStore(AbstractContextManager[Any]):
 
 
 class SidecarReader(KinReader):
-    """Fetches chunks from a `KinStore`, siblings and parents in one read.
-
-    Args:
-        rows: Its rows.
-    """
+    """Fetches chunks from a `KinStore`, siblings and parents in one read."""
 
     def __init__(self, rows: Rows) -> None:
         super().__init__()
