@@ -30,8 +30,6 @@ from kinsplit.support.environment import (
 )
 from kinsplit.support.settings import Documented, first_fault
 
-_ORIGIN = re.compile(r"https?://[^/\s]+")
-_HOST = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+")
 _KEY = re.compile(r"[!-~]+")
 #: Variables with the secrets that go to the stores' addresses.
 _STORE_KEYS = {"qdrant": "KINSPLIT_QDRANT_API_KEY", "pgvector": "PGPASSWORD"}
@@ -46,16 +44,15 @@ def _listed(value: object) -> object:
     return value
 
 
-def _origin(value: str) -> str:
-    if value != "*" and not _ORIGIN.fullmatch(value):
-        raise ValueError("must be origins without a path, such as https://class.example")
-    return value.casefold()
+def _matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
+    """Return a validator of names in any case; "*" stands for all."""
 
+    def check(value: str) -> str:
+        if value != "*" and not pattern.fullmatch(value):
+            raise ValueError(rule)
+        return value.casefold()
 
-def _host(value: str) -> str:
-    if not _HOST.fullmatch(value):
-        raise ValueError("must be names without scheme and port, such as search.example")
-    return value.casefold()
+    return AfterValidator(check)
 
 
 def _proxy(value: str) -> str:
@@ -73,9 +70,13 @@ def _key(value: SecretStr) -> SecretStr:
     return value
 
 
+_ORIGIN = _matching(re.compile(r"https?://[^/\s]+"), "must be origins without a path, such as https://class.example")
+_HOST = _matching(
+    re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+"), "must be names without scheme and port, such as search.example"
+)
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
-Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_listed)]
-Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host)], ...], NoDecode, BeforeValidator(_listed)]
+Origins = Annotated[tuple[Annotated[str, _ORIGIN], ...], NoDecode, BeforeValidator(_listed)]
+Hosts = Annotated[tuple[Annotated[str, _HOST], ...], NoDecode, BeforeValidator(_listed)]
 Proxies = Annotated[tuple[Annotated[str, AfterValidator(_proxy)], ...], NoDecode, BeforeValidator(_listed)]
 Secrets = Annotated[tuple[Annotated[SecretStr, AfterValidator(_key)], ...], NoDecode, BeforeValidator(_listed)]
 
@@ -191,15 +192,11 @@ class ServiceSettings(Documented, BaseSettings):
         class FromFiles(cls):  # type: ignore[valid-type, misc]
             @classmethod
             def settings_customise_sources(
-                cls,
-                settings_cls: type[BaseSettings],
-                init_settings: PydanticBaseSettingsSource,
-                env_settings: PydanticBaseSettingsSource,
-                dotenv_settings: PydanticBaseSettingsSource,
-                file_secret_settings: PydanticBaseSettingsSource,
+                cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
             ) -> tuple[PydanticBaseSettingsSource, ...]:
                 files = (InitSettingsSource(settings_cls, init_kwargs=kwargs) for kwargs in (table, harmless))
-                return init_settings, env_settings, dotenv_settings, file_secret_settings, *files
+                # In pydantic's order: what is given, the environment, and the file of `--env-file`.
+                return *sources.values(), *files
 
         given = {name: value for name, value in given.items() if value is not None}
         try:

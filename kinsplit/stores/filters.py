@@ -22,6 +22,8 @@ MOST_VALUES = 10_000
 MOST_DEPTH = 16
 
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
+#: Types of the values that `OneOf` has, by its attributes.
+_KINDS = {"strings": str, "integers": int, "floats": float, "booleans": bool}
 _OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS)
 _JOINTS = ("$and", "$or", "$not")
 _ID = "$id"
@@ -191,12 +193,8 @@ def _layers(where: object) -> Iterator[int]:
         if not layer:
             return
         yield len(layer)
-        layer = [
-            inner
-            for each in layer
-            if isinstance(each, Mapping | list | tuple | set | frozenset)
-            for inner in (each.values() if isinstance(each, Mapping) else each)
-        ]
+        nested = (each for each in layer if isinstance(each, Mapping | list | tuple | set | frozenset))
+        layer = [inner for each in nested for inner in (each.values() if isinstance(each, Mapping) else each)]
 
 
 def _count(conditions: Iterable[Condition]) -> int:
@@ -292,14 +290,10 @@ def _joined_exceptions(conditions: Iterable[Condition]) -> list[Condition]:
 
 
 def _union(key: str, found: Sequence[OneOf]) -> OneOf:
-    return OneOf(
-        key,
-        tuple(dict.fromkeys(value for each in found for value in each.strings)),
-        tuple(dict.fromkeys(value for each in found for value in each.integers)),
-        tuple(dict.fromkeys(value for each in found for value in each.floats)),
-        tuple(dict.fromkeys(value for each in found for value in each.booleans)),
-        any(each.empty for each in found),
-    )
+    values: dict[str, Any] = {
+        name: tuple(dict.fromkeys(value for each in found for value in getattr(each, name))) for name in _KINDS
+    }
+    return OneOf(key, **values, empty=any(each.empty for each in found))
 
 
 def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
@@ -349,15 +343,9 @@ def _one_of(key: str, wanted: object) -> OneOf:
         if isinstance(value, list | dict):
             remedy = "Filter by what is inside it, such as 'author.name'."
             raise InvalidParameterError(f"where[{key!r}]", "must be single values, or one list of them", value, remedy)
-    numbers = [value for value in plain if isinstance(value, int | float) and not isinstance(value, bool)]
-    return OneOf(
-        key,
-        tuple(value for value in plain if isinstance(value, str)),
-        tuple(value for value in numbers if isinstance(value, int)),
-        tuple(value for value in numbers if isinstance(value, float)),
-        tuple(value for value in plain if isinstance(value, bool)),
-        None in plain,
-    )
+    # By exact types, since True is an integer too.
+    of_kind: dict[str, Any] = {name: tuple(v for v in plain if type(v) is kind) for name, kind in _KINDS.items()}
+    return OneOf(key, **of_kind, empty=None in plain)
 
 
 def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:

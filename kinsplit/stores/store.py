@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
 from kinsplit.chunk import STATE, Chunk, Content
@@ -54,12 +53,8 @@ class ChunkStore(ABC):
     """
 
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
-    @property
-    def schema(self) -> Schema:
-        """Schema of the collection."""
-        return self._schema
+        #: Schema of the collection.
+        self.schema = schema
 
     def known(self, source_id: str) -> dict[str, Content]:
         """Return level and content hash of every stored chunk of a source by chunk id, in one round trip."""
@@ -139,7 +134,7 @@ class ChunkStore(ABC):
         """
         with self._exclusively():
             stored = self._payloads(_is_of(source_id))
-            return self._carry_out(plan_sync(source_id, chunks, stored, vectors, self._schema.dimension), vectors)
+            return self._carry_out(plan_sync(source_id, chunks, stored, vectors, self.schema.dimension), vectors)
 
     def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Add chunks of any sources, or replace those that have their ids, and delete nothing.
@@ -161,7 +156,7 @@ class ChunkStore(ABC):
         check_ids(ids)
         with self._exclusively():
             stored = self._fetch(ids)
-            return self._carry_out(plan_put(chunks, stored, vectors, self._schema.dimension), vectors)
+            return self._carry_out(plan_put(chunks, stored, vectors, self.schema.dimension), vectors)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete chunks by id and return their number, without those that are not stored.
@@ -211,7 +206,7 @@ class ChunkStore(ABC):
 
     def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         for query in queries:
-            check_query(query, self._schema.dimension)
+            check_query(query, self.schema.dimension)
         return self._rank(queries, keys) if queries else []
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
@@ -322,9 +317,7 @@ class ChunkStore(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @abstractmethod

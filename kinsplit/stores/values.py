@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -91,12 +92,7 @@ class SyncReport:
     deleted: int = 0
 
     def __add__(self, other: SyncReport) -> SyncReport:
-        return SyncReport(
-            self.added + other.added,
-            self.updated + other.updated,
-            self.unchanged + other.unchanged,
-            self.deleted + other.deleted,
-        )
+        return SyncReport(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pytest
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError, StoreLockedError
 from kinsplit.stores import ChunkStore, Query, open_store
 from kinsplit.stores.engines.edge.process import DetachedStore, open_detached
-from kinsplit.stores.maintenance.samples import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.doctor import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
 
 
 @pytest.fixture(scope="module")

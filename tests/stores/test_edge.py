@@ -336,7 +336,7 @@ def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monke
 
 
 def test_a_wait_for_another_change_of_names_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.engines.edge.names._PATIENCE", 0.01)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.folder._PATIENCE", 0.01)
     said = []
     with FileLock(tmp_path / ".names.lock") as held, warnings.catch_warnings():
         warnings.simplefilter("always")

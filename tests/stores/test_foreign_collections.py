@@ -25,7 +25,7 @@ from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexS
 from kinsplit.stores import Catalog, open_catalog, open_store
 from kinsplit.stores.address import STORES
 from kinsplit.stores.maintenance import copy
-from kinsplit.stores.maintenance.samples import SCHEMA, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.doctor import SCHEMA, TEXTS, make_chunks, save
 
 #: Name of the foreign collection, and of one of kinsplit's own beside it.
 FOREIGN, OWN = "foreign", "own"

@@ -28,6 +28,7 @@ from kinsplit.stores import Catalog, open_catalog
 from kinsplit.stores.engines.edge.process import open_detached
 from kinsplit.watch import BackgroundWatch
 
+_LOG = logging.getLogger("kinsplit.server")
 #: Seconds between looks.
 _LOOK = 1.0
 
@@ -127,9 +128,7 @@ class OpenCollection:
             metrics.watch_updates.labels(self.name).inc()
             metrics.watch_failed.labels(self.name).set(sum(len(each.status.failed) for each in self.watches))
             counts = {"documents": added.documents, "removed": len(added.gone), "failed": added.failures}
-            logging.getLogger("kinsplit.server").info(
-                "synchronised", extra={"facts": {"collection": self.name, **counts}}
-            )
+            _LOG.info("synchronised", extra={"facts": {"collection": self.name, **counts}})
             for failure in added.failed:
                 log_failure(failure.error, log_text=log_text)
 
@@ -249,15 +248,13 @@ class Collections:
 
     def _find(self, name: str) -> OpenCollection:
         wanted = name.strip().casefold()
-        for each in (wanted, _OTHER_NAMES.get(wanted, wanted)):
-            for collection in self:
-                if collection.name.casefold() == each:
-                    return collection
-        for collection in self:
-            if collection.stored_name.casefold() == wanted:
-                return collection
-        known = ", ".join(collection.name for collection in self)
-        raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
+        named = {each.name.casefold(): each for each in self}
+        stored = {each.stored_name.casefold(): each for each in reversed(self._collections)}
+        found = named.get(wanted) or named.get(_OTHER_NAMES.get(wanted, "")) or stored.get(wanted)
+        if found is None:
+            known = ", ".join(each.name for each in self)
+            raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
+        return found
 
     def _watch(self, settings: ServiceSettings) -> None:
         folders: defaultdict[str, list[Path]] = defaultdict(list)
@@ -317,7 +314,7 @@ class Collections:
             if self.default is current:
                 self.default = fresh
             self._retired.append((time.monotonic() + self._patience, current))
-        logging.getLogger("kinsplit.server").info("switched", extra={"facts": {"collection": fresh.name}})
+        _LOG.info("switched", extra={"facts": {"collection": fresh.name}})
         return fresh
 
     def _look(self) -> None:
@@ -384,11 +381,9 @@ def _open_default(settings: ServiceSettings, reopen: Callable[..., OpenCollectio
     for stored_name in (DEFAULT_COLLECTION, _DEMO):
         with suppress(CollectionNotFoundError):
             return reopen(stored_name, "")
+    # The addresses of other stores may hold a secret.
+    place = store if store.startswith("edge:") else f"the {store.partition(':')[0]} store"
     raise CollectionNotFoundError(
-        f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {_without_secret(store)}. "
+        f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {place}. "
         "Run kinsplit index PATHS or kinsplit demo first, or name a collection: --collection NAME."
     )
-
-
-def _without_secret(store: str) -> str:
-    return store if store.startswith("edge:") else f"the {store.partition(':')[0]} store"

@@ -12,7 +12,7 @@ class TestMyStore(ChunkStoreContract):
 
 from __future__ import annotations
 
-from kinsplit.stores.maintenance.samples import (
+from kinsplit.stores.maintenance.doctor import (
     DENSE,
     SCHEMA,
     SPARSE,

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from kinsplit.stores.address import open_store
-from kinsplit.stores.maintenance.samples import SCHEMA
+from kinsplit.stores.maintenance.doctor import SCHEMA
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
 

@@ -12,7 +12,7 @@ import pytest
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
-from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
+from kinsplit.stores.maintenance.doctor import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Query, SyncReport, Where
 from kinsplit_testing.base import Contract

@@ -12,7 +12,7 @@ import pytest
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError, StoreLockedError
 from kinsplit.stores.address import open_catalog
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.maintenance.samples import SCHEMA, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.doctor import SCHEMA, TEXTS, make_chunks, save
 from kinsplit_testing.base import COLLECTION, Contract
 
 _OTHER = f"{COLLECTION}-second"

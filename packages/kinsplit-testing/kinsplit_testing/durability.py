@@ -12,7 +12,7 @@ import pytest
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.spans import Span
-from kinsplit.stores.maintenance.samples import DENSE, TEXTS, embed, make_chunks, make_document, save
+from kinsplit.stores.maintenance.doctor import DENSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Query, SyncReport
 from kinsplit_testing.base import Contract

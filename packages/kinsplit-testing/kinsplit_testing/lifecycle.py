@@ -19,7 +19,7 @@ from kinsplit.errors import (
 )
 from kinsplit.identity import chunk_id
 from kinsplit.stores.address import open_store
-from kinsplit.stores.maintenance.samples import SCHEMA, SPARSE, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.doctor import SCHEMA, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import LAYOUT, Query, SyncReport
 from kinsplit.support.workers import WorkerPool

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.doctor import DENSE, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Query, Vectors
 from kinsplit_testing.base import Contract

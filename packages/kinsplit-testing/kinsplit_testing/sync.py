@@ -14,7 +14,7 @@ from kinsplit.chunk import STATE, Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.stores.filters import MOST_VALUES
-from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
+from kinsplit.stores.maintenance.doctor import DENSE, SPARSE, TEXTS, embed, make_chunks, save
 from kinsplit.stores.payload import contents_of, state_of
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import DocumentComparison, Query, SyncReport

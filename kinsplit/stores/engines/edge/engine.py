@@ -17,6 +17,7 @@ from kinsplit.chunk import Content
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.edge.folder import (
     LEDGER_FILE,
+    SHARD,
     can_optimize,
     check_write,
     edge_errors,
@@ -25,7 +26,6 @@ from kinsplit.stores.engines.edge.folder import (
 )
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
-from kinsplit.stores.engines.edge.names import SHARD
 from kinsplit.stores.engines.edge.points import to_point
 from kinsplit.stores.engines.qdrant.payload import to_vectors, unwrapped, wrapped
 from kinsplit.stores.filters import Condition

@@ -20,12 +20,15 @@ from kinsplit.stores.engines.edge.folder import (
     LEDGER_FILE,
     SCHEMA_FILE,
     collections_in,
+    exchange,
+    held,
+    naming,
+    settle_names,
     size_on_disk,
     stored_schema,
     strangers_in,
 )
 from kinsplit.stores.engines.edge.ledger import LedgerMark, count_recorded, digest, encode_payload, sketch
-from kinsplit.stores.engines.edge.names import exchange, held, naming, settle_names
 from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
