@@ -43,7 +43,7 @@ MADE_LATER = {
     "parsers/units/sentences.py": re.compile("[।。]+[\"'”’»」』）)\\]]*\\s*"),
     "server/routes/documents.py": re.compile(rb"/pages/[^/]*\.png$"),
     "integrations/ray/file_systems.py": re.compile(fnmatch.translate("bucket/*/a*b/*.md")),
-    "stores/engines/edge/names.py": re.compile(r"\.notes\.[0-9a-f]{32}"),
+    "stores/engines/edge/folder.py": re.compile(r"\.notes\.[0-9a-f]{32}"),
     "model_servers/secrets.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),
 }
 
