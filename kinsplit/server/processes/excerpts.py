@@ -23,16 +23,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
 from kinsplit.markup.source import SCHEMES, leads_away, lexer_of, opening
-from kinsplit.server.processes.marks import (
-    CLASSES,
-    Mark,
-    MarkedLines,
-    code,
-    marked,
-    strongest,
-    within,
-    wrapped,
-)
+from kinsplit.server.processes.marks import CLASSES, Mark, MarkedLines, code, marked, strongest, within, wrapped
 
 # Characters of the longest formula that is set.
 _FORMULA = 2_000
