@@ -7,15 +7,14 @@ import functools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Progress, check_texts, unit_vectors
-from kinsplit.embedding.windows import CountedTokens, mean_of_windows, split_texts
-from kinsplit.errors import EmbeddingError, InvalidParameterError, require
+from kinsplit.embedding.protocol import check_texts, unit_vectors
+from kinsplit.embedding.windows import SPECIAL_TOKENS, CountedTokens, SlicingEmbedder, mean_of_windows, split_texts
+from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.support.threads import call_either
 from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
@@ -91,14 +90,10 @@ def _prompts(model: object) -> Iterator[Any]:
         yield from prompts.values()
 
 
-#: Window of an object that declares none: that of BERT, more than enough for a chunk.
-WINDOW = 512
-#: Special tokens of BERT and most others: one before a text and one after it.
-_SPECIAL = 2
 _BATCH = 128
 
 
-class ForeignEmbedder:
+class ForeignEmbedder(SlicingEmbedder):
     """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods or with `embed(texts)`.
 
     No text longer than the window reaches the object: a longer one is embedded as the mean of its windows. Exceptions
@@ -123,12 +118,10 @@ class ForeignEmbedder:
         batch_size: int | None = None,
         version: str | None = None,
     ) -> None:
-        for field, value in (("window", window), ("batch_size", batch_size)):
-            require(value is None or value >= 1, field, "must be at least 1", value, "Leave it out for the default.")
-        self.model, self.version = model, version
+        own = getattr(model, "embed_batch_size", None) or _BATCH
+        super().__init__(model, window, own if batch_size is None else batch_size)
+        self.version, self._spec = version, tokenizer
         self._methods = methods_of(model)
-        self._window, self._spec = window, tokenizer
-        self.batch_size: int = batch_size or getattr(model, "embed_batch_size", None) or _BATCH
         # A model in this process is used by one thread at a time, since its tokenizer is not thread-safe.
         self._guard: AbstractContextManager[object] = (
             contextlib.nullcontext() if local_model(model) is None else threading.Lock()
@@ -138,16 +131,6 @@ class ForeignEmbedder:
     def name(self) -> str:
         """A description of the object, which can't be resolved again."""
         return describe(self.model)
-
-    @functools.cached_property
-    def dimension(self) -> int:
-        """Length of a vector; determined by one call of the object."""
-        return int(self.embed(["dimension"]).shape[1])
-
-    @functools.cached_property
-    def window(self) -> int:
-        """Maximum number of tokens of one model input, including special tokens and prompts."""
-        return self._window or window_of(self.model) or WINDOW
 
     @property
     def repeatable(self) -> bool:
@@ -160,46 +143,12 @@ class ForeignEmbedder:
         parts = [self.name, str(self.dimension), str(self.window), *prompts_of(self.model)]
         return ":".join(parts if self.version is None else [*parts, f"version {self.version}"])
 
-    def windows(self, texts: Sequence[str]) -> list[int]:
-        """Count the windows of each text."""
-        return [len(parts) for parts in self._slices(texts)]
-
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts for an index; see `Embedder.embed`.
-
-        Raises:
-            EmbeddingError: The object returns anything but one finite vector per text that is not zero.
-        """
-        slices = self._slices(texts)
-        flat = list(chain.from_iterable(slices))
-        if not flat:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        # Similar lengths together, so that a local model pads little.
-        order = sorted(range(len(flat)), key=lambda index: -len(flat[index]))
-        vectors = np.zeros((0, 0), dtype=np.float32)
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            answer = self._ask(self._methods.texts, self._methods.atexts, [flat[index] for index in batch])
-            found = unit_vectors(answer, len(batch), self.name)
-            if not start:
-                vectors = np.empty((len(flat), found.shape[1]), dtype=np.float32)
-            if found.shape[1] != vectors.shape[1]:
-                raise EmbeddingError(
-                    f"{self.name} returned vectors of {vectors.shape[1]} and of {found.shape[1]} numbers."
-                )
-            vectors[batch] = found
-            if progress:
-                progress(start + len(batch), len(order))
-        return mean_of_windows(vectors, [len(parts) for parts in slices])
-
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query with the object's method for queries; see `embed`."""
-        vector: NDArray[np.float32] = self.embed([text])[0] if self._methods.query is None else self._query(text)
-        return vector
-
-    def _query(self, text: str) -> NDArray[np.float32]:
+        if self._methods.query is None:
+            return super().embed_query(text)
         (parts,) = self._slices([text])
-        answers = (self._ask(str(self._methods.query), self._methods.aquery, part) for part in parts)
+        answers = (self._ask(self._methods.query, self._methods.aquery, part) for part in parts)
         vectors = [unit_vectors([answer], 1, self.name)[0] for answer in answers]
         mean: NDArray[np.float32] = mean_of_windows(np.stack(vectors), [len(parts)])[0]
         return mean
@@ -209,6 +158,17 @@ class ForeignEmbedder:
         own = getattr(self.model, method)
         with self._guard:
             return call_either(own, None if awaitable is None else getattr(self.model, awaitable), argument)
+
+    def _known_window(self) -> int | None:
+        return window_of(self.model)
+
+    def _batches(self, texts: list[str]) -> Iterator[list[int]]:
+        # Similar lengths together, so that a local model pads little.
+        order = sorted(range(len(texts)), key=lambda index: -len(texts[index]))
+        return (order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size))
+
+    def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        return unit_vectors(self._ask(self._methods.texts, self._methods.atexts, texts), len(texts), self.name)
 
     def _slices(self, texts: Sequence[str]) -> list[list[str]]:
         return split_texts(check_texts(texts), CountedTokens(self._tokenizer), self._budget)
@@ -221,7 +181,7 @@ class ForeignEmbedder:
     def _budget(self) -> int:
         """Tokens left for the text itself."""
         prompts = prompts_of(self.model)
-        taken = _SPECIAL + (int(self._tokenizer.count(prompts).max()) if prompts else 0)
+        taken = SPECIAL_TOKENS + (int(self._tokenizer.count(prompts).max()) if prompts else 0)
         if self.window <= taken:
             raise EmbeddingError(f"{self.name}: its window of {self.window} tokens leaves none beside its prompts.")
         return self.window - taken

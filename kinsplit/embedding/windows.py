@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.errors import EmbeddingError
+from kinsplit.embedding.protocol import Progress
+from kinsplit.errors import EmbeddingError, require
 from kinsplit.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -163,3 +166,89 @@ def mean_of_windows(vectors: NDArray[np.float32], counts: Sequence[int]) -> NDAr
     sums = np.add.reduceat(vectors, np.cumsum([0, *counts[:-1]]), axis=0, dtype=np.float32)
     norms = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)
+
+
+#: Assumed window of a model that declares none: that of BERT, more than enough for a chunk.
+WINDOW = 512
+#: Special tokens of BERT and most others: one before a text and one after it.
+SPECIAL_TOKENS = 2
+
+
+class SlicingEmbedder(ABC):
+    """Base of embedders that cut the texts themselves: a longer text than the window is the mean of its windows.
+
+    Args:
+        model: The model.
+        window: Maximum number of tokens of one input; None for the one that the model declares, else 512.
+        batch_size: Maximum number of texts per call.
+    """
+
+    def __init__(self, model: Any, window: int | None, batch_size: int) -> None:
+        for field, value in (("window", window), ("batch_size", batch_size)):
+            require(value is None or value >= 1, field, "must be at least 1", value, "Leave it out for the default.")
+        self.model, self.batch_size, self._window = model, batch_size, window
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The spec that makes this embedder, or a description of its model."""
+
+    @functools.cached_property
+    def dimension(self) -> int:
+        """Length of a vector; determined by one short call."""
+        return int(self.embed(["dimension"]).shape[1])
+
+    @functools.cached_property
+    def window(self) -> int:
+        """Maximum number of tokens of one model input, including special tokens and prompts."""
+        return self._window or self._known_window() or WINDOW
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text."""
+        return [len(parts) for parts in self._slices(texts)]
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts for an index; see `Embedder.embed`.
+
+        Raises:
+            EmbeddingError: The model gives anything but one finite vector per text that is not zero. Of a model on a
+                server: `EmbedderUnavailableError` if it can't be reached, denies access or has no such model, and
+                `TextRefusedError` if it refuses a text.
+        """
+        slices = self._slices(texts)
+        flat = list(chain.from_iterable(slices))
+        if not flat:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        vectors, done = np.zeros((0, 0), dtype=np.float32), 0
+        for batch in self._batches(flat):
+            found = self._embed_batch([flat[index] for index in batch])
+            if not done:
+                vectors = np.empty((len(flat), found.shape[1]), dtype=np.float32)
+            if found.shape[1] != vectors.shape[1]:
+                lengths = f"{vectors.shape[1]} and of {found.shape[1]} numbers"
+                raise EmbeddingError(f"{self.name} returned vectors of {lengths}.")
+            vectors[batch] = found
+            done += len(batch)
+            if progress:
+                progress(done, len(flat))
+        return mean_of_windows(vectors, [len(parts) for parts in slices])
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a query like any other text."""
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
+
+    @abstractmethod
+    def _known_window(self) -> int | None:
+        """Return the window that the model declares, if any."""
+
+    @abstractmethod
+    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the slices of each text that fit into the window."""
+
+    @abstractmethod
+    def _batches(self, texts: list[str]) -> Iterable[list[int]]:
+        """Yield the indexes of the texts to embed in one call."""
+
+    @abstractmethod
+    def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]: ...

@@ -8,24 +8,26 @@ import json
 import math
 import re
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.cached import without_cache
-from kinsplit.embedding.protocol import Embedder, Progress, check_texts, unit_vectors
-from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
+from kinsplit.embedding.protocol import Embedder, check_texts, unit_vectors
+from kinsplit.embedding.windows import SPECIAL_TOKENS, CountedTokens, SlicingEmbedder, Tokens, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, TextRefusedError, require
 from kinsplit.model_servers.secrets import redact_url
 from kinsplit.model_servers.specs import split_options
 from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.registry import count_tokens
+
+if TYPE_CHECKING:
+    from kinsplit.model_servers.server import FailedCall
 
 #: Variable with the price of a million tokens in US dollars.
 VARIABLE = "KINSPLIT_EMBEDDING_PRICE"
@@ -115,10 +117,6 @@ def usage_of(embedder: Embedder) -> Usage | None:
     return found if isinstance(found, Usage) else None
 
 
-#: Assumed window of a model that declares none: that of BERT.
-WINDOW = 512
-#: Special tokens of BERT and most others.
-_SPECIAL = 2
 #: Maximum number of texts and of tokens in a request; the vectors of a failed request are lost.
 BATCH, BATCH_TOKENS = 256, 100_000
 #: Maximum bytes of a response, which holds about 20 bytes for each number of a vector.
@@ -135,13 +133,6 @@ class EmbeddingAnswer(NamedTuple):
 
     vectors: Any
     tokens: int | None  # Number of tokens that the server counted; None if it doesn't say.
-
-
-class Rejection(NamedTuple):
-    """A failed request."""
-
-    error: Exception
-    status: int  # Status of the response; 0 without one.
 
 
 class EstimatedTokens:
@@ -163,14 +154,25 @@ class EstimatedTokens:
         return CountedTokens(resolve(BUNDLED)).read(text)
 
 
-class RemoteEmbedder(ABC):
+class RemoteOptions(TypedDict, total=False):
+    """Arguments of all embedders whose models run on servers; see `OpenAIEmbedder`."""
+
+    dimensions: int | None
+    window: int | None
+    price: float | None
+    batch_size: int
+    batch_tokens: int
+    timeout: float
+
+
+class RemoteEmbedder(SlicingEmbedder):
     """An embedder whose model runs on a server; see `OpenAIEmbedder` for its arguments.
 
-    A text longer than the window is embedded as the mean of its windows. A request that a server rejects is repeated in
-    halves, so that servers may accept fewer texts or tokens at once than this class sends. The options are those of the
-    spec, for its name.
+    A request that a server rejects is repeated in halves, so that servers may accept fewer texts or tokens at once than
+    this class sends. The addresses are those of the spec, for its name.
     """
 
+    model: str
     scheme = ""
     #: Options that are numbers, and those that are addresses, which may follow the model in a spec.
     numbers: ClassVar[tuple[str, ...]] = ("dimensions", "window")
@@ -204,22 +206,23 @@ class RemoteEmbedder(ABC):
     def __init__(
         self,
         model: str,
-        options: dict[str, Any],
-        dimensions: int | None,
-        window: int | None,
-        price: float | None,
-        batch_size: int,
-        batch_tokens: int,
+        addresses: dict[str, str | None],
+        dimensions: int | None = None,
+        window: int | None = None,
+        price: float | None = None,
+        batch_size: int = BATCH,
+        batch_tokens: int = BATCH_TOKENS,
+        timeout: float = 120.0,
     ) -> None:
-        numbers = {"dimensions": dimensions, "window": window, "batch_size": batch_size, "batch_tokens": batch_tokens}
-        for field, value in numbers.items():
+        super().__init__(model, window, batch_size)
+        for field, value in (("dimensions", dimensions), ("batch_tokens", batch_tokens)):
             require(value is None or value >= 1, field, "must be at least 1", value, "Leave it out for the default.")
-        rule = f"must be more than {_SPECIAL}, the number of special tokens"
-        require(window is None or window > _SPECIAL, "window", rule, window, "Leave it out for the default.")
-        self.model, self.dimensions, self._window = model, dimensions, window
-        self.batch_size, self.batch_tokens = batch_size, batch_tokens
-        self._options = {"dimensions": dimensions, "window": window, **options}
-        self.usage = Usage(price_of(price, self._priced_as))
+        rule = f"must be more than {SPECIAL_TOKENS}, the number of special tokens"
+        require(window is None or window > SPECIAL_TOKENS, "window", rule, window, "Leave it out for the default.")
+        self.dimensions, self.batch_tokens, self.timeout = dimensions, batch_tokens, timeout
+        self._requested = {} if dimensions is None else {"dimensions": dimensions}
+        self._options = {"dimensions": dimensions, "window": window, **addresses}
+        self.usage = Usage(price_of(price, model))
 
     @property
     def name(self) -> str:
@@ -230,78 +233,33 @@ class RemoteEmbedder(ABC):
     @functools.cached_property
     def dimension(self) -> int:
         """Length of a vector; determined by one short call, unless it was requested."""
-        return self.dimensions or int(self.embed(["dimension"]).shape[1])
-
-    @functools.cached_property
-    def window(self) -> int:
-        """Maximum number of tokens of one model input, including special tokens."""
-        return self._window or self._known_window() or WINDOW
+        return self.dimensions or super().dimension
 
     @property
     def fingerprint(self) -> str:
         """Model, dimension and window; the same model on another server has the same fingerprint."""
         return f"{self.scheme}:{self.model}:{self.dimension}:{self.window}"
 
-    def windows(self, texts: Sequence[str]) -> list[int]:
-        """Count the windows of each text."""
-        return [len(parts) for parts in self._slices(texts)]
-
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts for an index; see `Embedder.embed`.
-
-        Raises:
-            EmbedderUnavailableError: The server can't be reached, denies access or has no such model.
-            TextRefusedError: It refuses a text.
-            EmbeddingError: It gives anything but one vector per text.
-        """
-        slices = self._slices(texts)
-        flat = [part or " " for part in chain.from_iterable(slices)]  # Servers reject an empty text.
-        if not flat:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        found: list[NDArray[np.float32]] = []
-        done = 0
-        for batch in self._batches(flat):
-            found.append(self._embed_batch(batch))
-            if found[-1].shape[1] != found[0].shape[1]:
-                raise EmbeddingError(f"{self.name} returned vectors of different lengths.")
-            done += len(batch)
-            if progress:
-                progress(done, len(flat))
-        return mean_of_windows(np.concatenate(found), [len(parts) for parts in slices])
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a query like any other text."""
-        vector: NDArray[np.float32] = self.embed([text])[0]
-        return vector
-
     @abstractmethod
-    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall:
         """Send one request."""
-
-    def _known_window(self) -> int | None:
-        """Return the model's window, or None if nothing tells it."""
-        return None
-
-    @property
-    def _priced_as(self) -> str:
-        """Name of the model in tables of prices."""
-        return self.model
 
     @functools.cached_property
     def _tokens(self) -> Any:
-        return EstimatedTokens(self.window - _SPECIAL)
+        return EstimatedTokens(self.window - SPECIAL_TOKENS)
 
     def _slices(self, texts: Sequence[str]) -> list[list[str]]:
-        return split_texts(check_texts(texts), self._tokens, self.window - _SPECIAL)
+        slices = split_texts(check_texts(texts), self._tokens, self.window - SPECIAL_TOKENS)
+        return [[part or " " for part in parts] for parts in slices]  # Servers reject an empty text.
 
-    def _batches(self, texts: list[str]) -> Iterator[list[str]]:
-        batch: list[str] = []
+    def _batches(self, texts: list[str]) -> Iterator[list[int]]:
+        batch: list[int] = []
         total = 0
-        for text, count in zip(texts, self._tokens.count(texts), strict=True):
+        for index, count in enumerate(self._tokens.count(texts)):
             if batch and (len(batch) >= self.batch_size or total + count > self.batch_tokens):
                 yield batch
                 batch, total = [], 0
-            batch.append(text)
+            batch.append(index)
             total += count
         yield batch
 

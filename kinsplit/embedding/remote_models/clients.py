@@ -6,25 +6,18 @@ import functools
 import importlib.util
 import os
 import re
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from kinsplit.embedding.remote_models.base import (
-    BATCH,
-    BATCH_TOKENS,
     LONGEST_RESPONSE,
     EmbeddingAnswer,
-    Rejection,
     RemoteEmbedder,
+    RemoteOptions,
     facts,
 )
 from kinsplit.embedding.windows import CountedTokens
-from kinsplit.errors import (
-    EmbedderUnavailableError,
-    EmbeddingError,
-    InvalidParameterError,
-    MissingExtraError,
-    TokenizerError,
-)
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExtraError, TokenizerError, require
 from kinsplit.identity import UNSTORED
 from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post, required_address
 from kinsplit.model_servers.messages import error_message, quoted
@@ -36,6 +29,11 @@ from kinsplit.tokenizers import resolve
 if TYPE_CHECKING:
     from openai import OpenAI
 
+_CONNECTION: dict[str, Any] = {
+    "longest": LONGEST_RESPONSE,
+    "failed": EmbeddingError,
+    "unavailable": EmbedderUnavailableError,
+}
 # Of OpenAI's own models, see https://platform.openai.com/docs/guides/embeddings.
 _OWN, _OWN_WINDOW, _OWN_TOKENIZER = "text-embedding-", 8191, "tiktoken:cl100k_base"
 
@@ -74,34 +72,18 @@ class OpenAIEmbedder(RemoteEmbedder):
         return cls(model, **options)
 
     def __init__(
-        self,
-        model: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        dimensions: int | None = None,
-        window: int | None = None,
-        price: float | None = None,
-        batch_size: int = BATCH,
-        batch_tokens: int = BATCH_TOKENS,
-        timeout: float = 120.0,
+        self, model: str, base_url: str | None = None, api_key: str | None = None, **options: Unpack[RemoteOptions]
     ) -> None:
-        if base_url is not None and redact_url(base_url) != base_url:
-            # The URL is part of the name, which collections and results record.
-            remedy = "Set OPENAI_BASE_URL to the whole URL instead."
-            raise InvalidParameterError("base_url", "must not hold a password", redact_url(base_url), remedy)
-        super().__init__(model, {"base_url": base_url}, dimensions, window, price, batch_size, batch_tokens)
-        limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
-        kinds: dict[str, Any] = {"failed": EmbeddingError, "unavailable": EmbedderUnavailableError}
-        self._server = connect_openai(self.name, base_url, api_key, **limits, **kinds)
+        # The URL is part of the name, which collections and results record.
+        shown, remedy = redact_url(base_url or ""), "Set OPENAI_BASE_URL to the whole URL instead."
+        require(shown == (base_url or ""), "base_url", "must not hold a password", shown, remedy)
+        super().__init__(model, {"base_url": base_url}, **options)
+        self._server = connect_openai(self.name, base_url, api_key, timeout=self.timeout, **_CONNECTION)
 
-    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
-        body: dict[str, Any] = {"model": self.model, "input": texts}
-        if self._server.url != OPENAI:
-            body["encoding_format"] = "float"  # Few others know base64, the client's default.
-        if self.dimensions is not None:
-            body["dimensions"] = self.dimensions
-        outcome = self._server.attempt(self._send, body)
-        return Rejection(outcome.error, outcome.status) if isinstance(outcome, FailedCall) else outcome
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall:
+        # Few others know base64, the client's default.
+        more = {} if self._server.url == OPENAI else {"encoding_format": "float"}
+        return self._server.attempt(self._send, {"model": self.model, "input": texts, **more, **self._requested})
 
     def _send(self, client: OpenAI, body: dict[str, Any]) -> EmbeddingAnswer:
         answer: Any = client.embeddings.create(**body)
@@ -121,16 +103,14 @@ class OpenAIEmbedder(RemoteEmbedder):
     @functools.cached_property
     def _tokens(self) -> Any:
         if self._is_own and importlib.util.find_spec("tiktoken"):
-            try:
+            with suppress(TokenizerError):  # Its vocabulary is not on this machine and can't be fetched.
                 return CountedTokens(resolve(_OWN_TOKENIZER))
-            except TokenizerError:  # Its vocabulary is not on this machine and can't be fetched.
-                return super()._tokens
         return super()._tokens
 
 
 # Not /v1/embeddings, which cuts off what is longer than the window without saying so.
 _PATH = "/api/embed"
-_BATCH = 64
+_BATCH, _TIMEOUT = 64, 300.0
 
 
 class OllamaEmbedder(RemoteEmbedder):
@@ -149,29 +129,14 @@ class OllamaEmbedder(RemoteEmbedder):
 
     scheme = "ollama"
 
-    def __init__(
-        self,
-        model: str,
-        host: str | None = None,
-        dimensions: int | None = None,
-        window: int | None = None,
-        price: float | None = None,
-        batch_size: int = _BATCH,
-        batch_tokens: int = BATCH_TOKENS,
-        timeout: float = 300.0,
-    ) -> None:
-        super().__init__(model, {}, dimensions, window, price, batch_size, batch_tokens)
-        limits: dict[str, Any] = {"timeout": timeout, "longest": LONGEST_RESPONSE}
-        self._server = connect_ollama(
-            model, host, **limits, failed=EmbeddingError, unavailable=EmbedderUnavailableError
-        )
+    def __init__(self, model: str, host: str | None = None, **options: Unpack[RemoteOptions]) -> None:
+        chosen: RemoteOptions = {"batch_size": _BATCH, "timeout": _TIMEOUT, **options}
+        super().__init__(model, {}, **chosen)
+        self._server = connect_ollama(model, host, timeout=self.timeout, **_CONNECTION)
 
-    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
-        body: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False}
-        if self.dimensions is not None:
-            body["dimensions"] = self.dimensions
-        outcome = self._server.attempt(self._send, body)
-        return Rejection(outcome.error, outcome.status) if isinstance(outcome, FailedCall) else outcome
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall:
+        body = {"model": self.model, "input": texts, "truncate": False, **self._requested}
+        return self._server.attempt(self._send, body)
 
     def _send(self, client: OpenAI, body: dict[str, Any]) -> EmbeddingAnswer:
         response = post(client, _PATH, body)
@@ -217,37 +182,24 @@ class LiteLLMEmbedder(RemoteEmbedder):
 
     scheme = "litellm"
 
-    def __init__(
-        self,
-        model: str,
-        dimensions: int | None = None,
-        window: int | None = None,
-        price: float | None = None,
-        batch_size: int = BATCH,
-        batch_tokens: int = BATCH_TOKENS,
-        timeout: float = 120.0,
-    ) -> None:
+    def __init__(self, model: str, **options: Unpack[RemoteOptions]) -> None:
         if importlib.util.find_spec("litellm") is None:
             raise MissingExtraError("litellm", "litellm")
-        super().__init__(model, {}, dimensions, window, price, batch_size, batch_tokens)
-        self.timeout = timeout
+        super().__init__(model, {}, **options)
         self._key = _checked_key(model)
 
-    def _request(self, texts: list[str]) -> EmbeddingAnswer | Rejection:
-        more: dict[str, Any] = {} if self.dimensions is None else {"dimensions": self.dimensions}
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall:
+        more: dict[str, Any] = dict(self._requested)
         if self._key is not None and self._key.origin is Origin.FOUND:
             more["api_key"] = self._key.value  # It is not in the environment, where litellm looks.
+        asked = {"model": self.model, "input": texts, "timeout": self.timeout, "num_retries": _RETRIES}
         library = _library()
         try:
-            answer = library.embedding(
-                model=self.model, input=texts, timeout=self.timeout, num_retries=_RETRIES, **more
-            )
+            answer = library.embedding(**asked, **more)
         except Exception as error:  # litellm raises exceptions of several libraries.
             status = getattr(error, "status_code", 0)
-            failed = Rejection(self._failure(error), status if isinstance(status, int) else 0)
-        else:
-            return self._read(answer)
-        return failed
+            return FailedCall(self._failure(error), status if isinstance(status, int) else 0)
+        return self._read(answer)
 
     def _read(self, answer: Any) -> EmbeddingAnswer:
         try:
