@@ -239,16 +239,10 @@ def _is_title(title: str) -> bool:
 
 def _in_order(chosen: Iterable[_Candidate]) -> Iterator[_Candidate]:
     """Yield the candidates that follow the one before them: 1, 1.1, 1.2, 2."""
-    before: tuple[int, ...] = ()
+    following: set[tuple[int, ...]] = {(0,), (1,)}
     for one in chosen:
-        key = one.key
-        if not before:
-            follows = key in {(0,), (1,)}
-        else:
-            depth = len(key) - 1
-            follows = key == (*before, 1) or (key[:depth] == before[:depth] and key[depth] == before[depth] + 1)
-        if follows:
-            before = key
+        if one.key in following:
+            following = {(*one.key, 1), *((*one.key[:at], number + 1) for at, number in enumerate(one.key))}
             yield one
 
 

@@ -65,6 +65,12 @@ def test_numbered_sections_nest_by_their_numbers() -> None:
     ]
 
 
+def test_a_skipped_number_is_no_heading() -> None:
+    text = f"1. Scope\n\n{BODY}\n\n1.2 Terms\n\n{BODY}\n\n2. Method\n\n{BODY}\n\n3. Results\n\n{BODY}"
+
+    assert [one.title for one in plain_headings(text)] == ["1. Scope", "2. Method", "3. Results"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
