@@ -175,7 +175,7 @@ class _Scanner:
         short = shallow and len(line) <= _LONGEST_HEADING
         mark = line[0]
         if mark == "#" and short and (match := _ATX.fullmatch(line)):
-            stop, kind, depth, title = at + 1, "heading", len(match[1]), _without_closing(match[2] or "")
+            stop, kind, depth, title = at + 1, "heading", len(match[1]), without_closing(match[2] or "")
         elif mark == "=" and short and (match := _WIKI.fullmatch(line)):
             stop, kind = at + 1, "heading"
             depth, title = len(match[1] or match[3]), (match[2] or match[4]).rstrip(" \t")
@@ -273,7 +273,7 @@ class _Scanner:
             self.found.append(Block(start, end, kind, depth, title))
 
 
-def _without_closing(title: str) -> str:
+def without_closing(title: str) -> str:
     """Return the title of a heading without closing number signs."""
     bare = title.rstrip("#")
     return bare.rstrip(" \t") if bare[-1:] in {"", " ", "\t"} else title

@@ -68,9 +68,8 @@ class Archive:
         # zipfile never unpacks a file to more than its declared size.
         self._unpacked += info.file_size
         if self._unpacked > _MOST_BYTES:
-            raise BombError(
-                f"would unpack to more than {_MOST_BYTES:,} bytes without its media, as a zip bomb does. Split it."
-            )
+            reason = f"would unpack to more than {_MOST_BYTES:,} bytes without its media, as a zip bomb does"
+            raise BombError(f"{reason}. Split it.")
         try:
             return self._zip.read(info)
         except MemoryError:

@@ -20,7 +20,7 @@ import itertools
 import re
 import time
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -114,12 +114,8 @@ GRAMMARS: dict[str, tuple[str, ...]] = {
     "tsx": (".tsx",),
     "typescript": (".ts", ".mts", ".cts"),
 }
-# Grammars that share a package with others, and the functions there that return them.
-_SHARED = {
-    "tsx": ("typescript", "language_tsx"),
-    "typescript": ("typescript", "language_typescript"),
-    "php": ("php", "language_php"),
-}
+# Packages of several grammars, whose functions have the grammars' names.
+_SHARED = {"tsx": "typescript", "typescript": "typescript", "php": "php"}
 _LONE_RETURN = re.compile("\r(?!\n)")
 # Nodes around a part that belong to it, such as the parameters of a template.
 _WRAPPERS = frozenset(
@@ -146,21 +142,19 @@ def code_outline(text: str, language: str) -> tuple[Part, ...] | None:
     # A parser that reads nothing more ends.
     tree = _parser(language).parse(lambda at, _: b"" if time.monotonic() > deadline else data[at : at + _READ])
     kinds = _KINDS[language]
-    found = [
-        (outer.start_byte, outer.end_byte, f"{kinds[node.type]} {_name(node, data)}".rstrip())
-        for node, outer in _nodes(tree)
-        if node.type in kinds and _is_part(node)
-    ]
+    parts = [(node, outer) for node, outer in _nodes(tree) if node.type in kinds and _is_part(node)]
+    titles = [f"{kinds[node.type]} {_name(node, data)}".rstrip() for node, _ in parts]
+    found = [(outer.start_byte, outer.end_byte, title) for (_, outer), title in zip(parts, titles, strict=True)]
     return None if time.monotonic() > deadline else _apart(_in_characters(found, data, text), text)
 
 
 @functools.cache
 def _parser(name: str) -> Parser:
-    package, function = _SHARED.get(name, (name, "language"))
+    function = f"language_{name}" if name in _SHARED else "language"
     with needs("code"):
         from tree_sitter import Language, Parser
 
-        grammar = import_module(f"tree_sitter_{package}")
+        grammar = import_module(f"tree_sitter_{_SHARED.get(name, name)}")
     return Parser(Language(getattr(grammar, function)()))
 
 
@@ -278,21 +272,12 @@ def missing_outlines(paths: Iterable[Path]) -> str | None:
     return f'{what} split without regard to functions. To change that: pip install "kinsplit[code]"'
 
 
-def _format(suffixes: tuple[str, ...], read_code: Callable[[bytes], Reading], text: str) -> Format:
-    return Format("code", suffixes, text, read_code)
-
-
+_OUTLINED = "source code, as it is, outlined by its functions"
+_OTHERS = tuple(suffix for suffix in SUFFIXES if not any(suffix in known for known in GRAMMARS.values()))
 #: The languages with a grammar, and the others.
 FORMATS = (
-    *(
-        _format(suffixes, partial(read_outlined, language=language), "source code, as it is, outlined by its functions")
-        for language, suffixes in GRAMMARS.items()
-    ),
-    _format(
-        tuple(s for s in SUFFIXES if not any(s in known for known in GRAMMARS.values())),
-        read_code,
-        "source code, as it is",
-    ),
+    *(Format("code", own, _OUTLINED, partial(read_outlined, language=name)) for name, own in GRAMMARS.items()),
+    Format("code", _OTHERS, "source code, as it is", read_code),
 )
 
 
@@ -341,9 +326,8 @@ def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
     # The line ends of the tokenizer.
     source = "".join(line.rstrip("\r\n") + "\n" if line[-1:] in "\r\n" else line for line in lines)
     try:
-        yield from takewhile(
-            lambda token: token.type != tokenize.ENDMARKER, tokenize.generate_tokens(io.StringIO(source).readline)
-        )
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+        yield from takewhile(lambda token: token.type != tokenize.ENDMARKER, tokens)
     except Exception:  # Besides TokenError and SyntaxError, Python 3.13 raises SystemError for some invalid code.
         return
 

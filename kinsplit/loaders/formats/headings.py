@@ -85,11 +85,12 @@ def titled(headings: Sequence[Heading], title: str | None) -> tuple[Heading, ...
 
 
 def _repeats(heading: Heading, title: str) -> bool:
-    own = _letters(heading.title)
-    return bool(own) and own in _letters(title)
+    own = letters(heading.title)
+    return bool(own) and own in letters(title)
 
 
-def _letters(title: str) -> str:
+def letters(title: str) -> str:
+    """Return what two forms of a title share, such as that in the table of contents."""
     return "".join(filter(str.isalnum, title.casefold()))
 
 
@@ -228,13 +229,8 @@ def _stands_alone(text: str, match: re.Match[str]) -> bool:
 
 def _is_title(title: str) -> bool:
     title = title.rstrip()
-    return (
-        len(title) <= 100
-        and title[0].isupper()
-        and len(title.split()) <= 15
-        and not _FINAL.search(title)
-        and "|" not in title
-    )
+    is_short = len(title) <= 100 and len(title.split()) <= 15
+    return is_short and title[0].isupper() and not _FINAL.search(title) and "|" not in title
 
 
 def _in_order(chosen: Iterable[_Candidate]) -> Iterator[_Candidate]:

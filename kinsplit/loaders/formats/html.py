@@ -38,6 +38,16 @@ _BLOCKS = frozenset(
         *_HEADINGS,
     }
 )
+_LISTS, _PREFORMATTED = ("ul", "ol", "menu", "dir"), ("pre", "xmp", "listing")
+# What the writer does where an element ends.
+_ENDS = {
+    **dict.fromkeys(_BLOCKS, MarkdownWriter.block),
+    **dict.fromkeys(_HEADINGS, MarkdownWriter.end_heading),
+    **dict.fromkeys(_LISTS, MarkdownWriter.end_list),
+    **dict.fromkeys(("td", "th", "tr"), MarkdownWriter.end_cell),
+    **dict.fromkeys(_PREFORMATTED, MarkdownWriter.end_pre),
+    "table": MarkdownWriter.end_table,
+}
 _CHARSET = re.compile(
     rb"<meta[^>]{1,200}?charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
 )
@@ -69,9 +79,8 @@ class HtmlPage(NamedTuple):
 def readable_html(source: str) -> HtmlPage:
     """Return the readable text of HTML, with its headings."""
     page = _Page()
-    page.feed(
-        _closed(with_readable_numbers(legible(source)).replace("\r\n", "\n").replace("\r", "\n"))
-    )  # Line ends as in the HTML standard.
+    lines = with_readable_numbers(legible(source)).replace("\r\n", "\n").replace("\r", "\n")  # as in the HTML standard
+    page.feed(_closed(lines))
     page.close()
     text = page.writer.finish()
     tagged, bold = without_running(markdown_headings(text), 0.5), without_running(page.writer.bold_lines)
@@ -135,7 +144,7 @@ class _Page(HTMLParser):
             write.text(f" {dict(attrs).get('alt') or ''} ")
         elif tag in _HEADINGS:
             write.start_heading(_HEADINGS[tag])
-        elif tag in {"ul", "ol", "menu", "dir"}:
+        elif tag in _LISTS:
             write.start_list(ordered=tag == "ol")
         elif tag == "li":
             write.start_item()
@@ -145,7 +154,7 @@ class _Page(HTMLParser):
             write.start_row()
         elif tag in {"td", "th"}:
             write.start_cell(_span(dict(attrs).get("colspan")))
-        elif tag in {"pre", "xmp", "listing"}:
+        elif tag in _PREFORMATTED:
             write.start_pre(_language(attrs))
         elif tag == "code":
             write.name_language(_language(attrs))
@@ -159,21 +168,10 @@ class _Page(HTMLParser):
             if not self._depth:
                 self._hidden = ""
             return
-        write = self.writer
         if tag in _INLINE:
             self._unstyle(tag)
-        if tag in _HEADINGS:
-            write.end_heading()
-        elif tag in {"ul", "ol", "menu", "dir"}:
-            write.end_list()
-        elif tag == "table":
-            write.end_table()
-        elif tag in {"td", "th", "tr"}:
-            write.end_cell()
-        elif tag in {"pre", "xmp", "listing"}:
-            write.end_pre()
-        elif tag in _BLOCKS:
-            write.block()
+        if tag in _ENDS:
+            _ENDS[tag](self.writer)
 
     def handle_data(self, data: str) -> None:
         if self._in_title:

@@ -9,11 +9,10 @@ import bisect
 import re
 from collections.abc import Mapping, Sequence
 
-from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.formats.headings import layered, titled
-from kinsplit.text.blocks import markdown_headings
+from kinsplit.loaders.formats.headings import titled
+from kinsplit.text.blocks import markdown_headings, without_closing
 
 _TITLE_WINDOW = 10_000  # characters at the beginning in which a title is looked for
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
@@ -28,8 +27,8 @@ _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 def read(data: bytes) -> Reading:
     """Return the text of a Markdown file, with its title."""
     text, warnings = decode(data)
-    content = markdown_content(text, title_of(text), above=_stated_title(text), metadata=_origin(text))
-    return Reading((content,), warnings)
+    origin = {key: _unquoted(value.strip()) for key, value in _ORIGIN_FIELD.findall(_front_matter(text))}
+    return Reading((markdown_content(text, title_of(text), above=_stated_title(text), metadata=origin),), warnings)
 
 
 def markdown_content(
@@ -37,12 +36,11 @@ def markdown_content(
     title: str | None = None,
     *,
     above: str | None = None,
-    more: Sequence[Heading] = (),
     pages: Sequence[int] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> Content:
     """Return Markdown with its headings."""
-    headings = titled(layered(markdown_headings(text), more), above)
+    headings = titled(markdown_headings(text), above)
     return Content(text, title, pages=tuple(pages), headings=headings, metadata=metadata or {})
 
 
@@ -54,15 +52,19 @@ def title_of(text: str) -> str | None:
     for line in text[:_TITLE_WINDOW].splitlines():
         before, fence = fence, _fence_after(line, fence)
         if not before and not fence and (heading := _HEADING.match(line)):
-            return _without_closing(heading[1].strip()) or None
+            return without_closing(heading[1].strip()) or None
     return None
 
 
 def _stated_title(text: str) -> str | None:
     """Return the `title` of the front matter, or None if it has none."""
-    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
-    field = _TITLE_FIELD.search(matter[1]) if matter else None
+    field = _TITLE_FIELD.search(_front_matter(text))
     return _unquoted(field[1].strip()) if field else None
+
+
+def _front_matter(text: str) -> str:
+    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
+    return matter[1] if matter else ""
 
 
 def closed(text: str) -> str:
@@ -81,11 +83,6 @@ def _fence_after(line: str, fence: str) -> str:
     return mark[1] if mark else ""
 
 
-def _origin(text: str) -> dict[str, str]:
-    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
-    return {key: _unquoted(value.strip()) for key, value in _ORIGIN_FIELD.findall(matter[1])} if matter else {}
-
-
 def escaped(text: str) -> str:
     """Return plain text as a Markdown paragraph in which no line begins a block."""
     return _MISTAKABLE.sub(r"\\", text)
@@ -100,12 +97,6 @@ def fenced(text: str, language: str = "") -> str:
 
 def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-
-
-def _without_closing(heading: str) -> str:
-    """Return a heading without closing `#`s."""
-    bare = heading.rstrip("#")
-    return bare.rstrip() if bare[-1:] in {"", " ", "\t"} else heading
 
 
 def without_blanks(rows: list[list[str]]) -> list[list[str]]:

@@ -31,9 +31,8 @@ def read(data: bytes) -> Reading:
         raise UnreadableError(f"is not a notebook: its JSON can't be read ({error}).") from error
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise UnreadableError(
-            "has no list of cells, as notebooks of format 4 have. Convert an older one: jupyter nbconvert --to notebook"
-        )
+        reason = "has no list of cells, as notebooks of format 4 have"
+        raise UnreadableError(f"{reason}. Convert an older one: jupyter nbconvert --to notebook")
     language = _language(notebook)
     blocks: list[str] = []
     too_long = 0
@@ -44,11 +43,10 @@ def read(data: bytes) -> Reading:
             blocks.append(closed(text) if cell.get("cell_type") == "markdown" else text)
             continue
         blocks.append(fenced(text, language) if text.strip() else "")
-        for result in _results(cell):
-            if len(result) > _LONGEST_RESULT:
-                too_long += 1
-            else:
-                blocks.append(fenced(result, "text"))
+        results = _results(cell)
+        short = [result for result in results if len(result) <= _LONGEST_RESULT]
+        too_long += len(results) - len(short)
+        blocks += [fenced(result, "text") for result in short]
     if too_long:
         warnings = (*warnings, f"{too_long:,} results of more than {_LONGEST_RESULT:,} characters were left out")
     text = "\n\n".join(block for block in blocks if block.strip())

@@ -40,33 +40,15 @@ def read_main_text(data: bytes) -> Reading:
     return Reading((markdown_content(text, title, above=title, metadata=metadata),))
 
 
-TRAFILATURA = (
-    Format(
-        HTML.name,
-        (*HTML.suffixes, ".xhtml"),
-        "the main text without navigation, as Markdown",
-        read_main_text,
-        "trafilatura",
-    ),
-)
+_MAIN_TEXT = "the main text without navigation, as Markdown"
+TRAFILATURA = (Format(HTML.name, (*HTML.suffixes, ".xhtml"), _MAIN_TEXT, read_main_text, "trafilatura"),)
 
-
-# File types and converters by suffix.
-_CONVERTERS = {
-    ".msg": ("mail", "OutlookMsgConverter"),
-    ".rss": ("feed", "RssConverter"),
-    ".atom": ("feed", "RssConverter"),
-    ".pdf": ("pdf", "PdfConverter"),
-    ".docx": ("word", "DocxConverter"),
-    ".pptx": ("slides", "PptxConverter"),
-    ".xlsx": ("spreadsheet", "XlsxConverter"),
-    ".xls": ("spreadsheet", "XlsConverter"),
-    ".csv": ("table", "CsvConverter"),
-    ".html": ("html", "HtmlConverter"),
-    ".htm": ("html", "HtmlConverter"),
-    ".epub": ("epub", "EpubConverter"),
-    ".ipynb": ("notebook", "IpynbConverter"),
-}
+# File types by suffix, those that both other readers know first.
+_SHARED = {".pdf": "pdf", ".docx": "word", ".pptx": "slides", ".xlsx": "spreadsheet", ".html": "html", ".htm": "html"}
+_LISTS = {".msg": "mail", ".rss": "feed", ".atom": "feed", ".xls": "spreadsheet", ".csv": "table"}
+_TYPES = {**_SHARED, **_LISTS, ".epub": "epub", ".ipynb": "notebook"}
+# The converters that don't have the names of their suffixes.
+_CONVERTERS = {".msg": "OutlookMsg", ".atom": "Rss", ".htm": "Html"}
 
 
 def read_markitdown(data: bytes, suffix: str) -> Reading:
@@ -74,7 +56,7 @@ def read_markitdown(data: bytes, suffix: str) -> Reading:
     with needs("markitdown"):
         from markitdown import MissingDependencyException, StreamInfo, converters
 
-    converter = getattr(converters, _CONVERTERS[suffix][1])()
+    converter = getattr(converters, f"{_CONVERTERS.get(suffix, suffix[1:].capitalize())}Converter")()
     try:
         result = converter.convert(io.BytesIO(data), StreamInfo(extension=suffix))
     except MissingDependencyException as error:
@@ -88,18 +70,10 @@ def read_markitdown(data: bytes, suffix: str) -> Reading:
 
 MARKITDOWN = tuple(
     Format(name, (suffix,), "what markitdown makes of it", partial(read_markitdown, suffix=suffix), "markitdown")
-    for suffix, (name, _) in _CONVERTERS.items()
+    for suffix, name in _TYPES.items()
 )
 
-
-_NAMES = {
-    "pdf": (".pdf",),
-    "word": (".docx",),
-    "slides": (".pptx",),
-    "spreadsheet": (".xlsx",),
-    "html": (".html", ".htm"),
-    "picture": (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"),
-}
+_PICTURES = dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"), "picture")
 
 
 def read_layout(data: bytes, suffix: str) -> Reading:
@@ -129,15 +103,14 @@ def read_json(data: bytes) -> Reading:
 
 
 def _reading(document: Any, title: str | None) -> Reading:
-    read_layout = Document.from_docling(document)
-    return Reading((markdown_content(read_layout.text, title, pages=read_layout.pages),))
+    layout = Document.from_docling(document)
+    return Reading((markdown_content(layout.text, title, pages=layout.pages),))
 
 
 DOCLING = (
     *(
         Format(name, (suffix,), "what docling makes of it, with pages", partial(read_layout, suffix=suffix), "docling")
-        for name, suffixes in _NAMES.items()
-        for suffix in suffixes
+        for suffix, name in (_SHARED | _PICTURES).items()
     ),
     Format("docling", (".json",), "the text of a document that docling saved, with pages", read_json, "docling"),
 )

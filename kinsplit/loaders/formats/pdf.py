@@ -85,13 +85,9 @@ def read(data: bytes) -> Reading:
     if filing:  # The largest line of a filing's cover names the authority.
         title = []
     headings = layered(title, filing, *others) or numbered_headings(text)
-    content = Content(
-        text,
-        file.title or (title[0].title if title else None),
-        pages=tuple(starts),
-        headings=headings if title else titled(headings, file.title),
-    )
-    return Reading((content,), tuple(warnings))
+    name = file.title or (title[0].title if title else None)
+    headings = headings if title else titled(headings, file.title)
+    return Reading((Content(text, name, pages=tuple(starts), headings=headings),), tuple(warnings))
 
 
 class _File(NamedTuple):
@@ -114,9 +110,8 @@ def _extract(data: bytes) -> _File:
     except pypdfium2.PdfiumError as error:
         if error.err_code in {FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY}:
             raise UnreadableError("is protected by a password. Save a copy without it (qpdf --decrypt).") from error
-        raise UnreadableError(
-            f"is broken or not a valid PDF: {error} Open it in a viewer and save it again."
-        ) from error
+        reason = f"is broken or not a valid PDF: {error} Open it in a viewer and save it again."
+        raise UnreadableError(reason) from error
     pages: list[list[Line]] = []
     broken: list[int] = []
     wide = 0
@@ -170,11 +165,8 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
         first, last = at + len(line) - len(line.lstrip()), at + len(line.rstrip()) - 1
         # PDFium's text lacks characters that it can't decode, which shifts the indexes of later ones; and the first
         # characters of rotated lines are not representative.
-        if (
-            line.strip()
-            and FPDFText_GetUnicode(text, first) == ord(line.lstrip()[0])
-            and math.cos(FPDFText_GetCharAngle(text, first) + turned) > _STRAIGHT
-        ):
+        is_known = line.strip() and FPDFText_GetUnicode(text, first) == ord(line.lstrip()[0])
+        if is_known and math.cos(FPDFText_GetCharAngle(text, first) + turned) > _STRAIGHT:
             left, bottom, right, top = text.get_charbox(first, loose=True)
             above, below = sorted((seen(left, bottom), seen(right, top)))
             look = font(at + match.start() if (match := _WORD.search(line)) else first, last)
@@ -186,25 +178,19 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
 
 def _fonts(text: Any) -> Callable[[int, int], tuple[float, bool]]:
     """Return a function from the first and last character of a line to the size in points and whether both are bold."""
-    from pypdfium2.raw import (
-        FS_MATRIX,
-        FPDFText_GetFontInfo,
-        FPDFText_GetFontSize,
-        FPDFText_GetFontWeight,
-        FPDFText_GetMatrix,
-    )
+    from pypdfium2 import raw
 
-    name, flags, matrix = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int(), FS_MATRIX()
+    name, flags, matrix = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int(), raw.FS_MATRIX()
 
     def is_bold(at: int) -> bool:
-        if FPDFText_GetFontWeight(text, at) >= _BOLD_WEIGHT:
+        if raw.FPDFText_GetFontWeight(text, at) >= _BOLD_WEIGHT:
             return True
-        length = FPDFText_GetFontInfo(text, at, name, _LONGEST_NAME, flags)
+        length = raw.FPDFText_GetFontInfo(text, at, name, _LONGEST_NAME, flags)
         return 0 < length <= _LONGEST_NAME and _BOLD.search(name.raw[:length]) is not None
 
     def look(first: int, last: int) -> tuple[float, bool]:
-        scale = math.hypot(matrix.c, matrix.d) if FPDFText_GetMatrix(text, first, matrix) else 1.0
-        size = FPDFText_GetFontSize(text, first) * scale
+        scale = math.hypot(matrix.c, matrix.d) if raw.FPDFText_GetMatrix(text, first, matrix) else 1.0
+        size = raw.FPDFText_GetFontSize(text, first) * scale
         return size, is_bold(first) and is_bold((first + last) // 2) and is_bold(last)
 
     return look

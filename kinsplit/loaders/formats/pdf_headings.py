@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kinsplit.chunk import Heading
-from kinsplit.loaders.formats.headings import shortened
+from kinsplit.loaders.formats.headings import letters, shortened
 from kinsplit.loaders.formats.pdf_lines import Line
 from kinsplit.support.pages import continues
 
@@ -93,12 +93,12 @@ def _matched(pages: Sequence[Sequence[Line]], bookmarks: Sequence[Bookmark]) -> 
     """Yield the bookmarks whose titles stand on their pages, in the order of the text."""
     taken: set[tuple[int, int]] = set()
     found: list[PdfHeading] = []
-    letters: dict[int, list[str]] = {}
+    of_page: dict[int, list[str]] = {}
     for page, level, title in bookmarks:
-        wanted = _letters(title)
+        wanted = letters(title)
         if not wanted or not 0 <= page < len(pages):
             continue
-        lines = letters.setdefault(page, [_letters(line.text) for line in pages[page]])
+        lines = of_page.setdefault(page, [letters(line.text) for line in pages[page]])
         for first in range(len(lines)):
             last = _last_line(lines, first, wanted)
             if last is not None and (page, first) not in taken:
@@ -126,11 +126,8 @@ def _of_slides(pages: Sequence[Sequence[Line]]) -> Iterator[PdfHeading]:
     for number, page in enumerate(pages):
         known = [line for line in page if line.size and any(map(str.isalpha, line.text))]
         largest = max((line.size for line in known), default=0.0)
-        heads = [
-            at
-            for at, line in enumerate(page)
-            if line.size > 0.97 * largest > 0 and ((line.middle or 0) < _TOP or not before)
-        ]
+        large = [at for at, line in enumerate(page) if line.size > 0.97 * largest > 0]
+        heads = [at for at in large if not before or (page[at].middle or 0) < _TOP]
         if not heads or largest < _LARGER * usual:
             continue
         first = last = heads[0]
@@ -165,11 +162,11 @@ def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[PdfHeading]:
             if _is_title(title, is_large) and _stands_alone(page, group):
                 style = (round(2 * first.size) / 2 if is_large else usual, first.is_bold)
                 found.append(PdfHeading(number, group[0], group[-1], 1, shortened(title), style))
-    times = Counter(_letters(one.title) for one in found)
+    times = Counter(letters(one.title) for one in found)
     for one in found:
         bare = _PAGE_NUMBER.sub("", one.title)
-        is_listed = bare != one.title and times[_letters(bare)] > 0
-        if times[_letters(one.title)] < _OFTEN and not is_listed:
+        is_listed = bare != one.title and times[letters(bare)] > 0
+        if times[letters(one.title)] < _OFTEN and not is_listed:
             yield one
 
 
@@ -255,10 +252,8 @@ def _with_levels(found: Sequence[PdfHeading]) -> list[PdfHeading]:
     keys = [(-one.style[0], not one.style[1], _depth(one.title)) if one.style else (0.0, False, 1) for one in found]
     title = _title(found)
     ranks = {key: rank for rank, key in enumerate(sorted({k for n, k in enumerate(keys) if n not in title}), 1)}
-    return [
-        one._replace(level=0 if number in title else min(_DEEPEST, ranks[key]))
-        for number, (one, key) in enumerate(zip(found, keys, strict=True))
-    ]
+    levels = [0 if number in title else min(_DEEPEST, ranks[key]) for number, key in enumerate(keys)]
+    return [one._replace(level=level) for one, level in zip(found, levels, strict=True)]
 
 
 def _in_series(found: Sequence[PdfHeading]) -> list[PdfHeading]:
@@ -292,13 +287,8 @@ def _depth(title: str) -> int:
     return number[0].count(".") + 1 if number else 1
 
 
-def _letters(title: str) -> str:
-    return "".join(filter(str.isalnum, title.casefold()))
-
-
 def as_headings(found: Sequence[PdfHeading], spans: Sequence[Sequence[tuple[int, int]]]) -> list[Heading]:
     """Return headings with their offsets."""
-    headings = [
-        Heading(spans[one.page][one.first][0], spans[one.page][one.last][1], one.level, one.title) for one in found
-    ]
+    places = [(spans[one.page][one.first][0], spans[one.page][one.last][1]) for one in found]
+    headings = [Heading(*place, one.level, one.title) for one, place in zip(found, places, strict=True)]
     return [one for one, after in pairwise([*headings, None]) if one and (after is None or one.end <= after.start)]

@@ -91,12 +91,12 @@ def _often(there: Sequence[int], pages: Sequence[Sequence[Line]]) -> bool:
 
 
 def _runs(line: Line, last: bool, page: int, running: _Running) -> bool:
-    if running.middle is None:
-        there = last
-    else:
+    there = last
+    if running.middle is not None:
         there = line.middle is not None and abs(line.middle - running.middle) <= _SAME_PLACE
-    there = there and page != running.first
-    return there and any(running.words.issuperset(words) for words in _readings(line.text, page))
+    return (
+        there and page != running.first and any(running.words.issuperset(words) for words in _readings(line.text, page))
+    )
 
 
 def _readings(text: str, page: int) -> Iterator[tuple[str, ...]]:
@@ -124,13 +124,8 @@ def separators(lines: Sequence[Line]) -> list[str]:
     """Return the white space that follows each line of a page."""
     places = [line.middle for line in lines if line.middle is not None]
     usual = median([after - before for before, after in pairwise(places) if after - before > _SAME_LINE] or [0.0])
-    return [
-        *(
-            "\n\n" if _ends(before, after, usual) and not continues(before.text, after.text) else "\n"
-            for before, after in pairwise(lines)
-        ),
-        *("" for _ in lines[:1]),
-    ]
+    ends = [_ends(before, after, usual) and not continues(before.text, after.text) for before, after in pairwise(lines)]
+    return ["\n\n" if end else "\n" for end in ends] + [""] * bool(lines)
 
 
 def _ends(before: Line, after: Line, usual: float) -> bool:
@@ -138,7 +133,6 @@ def _ends(before: Line, after: Line, usual: float) -> bool:
         return False
     distance = after.middle - before.middle
     low, high = sorted((before.height, after.height))
-    same_line = abs(distance) < high / 2
-    return not same_line and (
-        distance < 0 or distance > min(_WIDE * usual, _FAR_LINES * high) or high > _OTHER_SIZE * low
-    )
+    if abs(distance) < high / 2:  # on the same line
+        return False
+    return distance < 0 or distance > min(_WIDE * usual, _FAR_LINES * high) or high > _OTHER_SIZE * low

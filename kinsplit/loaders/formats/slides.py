@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
@@ -166,7 +167,7 @@ def read(data: bytes) -> Reading:
         shown = [(number, slide) for number, slide in slides if slide.element.get("show") != "0"]
         hidden = len(slides) - len(shown)
         lost: list[str] = []
-        pages = [legible(_BREAK.join(_slide(slide, _Losses(number, lost)))) for number, slide in shown]
+        pages = [legible(_BREAK.join(_slide(slide, partial(_lose, lost, number)))) for number, slide in shown]
         title = presentation.core_properties.title.strip()
     except MemoryError:
         raise
@@ -175,10 +176,7 @@ def read(data: bytes) -> Reading:
     except Exception as error:  # python-pptx raises exceptions of any kind for a malformed part
         reason = f"is broken or not a valid PowerPoint presentation: {error!r}. Open it and save it again."
         raise UnreadableError(reason) from error
-    starts, at = [], 0
-    for page in pages:
-        starts.append(at)
-        at += len(page) + len(_BREAK)
+    starts = list(accumulate((len(page) + len(_BREAK) for page in pages), initial=0))[:-1]
     first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
     # PowerPoint's default title.
     own = title if title.lower() not in {"", "powerpoint presentation"} else first
@@ -187,18 +185,15 @@ def read(data: bytes) -> Reading:
     return Reading((content,), (*warnings, *lost))
 
 
-@dataclass(frozen=True, slots=True)
-class _Losses:
-    """Unreadable parts of a slide, with one warning each."""
-
-    number: int
-    warnings: list[str]
-
-    def add(self, shape: Any, reason: str) -> None:
-        self.warnings.append(f"slide {self.number:,}: its shape {shape.name!r} {reason}")
+# Warns of a part that can't be read.
+_Lose = Callable[[Any, str], None]
 
 
-def _slide(slide: Any, lost: _Losses) -> Iterator[str]:
+def _lose(warnings: list[str], number: int, shape: Any, reason: str) -> None:
+    warnings.append(f"slide {number:,}: its shape {shape.name!r} {reason}")
+
+
+def _slide(slide: Any, lose: _Lose) -> Iterator[str]:
     """Yield a slide's blocks."""
     _make_plain(slide.element)
     title = slide.shapes.title
@@ -208,7 +203,7 @@ def _slide(slide: Any, lost: _Losses) -> Iterator[str]:
         yield f"## {' '.join(title.text_frame.text.split())}"
     for shape in _in_order(slide.shapes):
         if title is None or shape.element is not title.element:  # Ids of shapes are not unique.
-            yield from _readable(shape, lost)
+            yield from _readable(shape, lose)
     if slide.has_notes_slide:
         _make_plain(slide.notes_slide.element)
         if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
@@ -244,19 +239,19 @@ def _position(shape: Any, side: str) -> int:
         return 0
 
 
-def _readable(shape: Any, lost: _Losses) -> list[str]:
+def _readable(shape: Any, lose: _Lose) -> list[str]:
     try:
-        return list(_blocks(shape, lost))
+        return list(_blocks(shape, lose))
     except (RecursionError, MemoryError):
         raise
     except Exception as error:  # python-pptx raises exceptions of any kind for a malformed shape
-        lost.add(shape, f"can't be read ({error!r})")
+        lose(shape, f"can't be read ({error!r})")
         return []
 
 
-def _blocks(shape: Any, lost: _Losses) -> Iterator[str]:
+def _blocks(shape: Any, lose: _Lose) -> Iterator[str]:
     """Yield a shape's texts, else its alternative text."""
-    found = [block for block in _texts(shape, lost) if block.strip()]
+    found = [block for block in _texts(shape, lose) if block.strip()]
     yield from found or filter(None, [_alternative(shape)])
 
 
@@ -266,20 +261,16 @@ def _alternative(shape: Any) -> str:
     return "" if properties is None else " ".join(properties.get("descr", "").split())
 
 
-def _texts(shape: Any, lost: _Losses) -> Iterator[str]:
+def _texts(shape: Any, lose: _Lose) -> Iterator[str]:
     from pptx.enum.shapes import PP_PLACEHOLDER
     from pptx.shapes.group import GroupShape
 
-    if shape.is_placeholder and shape.placeholder_format.type in {
-        PP_PLACEHOLDER.FOOTER,
-        PP_PLACEHOLDER.DATE,
-        PP_PLACEHOLDER.SLIDE_NUMBER,
-        PP_PLACEHOLDER.HEADER,
-    }:
+    around = {PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.HEADER}
+    if shape.is_placeholder and shape.placeholder_format.type in around:
         return
     if isinstance(shape, GroupShape):
         for inner in _in_order(shape.shapes):
-            yield from _readable(inner, lost)
+            yield from _readable(inner, lose)
     elif shape.has_text_frame:
         yield _text(shape.text_frame)
     elif shape.has_table:
@@ -289,7 +280,7 @@ def _texts(shape: Any, lost: _Losses) -> Iterator[str]:
     elif (chart := next(shape.element.iter("{*}chart"), None)) is not None:
         text, left_out = chart_text(shape.part.related_part(chart.get(f"{_RELATIONSHIPS}id")).blob)
         if left_out:
-            lost.add(shape, f"is a chart of {left_out:,} rows; they were left out")
+            lose(shape, f"is a chart of {left_out:,} rows; they were left out")
         yield text
     elif (diagram := next(shape.element.iter(_DIAGRAM), None)) is not None:
         yield from _diagram(shape.part.related_part(diagram.get(f"{_RELATIONSHIPS}dm")).blob)

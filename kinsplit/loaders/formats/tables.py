@@ -78,13 +78,9 @@ def _evenness(text: str, separator: str) -> tuple[int, int]:
     return (count, width) if width > 1 else (0, 0)
 
 
-CSV = Format("table", (".csv",), "pipe tables of a few rows each, with the header repeated", read)
-TSV = Format(
-    "table",
-    (".tsv", ".tab"),
-    "pipe tables of a few rows each, with the header repeated",
-    partial(read, separators="\t"),
-)
+_TEXT = "pipe tables of a few rows each, with the header repeated"
+CSV = Format("table", (".csv",), _TEXT, read)
+TSV = Format("table", (".tsv", ".tab"), _TEXT, partial(read, separators="\t"))
 
 
 def read_spreadsheet(data: bytes) -> Reading:
@@ -121,6 +117,5 @@ def _shown(value: object) -> str:
     return " ".join(str(value).split())
 
 
-SPREADSHEET = Format(
-    "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets as headings with pipe tables", read_spreadsheet
-)
+_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+SPREADSHEET = Format("spreadsheet", _SHEETS, "sheets as headings with pipe tables", read_spreadsheet)

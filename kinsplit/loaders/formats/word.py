@@ -38,21 +38,16 @@ def read(data: bytes) -> Reading:
     archive = Archive(data, "Word document")
     markup = archive.without_media(_for_mammoth)
     try:
-        result = mammoth.convert_to_html(
-            markup,
-            style_map=_STYLES,
-            convert_image=mammoth.images.img_element(_without_picture),
-            external_file_access=False,
-            include_embedded_style_map=False,
-        )
+        picture = mammoth.images.img_element(_without_picture)
+        safe = {"external_file_access": False, "include_embedded_style_map": False}
+        result = mammoth.convert_to_html(markup, style_map=_STYLES, convert_image=picture, **safe)
     except MemoryError:
         raise
     except RecursionError:
         raise UnreadableError(_TOO_DEEP) from None
     except Exception as error:  # mammoth raises exceptions of any kind for a malformed part
-        raise UnreadableError(
-            f"is broken or not a valid Word document: {error!r}. Open it and save it again."
-        ) from error
+        reason = f"is broken or not a valid Word document: {error!r}. Open it and save it again."
+        raise UnreadableError(reason) from error
     page, title = readable_html(result.value), _core_title(archive)
     return Reading((Content(page.text, title or page.first_heading, headings=titled(page.headings, title)),))
 
