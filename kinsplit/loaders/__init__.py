@@ -46,13 +46,10 @@ offsets refer to that text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from kinsplit.loaders.content import Content, Format, Reading, UnreadableError, row_id
-    from kinsplit.loaders.discovery import Discovery, SourceFile, discover
-    from kinsplit.loaders.registry import FORMATS, suffixes
-    from kinsplit.loaders.run import Limits, Loaded, load, load_file, load_files
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError, row_id
+from kinsplit.loaders.discovery import Discovery, SourceFile, discover
+from kinsplit.loaders.registry import FORMATS, suffixes
+from kinsplit.loaders.run import Limits, Loaded, load, load_file, load_files
 
 __all__ = [
     "FORMATS",
@@ -71,19 +68,3 @@ __all__ = [
     "row_id",
     "suffixes",
 ]
-
-# Imported at first use: a worker process that reads files needs few of them, and starts at every run.
-_HOME = {
-    **dict.fromkeys(("Discovery", "SourceFile", "discover"), "discovery"),
-    **dict.fromkeys(("Limits", "Loaded", "load", "load_file", "load_files"), "run"),
-    **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
-    **dict.fromkeys(("Content", "Format", "Reading", "UnreadableError", "row_id"), "content"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

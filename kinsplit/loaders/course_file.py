@@ -133,7 +133,9 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
 
     `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
     """
-    groups = _groups(names, stated)
+    stems = [PurePath(name).stem for name in names]
+    known = set(stems)
+    groups = [stated.get(name) or _group(stem, known) for name, stem in zip(names, stems, strict=True)]
     # Most files have no kin, and a folder may have very many files.
     members: dict[str, list[str]] = {group: [] for group, number in Counter(groups).items() if number > 1}
     for name, group in zip(names, groups, strict=True):
@@ -153,13 +155,6 @@ def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict
     else:
         facts = {"course": folders[0] if folders else root}
     return {key: readable(value) for key, value in facts.items() if value}
-
-
-def _groups(names: Sequence[str], stated: Mapping[str, str]) -> list[str]:
-    """Return the group of each file."""
-    stems = [PurePath(name).stem for name in names]
-    known = set(stems)
-    return [stated.get(name) or _group(stem, known) for name, stem in zip(names, stems, strict=True)]
 
 
 def _group(stem: str, known: set[str]) -> str:

@@ -38,19 +38,15 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
             return _decode_marked(data[len(mark) :], encoding)
     if utf16 := _unmarked_utf16(data):
         return Decoded(data.decode(utf16), (f"has no byte order mark; read as {utf16} by its zero bytes",))
-    try:
-        return Decoded(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        pass
+    if (text := _try(data, "utf-8")) is not None:
+        return Decoded(text)
     if declared and (meant := _declared(declared)) and (text := _try(data, meant)) is not None:
         return Decoded(text, (f"is not UTF-8; read as {declared}, which the file declares",))
     guess = _guess(data)
     if guess is not None:
         return Decoded(data.decode(guess, "replace"), (f"is not UTF-8; read as {guess}, the best guess",))
-    return Decoded(
-        data.decode("utf-8", "replace"),
-        ("is in no known encoding; read as UTF-8 with U+FFFD for every invalid sequence",),
-    )
+    warning = "is in no known encoding; read as UTF-8 with U+FFFD for every invalid sequence"
+    return Decoded(data.decode("utf-8", "replace"), (warning,))
 
 
 def clean(text: str) -> Decoded:
@@ -71,12 +67,10 @@ def legible(text: str) -> str:
 
 
 def _decode_marked(data: bytes, encoding: str) -> Decoded:
-    plain = encoding == "utf-8"
-    try:
-        return Decoded(data.decode(encoding), () if plain else (f"read as {encoding} by its byte order mark",))
-    except UnicodeDecodeError:
-        text = data.decode(encoding, "replace")
-        return Decoded(text, (f"read as {encoding} by its byte order mark, with U+FFFD for every invalid sequence",))
+    warning = f"read as {encoding} by its byte order mark"
+    if (text := _try(data, encoding)) is not None:
+        return Decoded(text, () if encoding == "utf-8" else (warning,))
+    return Decoded(data.decode(encoding, "replace"), (f"{warning}, with U+FFFD for every invalid sequence",))
 
 
 def _unmarked_utf16(data: bytes) -> str | None:

@@ -16,6 +16,8 @@ from kinsplit.loaders.course_file import CourseFiles, course_facts, kin_facts, r
 from kinsplit.loaders.formats.code import missing_outlines
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 
+Paths = str | Path | Iterable[str | Path]
+
 #: Folders whose files nobody wrote.
 NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
 
@@ -46,11 +48,6 @@ def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
         else:
             listing.skipped.append(path)
     return listing
-
-
-def folders_of(folder: Path) -> list[Path]:
-    """Return the folders in a folder, including links to folders, or raise LoadError if the folder can't be listed."""
-    return [path for path in _visible(folder) if _kind(path) == "folder"]
 
 
 def _visible(folder: Path) -> Iterator[Path]:
@@ -176,9 +173,7 @@ class FileShard(NamedTuple):
     folder: str | None = None
 
 
-def discover(
-    paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), readers: Sequence[str] = ()
-) -> Discovery:
+def discover(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Discovery:
     """Find the files below some paths, without opening them.
 
     Hidden files and folders, `__pycache__` and `node_modules` are ignored. Links to folders are not followed. Links to
@@ -231,11 +226,8 @@ def collect(
             known = ids.get(place)
             if known is None:
                 if other := files.get(source.source_id):
-                    raise LoadError(
-                        source.place,
-                        f"would get the same id as {other.place} ({source.source_id!r}). "
-                        "Give the folder that holds both instead.",
-                    )
+                    rule = f"would get the same id as {other.place} ({source.source_id!r})"
+                    raise LoadError(source.place, f"{rule}. Give the folder that holds both instead.")
                 files[source.source_id] = source
                 ids[place] = source.source_id
             elif source.given:
@@ -249,9 +241,7 @@ def warn_of_missing_outlines(files: Iterable[SourceFile]) -> None:
         warnings.warn(ReaderWarning(advice), stacklevel=3)
 
 
-def walk(
-    paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), readers: Sequence[str] = ()
-) -> Iterator[FileShard]:
+def walk(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Iterator[FileShard]:
     """Yield the files below some paths, folder by folder, so that nobody has to hold all of them; see `discover`."""
     check_readers(readers)
     items = [paths] if isinstance(paths, str | Path) else list(paths)
@@ -305,16 +295,14 @@ def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Seq
         sources = sources_of(base, folder, listing.files, courses, readers, subject)
         yield FileShard(chain(sources, _failed(base, folder, broken)), listing.skipped)
     if empty:
-        raise LoadError(
-            top if subject else root,
-            f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {known()}.",
-        )
+        rule = f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {known()}."
+        raise LoadError(top if subject else root, rule)
 
 
 def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, str | None]]:
     if not subjects:
         return [(base, None)]
-    there = {folder.name: folder for folder in folders_of(base)}
+    there = {path.name: path for path in _visible(base) if _kind(path) == "folder"}
     for subject in subjects:
         if subject not in there:
             names = ", ".join(sorted(there)) or "none"

@@ -43,25 +43,9 @@ from kinsplit.registry import Registry, several
 
 #: The formats of this package, in the order of lists.
 FORMATS: tuple[Format, ...] = (
-    plain.TEXT,
-    markdown.FORMAT,
-    html.FORMAT,
-    code.PYTHON,
-    *code.FORMATS,
-    pdf.FORMAT,
-    slides.FORMAT,
-    word.FORMAT,
-    plain.RICH_TEXT,
-    epub.FORMAT,
-    tables.SPREADSHEET,
-    tables.CSV,
-    tables.TSV,
-    plain.MAIL,
-    transcript.SRT,
-    transcript.VTT,
-    notebook.FORMAT,
-    json_rows.JSON,
-    json_rows.JSONL,
+    *(plain.TEXT, markdown.FORMAT, html.FORMAT, code.PYTHON, *code.FORMATS, pdf.FORMAT, slides.FORMAT, word.FORMAT),
+    *(plain.RICH_TEXT, epub.FORMAT, tables.SPREADSHEET, tables.CSV, tables.TSV, plain.MAIL, transcript.SRT),
+    *(transcript.VTT, notebook.FORMAT, json_rows.JSON, json_rows.JSONL),
 )
 #: The readers that read files only if the caller names them, since each reads what another one reads too.
 ON_REQUEST = ("docling", "markitdown", "trafilatura")
@@ -79,16 +63,11 @@ def _adopt(name: str, part: Any) -> tuple[Format, ...]:
     return tuple(replace(fmt, reader=name) for fmt in formats)
 
 
+_OWN = {"kinsplit": "kinsplit.loaders.registry:FORMATS"} | {
+    name: f"kinsplit.loaders.formats.on_request:{name.upper()}" for name in ON_REQUEST
+}
 #: The readers by name; those of other packages are entry points of the group `kinsplit.readers`.
-READERS: Registry[tuple[Format, ...]] = Registry(
-    "readers",
-    "readers",
-    {
-        "kinsplit": "kinsplit.loaders.registry:FORMATS",
-        **{name: f"kinsplit.loaders.formats.on_request:{name.upper()}" for name in ON_REQUEST},
-    },
-    _adopt,
-)
+READERS: Registry[tuple[Format, ...]] = Registry("readers", "readers", _OWN, _adopt)
 
 
 @functools.lru_cache(maxsize=1)

@@ -27,7 +27,7 @@ from kinsplit.errors import (
 )
 from kinsplit.loaders.content import Content, ForeignError, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
-from kinsplit.loaders.discovery import SourceFile, discover
+from kinsplit.loaders.discovery import Paths, SourceFile, discover
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
@@ -100,9 +100,8 @@ def _bytes(path: Path, most: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         data = b"" if size > most else file.read()
     if (size := max(size, len(data))) > most:  # It may have grown.
-        raise UnreadableError(
-            f"has {size:,} bytes, where at most {most:,} are read. Split it, or raise the limit 'size'."
-        )
+        reason = f"has {size:,} bytes, where at most {most:,} are read"
+        raise UnreadableError(f"{reason}. Split it, or raise the limit 'size'.")
     return data
 
 
@@ -150,11 +149,7 @@ class Loaded:
 
 
 def load(
-    paths: str | Path | Iterable[str | Path],
-    *,
-    subjects: Sequence[str] = (),
-    readers: Sequence[str] = (),
-    limits: Limits | None = None,
+    paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] = (), limits: Limits | None = None
 ) -> Iterator[Loaded]:
     """Load every file under some paths: `discover`, then `load_files`.
 
@@ -217,15 +212,11 @@ def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
             listed.
     """
     limits = limits or Limits()
-    pool = _pool(limits)
-    return _loaded(
-        source, lambda: pool.call(read_file, source.path, limits.size, given=source.given, reader=source.reader)
-    )
+    pool, size = _pool(limits), limits.size
+    return _loaded(source, lambda: pool.call(read_file, source.path, size, given=source.given, reader=source.reader))
 
 
-def _readings(
-    files: Iterable[SourceFile], limits: Limits
-) -> Generator[tuple[SourceFile, Callable[[], Reading]], None, None]:
+def _readings(files: Iterable[SourceFile], limits: Limits) -> Generator[tuple[SourceFile, Callable[[], Reading]]]:
     """Yield each file with a function that waits for its content, while the next one is being read."""
     pool, rest = _pool(limits), iter(files)
     begun: deque[tuple[SourceFile, Future[Reading]]] = deque()
@@ -267,28 +258,18 @@ def _document(source: SourceFile, content: Content, digest: str) -> Document:
     title = {"title": content.title} if content.title else {}
     metadata = {**content.metadata, **title, **source.metadata}
     own = row_id(source.source_id, content.id) if content.id and source.scoped else content.id
-    return Document(
-        own or source.source_id,
-        content.text,
-        metadata,
-        content.pages,
-        content.times,
-        content.outline,
-        content.headings,
-        "" if content.id else digest,  # A row stays the same while its file gets others.
-    )
+    structure = content.pages, content.times, content.outline, content.headings
+    # A row stays the same while its file gets others.
+    return Document(own or source.source_id, content.text, metadata, *structure, "" if content.id else digest)
 
 
 @functools.lru_cache(maxsize=1)
 def _pool(limits: Limits) -> WorkerPool:
     """Return the worker pool for all files, which outlasts a run, since starting it costs more than most files."""
-    return WorkerPool(
-        os.cpu_count() or 1,
-        time_limit=limits.seconds,
-        memory_limit=limits.memory,
-        result_limit=limits.text,
-        prepare=functools.partial(importlib.import_module, read_file.__module__),
-    )
+    prepare = functools.partial(importlib.import_module, read_file.__module__)
+    seconds, memory, text = limits.seconds, limits.memory, limits.text
+    cpus = os.cpu_count() or 1
+    return WorkerPool(cpus, time_limit=seconds, memory_limit=memory, result_limit=text, prepare=prepare)
 
 
 def _reason(error: WorkerError) -> str:
@@ -296,10 +277,8 @@ def _reason(error: WorkerError) -> str:
         limit = "seconds" if isinstance(error, TimeLimitError) else "memory"
         return f"{error} to be read. Convert it to plain text, or raise the limit {limit!r}."
     if isinstance(error, ResultSizeError):
-        return (
-            f"holds {error.size:,} bytes of text, where at most {error.limit:,} are read. Split it, or raise the limit "
-            "'text'."
-        )
+        reason = f"holds {error.size:,} bytes of text, where at most {error.limit:,} are read"
+        return f"{reason}. Split it, or raise the limit 'text'."
     if isinstance(error, WorkerDiedError):
         return f"makes its reader crash: it {error}. Convert it to another format."
     return f"can't be read: {error}."
