@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field
 
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, LanguageModelError
-from kinsplit.evaluation.labels import Dataset, Label, Question
+from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome
 from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form, StructuredClient
@@ -90,7 +90,7 @@ class AnswerMeasure(ABC):
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None, with an `UnjudgedWarning`, where the model gives no answer or judgement."""
-        if self.needs_reference and not has_reference(outcome.question):
+        if self.needs_reference and not references(outcome.question, chunking.dataset):
             return None
         passages = shown([chunk.text for chunk in outcome.ranking[: self.k]], self.client.model.window)
         try:
@@ -137,30 +137,14 @@ def numbered(element: str, texts: Sequence[str]) -> str:
     )
 
 
-def has_reference(question: Question) -> bool:
-    """Return whether a question has a reference answer or labelled text."""
-    return bool(question.answer.strip()) or any(_has_text(label) for label in question.labels)
-
-
 def references(question: Question, dataset: Dataset) -> list[list[str]]:
-    """Return the reference answer, or else the alternative texts of each label."""
+    """Return the reference answer, or else the alternative texts of each label that has any; empty for neither."""
     if question.answer.strip():
         return [[question.answer]]
+    spans = ([(place.source_id, place.span) for place in label.places if place.span] for label in question.labels)
     return [
-        list(
-            dict.fromkeys(
-                dataset.sources[place.source_id].text[place.span.start : place.span.end]
-                for place in label.places
-                if place.span is not None
-            )
-        )
-        for label in question.labels
-        if _has_text(label)
+        list(dict.fromkeys(dataset.sources[id_].text[start:end] for id_, (start, end) in own)) for own in spans if own
     ]
-
-
-def _has_text(label: Label) -> bool:
-    return any(place.span is not None for place in label.places)
 
 
 def reference_text(question: Question, dataset: Dataset) -> str:

@@ -130,3 +130,33 @@ class Family(NamedTuple):
         number = r"@(?P<number>[1-9][0-9]{0,8})"
         form = re.escape(self.pattern).replace(r"\[@k\]", f"(?:{number})?").replace("@Nt", f"{number}t")
         return re.fullmatch(form.replace("@k", number), name)
+
+
+@dataclass(frozen=True)
+class FunctionMeasure:
+    """A measure by a function that returns the value for the ranking of one question, or None; see `family`."""
+
+    name: str
+    description: str
+    asked: Asked
+    function: Callable[[Outcome, Chunking, Asked], float | None]
+    higher_is_better: bool = True
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`."""
+        return self.function(outcome, chunking, self.asked)
+
+
+def family(
+    pattern: str,
+    description: str,
+    function: Callable[[Outcome, Chunking, Asked], float | None],
+    *,
+    higher_is_better: bool = True,
+) -> Family:
+    """Return the family of measures by a function; see `Family` and `Measure.score`."""
+    return Family(
+        pattern,
+        description,
+        lambda asked: FunctionMeasure(asked.name, description, asked, function, higher_is_better),
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from kinsplit.evaluation.labels import Label
 from kinsplit.evaluation.measures.passages import best_coverage, read_chunks
-from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome
+from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome, family
 from kinsplit.evaluation.qrels.alignment import SpanRule
 from kinsplit.support.extras import needs
 
@@ -40,15 +40,6 @@ class RankMeasure:
 
     higher_is_better = True
 
-    @classmethod
-    def make(cls, name: str, description: str, k: int | None, rule: SpanRule) -> Self:
-        """Make a measure, or raise MissingExtraError if ir-measures is not installed."""
-        with needs("evaluation"):
-            import ir_measures
-        base, at, number = name.partition("@")
-        theirs = ir_measures.parse_measure(f"{_THEIRS.get(base, base)}{at}{number}")
-        return cls(name, description, k, rule, theirs)
-
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None for a question without a relevant chunk."""
         import ir_measures
@@ -63,41 +54,29 @@ class RankMeasure:
         return float(found.value)
 
 
-@dataclass(frozen=True)
-class AndGroupSuccess:
-    """The share of a question's groups whose labels are all covered by the first k chunks together.
+def and_group_success(outcome: Outcome, _: Chunking, asked: Asked) -> float | None:
+    """Return the share of a question's groups whose labels are all covered by the first k chunks together.
 
-    Labels of a group (`AND` in SC-Qrels) answer only together; they need not be in one chunk.
+    Labels of a group (`AND` in SC-Qrels) answer only together; they need not be in one chunk. A label is covered if the
+    chunks hold the rule's share of its span. None for a question without groups.
     """
-
-    k: int
-    span_coverage: float  # Minimum share of a label's span for it to count as covered.
-
-    description = "Share of the groups of labels that the first k chunks cover completely"
-    higher_is_better = True
-
-    @property
-    def name(self) -> str:
-        """The name, such as "AGS@5"."""
-        return f"AGS@{self.k}"
-
-    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without groups."""
-        del chunking
-        groups: dict[str, list[Label]] = {}
-        for label in outcome.question.labels:
-            if label.group:
-                groups.setdefault(label.group, []).append(label)
-        if not groups:
-            return None
-        read = read_chunks(outcome.ranking[: self.k])
-        covered = (all(best_coverage(label, read) >= self.span_coverage for label in own) for own in groups.values())
-        return sum(covered) / len(groups)
+    groups: dict[str, list[Label]] = {}
+    for label in outcome.question.labels:
+        if label.group:
+            groups.setdefault(label.group, []).append(label)
+    if not groups:
+        return None
+    read, least = read_chunks(outcome.ranking[: asked.k]), asked.rule.span_coverage
+    return sum(all(best_coverage(label, read) >= least for label in own) for own in groups.values()) / len(groups)
 
 
 def _family(pattern: str, description: str) -> Family:
     def make(asked: Asked) -> RankMeasure:
-        return RankMeasure.make(asked.name, description, asked.number, asked.rule)
+        with needs("evaluation"):
+            import ir_measures
+        base, at, number = asked.name.partition("@")
+        theirs = ir_measures.parse_measure(f"{_THEIRS.get(base, base)}{at}{number}")
+        return RankMeasure(asked.name, description, asked.number, asked.rule, theirs)
 
     return Family(pattern, description, make)
 
@@ -105,5 +84,5 @@ def _family(pattern: str, description: str) -> Family:
 #: The measures for the registry.
 FAMILIES = (
     *(_family(*described) for described in RANK_MEASURES.items()),
-    Family("AGS@k", AndGroupSuccess.description, lambda asked: AndGroupSuccess(asked.k, asked.rule.span_coverage)),
+    family("AGS@k", "Share of the groups of labels that the first k chunks cover completely", and_group_success),
 )
