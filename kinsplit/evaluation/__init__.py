@@ -47,38 +47,33 @@ __all__ = [
     "write_report",
 ]
 
-# Module below this package, and name there.
-_HOME = {
-    "Caps": ("tuning", "Caps"),
-    "Dataset": ("labels", "Dataset"),
-    "Experiment": ("experiment.experiment", "Experiment"),
-    "Filters": ("questions", "Filters"),
-    "Label": ("labels", "Label"),
-    "TuningLimits": ("tuning", "TuningLimits"),
-    "Place": ("labels", "Place"),
-    "Question": ("labels", "Question"),
-    "Results": ("results", "Results"),
-    "SpanRule": ("qrels.alignment", "SpanRule"),
-    "as_strategy": ("splitters", "as_strategy"),
-    "create_measure": ("measures.registry", "create"),
-    "dataset_formats": ("datasets", "names"),
-    "load_dataset": ("datasets", "load"),
-    "make_questions": ("questions", "make_questions"),
-    "measure_names": ("measures.registry", "names"),
-    "ranker_names": ("experiment.rankers", "names"),
-    "strategy_from_spec": ("splitters", "from_spec"),
-    "tune": ("tuning", "tune"),
-    "write_report": ("report", "write_report"),
+# Names in each module below this package, and names that differ there.
+_MODULES = {
+    "datasets": ["load_dataset", "dataset_formats"],
+    "experiment.experiment": ["Experiment"],
+    "experiment.rankers": ["ranker_names"],
+    "labels": ["Dataset", "Label", "Place", "Question"],
+    "measures.registry": ["create_measure", "measure_names"],
+    "qrels.alignment": ["SpanRule"],
+    "questions": ["Filters", "make_questions"],
+    "report": ["write_report"],
+    "results": ["Results"],
+    "splitters": ["as_strategy", "strategy_from_spec"],
+    "tuning": ["Caps", "TuningLimits", "tune"],
+}
+_OTHER = {
+    "load_dataset": "load", "dataset_formats": "names", "ranker_names": "names", "measure_names": "names",
+    "create_measure": "create", "strategy_from_spec": "from_spec",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'kinsplit.evaluation' has no attribute {name!r}")
     from importlib import import_module
 
-    module, attribute = _HOME[name]
-    return getattr(import_module(f"{__name__}.{module}"), attribute)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), _OTHER.get(name, name))
+    raise AttributeError(f"module 'kinsplit.evaluation' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
