@@ -62,8 +62,12 @@ _MODULES = {
     "tuning": ["Caps", "TuningLimits", "tune"],
 }
 _OTHER = {
-    "load_dataset": "load", "dataset_formats": "names", "ranker_names": "names", "measure_names": "names",
-    "create_measure": "create", "strategy_from_spec": "from_spec",
+    "load_dataset": "load",
+    "dataset_formats": "names",
+    "ranker_names": "names",
+    "measure_names": "names",
+    "create_measure": "create",
+    "strategy_from_spec": "from_spec",
 }
 
 

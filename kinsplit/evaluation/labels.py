@@ -131,11 +131,13 @@ class Dataset:
         return any(question.labels for question in self.questions)
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """Base class of the parts of results."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Estimate(_Frozen):
+class Estimate(Frozen):
     """A mean over questions with its 95 % bootstrap interval."""
 
     mean: float
@@ -144,7 +146,7 @@ class Estimate(_Frozen):
     count: int  # Number of questions with a value.
 
 
-class StrategyResult(_Frozen):
+class StrategyResult(Frozen):
     """The results of one strategy.
 
     Attributes:
@@ -164,7 +166,7 @@ class StrategyResult(_Frozen):
     chunks_per_document: Mapping[str, int]
 
 
-class SourceText(_Frozen):
+class SourceText(Frozen):
     """Text of a document."""
 
     source_id: str
@@ -178,7 +180,7 @@ class RetrievedChunk(SourceText):
     score: float
 
 
-class QuestionResult(_Frozen):
+class QuestionResult(Frozen):
     """The retrieval of one strategy for one question."""
 
     question_id: str
@@ -187,7 +189,7 @@ class QuestionResult(_Frozen):
     hits: Sequence[RetrievedChunk]
 
 
-class AskedQuestion(_Frozen):
+class AskedQuestion(Frozen):
     """A question with the texts that answer it."""
 
     id: str
@@ -195,7 +197,7 @@ class AskedQuestion(_Frozen):
     labels: Sequence[Sequence[SourceText]]  # Alternative texts of each label; empty for a question without labels.
 
 
-class Comparison(_Frozen):
+class Comparison(Frozen):
     """Comparison of a strategy with the baseline, on the questions for which both have a value.
 
     Attributes:
@@ -219,7 +221,7 @@ class Comparison(_Frozen):
     losses: int
 
 
-class MeasureNote(_Frozen):
+class MeasureNote(Frozen):
     """Explanation of a measure."""
 
     name: str
@@ -227,7 +229,7 @@ class MeasureNote(_Frozen):
     higher_is_better: bool
 
 
-class StatisticNote(_Frozen):
+class StatisticNote(Frozen):
     """Explanation of a statistic."""
 
     name: str
@@ -235,7 +237,7 @@ class StatisticNote(_Frozen):
     description: str
 
 
-class SharedSettings(_Frozen):
+class SharedSettings(Frozen):
     """Settings that all strategies share.
 
     Attributes:
@@ -261,16 +263,3 @@ class SharedSettings(_Frozen):
     headline: str
     language: str = "english"
     versions: Mapping[str, str] = {}
-
-
-class ResultValues(_Frozen):
-    """Results of an evaluation, without their file and view (see `kinsplit.evaluation.results.Results`)."""
-
-    setting: SharedSettings
-    strategies: Sequence[StrategyResult]  # Results of each strategy, in the given order.
-    questions: Sequence[AskedQuestion]
-    results: Sequence[QuestionResult]
-    comparisons: Sequence[Comparison]
-    warnings: Sequence[str] = ()
-    notes: Sequence[MeasureNote] = ()
-    statistic_notes: Sequence[StatisticNote] = ()

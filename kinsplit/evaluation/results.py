@@ -12,14 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.labels import ResultValues, StrategyResult
+from kinsplit.evaluation.labels import (
+    AskedQuestion,
+    Comparison,
+    Frozen,
+    MeasureNote,
+    QuestionResult,
+    SharedSettings,
+    StatisticNote,
+    StrategyResult,
+)
 from kinsplit.evaluation.measures.registry import RAG_EVAL
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Cell, TableRow
 
 
-class Results(ResultValues):
+class Results(Frozen):
     """Results of an evaluation. A notebook shows the conclusion and the tables.
 
     Attributes:
@@ -33,6 +42,15 @@ class Results(ResultValues):
         statistic_notes: Explanations of the statistics.
     """
 
+    setting: SharedSettings
+    strategies: Sequence[StrategyResult]
+    questions: Sequence[AskedQuestion]
+    results: Sequence[QuestionResult]
+    comparisons: Sequence[Comparison]
+    warnings: Sequence[str] = ()
+    notes: Sequence[MeasureNote] = ()
+    statistic_notes: Sequence[StatisticNote] = ()
+
     def _repr_html_(self) -> str:
         from kinsplit.evaluation.report import tables
         from kinsplit.evaluation.report.tables import conclusion
@@ -41,9 +59,8 @@ class Results(ResultValues):
         columns, decisive = tables.headline(self)
         scales, measured = tables.measures(self)
         figures, counted = tables.statistics(self)
-        headings, compared = tables.comparisons(self)
         more = [
-            ("Compared with the baseline, question by question", headings, compared),
+            ("Compared with the baseline, question by question", tables.COMPARED, tables.comparisons(self)),
             ("All measures, with 95 % intervals", [scale.heading for scale in scales], measured),
             ("Chunks", [figure.heading for figure in figures], counted),
         ]

@@ -51,11 +51,9 @@ def show_headline(terminal: Terminal, results: Results) -> None:
 def _show_comparisons(terminal: Terminal, results: Results) -> None:
     from kinsplit.evaluation.report import tables
 
-    headings, compared = tables.comparisons(results)
-    if compared:
-        show_table(
-            terminal, f"Compared with {results.comparisons[0].baseline}, question by question", headings, compared
-        )
+    if results.comparisons:
+        title = f"Compared with {tables.baseline_of(results)}, question by question"
+        show_table(terminal, title, tables.COMPARED, tables.comparisons(results))
 
 
 def show_table(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[TableRow]) -> None:

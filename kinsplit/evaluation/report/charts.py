@@ -18,7 +18,7 @@ from matplotlib.ft2font import FT2Font
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from kinsplit.evaluation.labels import Comparison, Estimate, StrategyResult
+from kinsplit.evaluation.labels import Estimate, StrategyResult
 from kinsplit.evaluation.report.tables import baseline_of, p_value, scale, verdict
 from kinsplit.evaluation.results import Results
 
@@ -190,14 +190,9 @@ _COLORS = {"better": SERIES[0], "worse": SERIES[1], "like": FAINT}
 _MARKERS = {"better": "^", "worse": "v", "like": "o"}
 
 
-def compared(results: Results) -> list[Comparison]:
-    """Return the comparisons by the headline measure, in the order of the strategies."""
-    return [comparison for comparison in results.comparisons if comparison.measure == results.setting.headline]
-
-
 def comparison_chart(results: Results) -> str:
     """Draw the differences by the headline measure; "" without comparisons."""
-    comparisons = compared(results)
+    comparisons = results.comparisons
     if not comparisons:
         return ""
     measured = scale(results, results.setting.headline)

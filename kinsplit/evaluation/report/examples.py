@@ -139,9 +139,8 @@ def _label(places: Sequence[SourceText]) -> tuple[str, str]:
 
 
 def _side(result: QuestionResult, question: AskedQuestion, measured: MeasureScale) -> Side:
-    value = " ".join(filter(None, (measured.value(result.measures[measured.name]), measured.unit)))
     shown = [_hit(rank, hit, question) for rank, hit in enumerate(result.hits[:_HITS], 1)]
-    return Side(result.strategy, value, shown)
+    return Side(result.strategy, measured.measured(result.measures[measured.name]), shown)
 
 
 def _hit(rank: int, hit: RetrievedChunk, question: AskedQuestion) -> ShownHit:

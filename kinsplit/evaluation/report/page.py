@@ -55,7 +55,6 @@ def _render(results: Results, plots: dict[str, str]) -> str:
     scales, rows = tables.measures(results)
     statistics, statistic_rows = tables.statistics(results)
     columns, decisive = tables.headline(results)
-    comparison_heads, comparisons = tables.comparisons(results)
     return environment.get_template("page.html").render(
         results=results,
         setting=results.setting,
@@ -69,8 +68,8 @@ def _render(results: Results, plots: dict[str, str]) -> str:
         curves=curves(results),
         emphasised=emphasised(results),
         comparison=comparison_chart(results),
-        comparison_heads=comparison_heads,
-        comparisons=comparisons,
+        comparison_heads=tables.COMPARED,
+        comparisons=tables.comparisons(results),
         statistics=statistics,
         statistic_rows=statistic_rows,
         plots=plots,

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kinsplit.evaluation.labels import AskedQuestion, Comparison, Estimate, QuestionResult, ResultValues, StrategyResult
+from kinsplit.evaluation.labels import AskedQuestion, Comparison, Estimate, QuestionResult, StrategyResult
 from kinsplit.evaluation.significance import TIE
 
-#: Measures whose lower values are better, for files without explanations.
-_FALLING = frozenset({"seconds"})
+if TYPE_CHECKING:
+    from kinsplit.evaluation.results import Results
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureScale:
-    """Number format of a measure."""
+class Figure:
+    """Number format of a statistic."""
 
     name: str
-    factor: float
-    digits: int
-    unit: str  # Displayed unit: "ms", "%", or "" for none.
-    higher_is_better: bool
-    description: str  # Meaning of the measure; "" if unknown.
+    unit: str  # Displayed unit: "%", "times", "ms", or "" where it is part of the name or there is none.
+    description: str  # Meaning; "" if unknown.
 
     @property
     def heading(self) -> str:
@@ -31,7 +28,25 @@ class MeasureScale:
 
     @property
     def note(self) -> str:
-        """Unit and direction, for small type."""
+        """Text below the name in small type: the unit."""
+        return self.unit
+
+    def value(self, value: float) -> str:
+        """Format a value without its unit."""
+        return f"{100 * value:.1f}" if self.unit == "%" else statistic(value)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureScale(Figure):
+    """Number format of a measure."""
+
+    factor: float
+    digits: int
+    higher_is_better: bool
+
+    @property
+    def note(self) -> str:
+        """Text below the name in small type: unit and direction."""
         direction = f"{'higher' if self.higher_is_better else 'lower'} is better"
         return f"{self.unit}, {direction}" if self.unit else direction
 
@@ -48,59 +63,37 @@ class MeasureScale:
         """Format an interval."""
         return f"[{self.value(estimate.low)}, {self.value(estimate.high)}]"
 
+    def measured(self, value: float) -> str:
+        """Format a value with its unit."""
+        return f"{self.value(value)} {self.unit}".rstrip()
+
     def difference(self, value: float) -> str:
-        """Format a difference with its sign and without its unit."""
+        """Format a difference with its sign and unit."""
         written = self.value(value)
-        return written if value <= 0 or float(written.replace(",", "")) == 0 else f"+{written}"
-
-    def better(self, first: float, second: float) -> bool:
-        """Return whether the first of two values is better."""
-        return first > second if self.higher_is_better else first < second
+        sign = "" if value <= 0 or float(written.replace(",", "")) == 0 else "+"
+        return f"{sign}{written} {self.difference_unit}".rstrip()
 
 
-def scale(results: ResultValues, measure: str) -> MeasureScale:
+def scale(results: Results, measure: str) -> MeasureScale:
     """Return the number format of a measure: shares as percentages, seconds as milliseconds, others as they are."""
     note = next((note for note in results.notes if note.name == measure), None)
-    higher_is_better = note.higher_is_better if note else measure not in _FALLING
-    description = note.description if note else ""
-    if measure == "seconds":
-        return MeasureScale(measure, 1000, 2, "ms", higher_is_better, description)
+    rises, description = (note.higher_is_better, note.description) if note else (measure != "seconds", "")
     found = [strategy.measures[measure] for strategy in results.strategies if measure in strategy.measures]
-    if all(estimate.low >= -1 and estimate.high <= 1 for estimate in found):
-        return MeasureScale(measure, 100, 1, "%", higher_is_better, description)
-    return MeasureScale(measure, 1, 2, "", higher_is_better, description)
+    factor, digits, unit = 1, 2, ""
+    if measure == "seconds":
+        factor, digits, unit = 1000, 2, "ms"
+    elif all(estimate.low >= -1 and estimate.high <= 1 for estimate in found):
+        factor, digits, unit = 100, 1, "%"
+    return MeasureScale(measure, unit, description, factor, digits, rises)
 
 
-def measure_names(results: ResultValues) -> list[str]:
+def measure_names(results: Results) -> list[str]:
     """Return the names of all measures, the headline first."""
     names = dict.fromkeys(name for strategy in results.strategies for name in strategy.measures)
     return sorted(names, key=lambda name: name != results.setting.headline)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """Number format of a statistic."""
-
-    name: str
-    unit: str  # Displayed unit: "%", "times", or "" where it is part of the name.
-    description: str  # Meaning of the statistic; "" if unknown.
-
-    @property
-    def heading(self) -> str:
-        """Name and unit."""
-        return f"{self.name} ({self.unit})" if self.unit else self.name
-
-    @property
-    def note(self) -> str:
-        """Unit, for small type."""
-        return self.unit
-
-    def value(self, value: float) -> str:
-        """Format a value without its unit."""
-        return f"{100 * value:.1f}" if self.unit == "%" else statistic(value)
-
-
-def figures(results: ResultValues) -> list[Figure]:
+def figures(results: Results) -> list[Figure]:
     """Return the number formats of all statistics: shares as percentages, others as they are."""
     notes = {note.name: note for note in results.statistic_notes}
     found = []
@@ -142,32 +135,24 @@ class Duel:
     lost: Sequence[Pair]
 
 
-def baseline_of(results: ResultValues) -> str:
+def baseline_of(results: Results) -> str:
     """Return the label of the baseline: that of the comparisons, or else the first strategy."""
     return results.comparisons[0].baseline if results.comparisons else results.strategies[0].label
 
 
-def duel(results: ResultValues, strategy: str, measure: str) -> Duel:
+def duel(results: Results, strategy: str, measure: str) -> Duel:
     """Compare a strategy with the baseline, question by question; questions without a value are left out."""
     sign = 1 if scale(results, measure).higher_is_better else -1
     baseline = baseline_of(results)
     ours, theirs = _answers(results, strategy, measure), _answers(results, baseline, measure)
-    pairs = [
-        Pair(
-            question,
-            ours[question.id],
-            theirs[question.id],
-            sign * (ours[question.id].measures[measure] - theirs[question.id].measures[measure]),
-        )
-        for question in results.questions
-        if question.id in ours and question.id in theirs
-    ]
+    both = [(q, ours[q.id], theirs[q.id]) for q in results.questions if q.id in ours and q.id in theirs]
+    pairs = [Pair(q, own, other, sign * (own.measures[measure] - other.measures[measure])) for q, own, other in both]
     won = sorted((pair for pair in pairs if pair.gain > TIE), key=lambda pair: -pair.gain)
     lost = sorted((pair for pair in pairs if pair.gain < -TIE), key=lambda pair: pair.gain)
     return Duel(strategy, baseline, won, lost)
 
 
-def _answers(results: ResultValues, strategy: str, measure: str) -> Mapping[str, QuestionResult]:
+def _answers(results: Results, strategy: str, measure: str) -> Mapping[str, QuestionResult]:
     return {
         result.question_id: result
         for result in results.results
@@ -180,7 +165,7 @@ SIGNIFICANT = 0.05
 _UNLABELLED = "No question is labelled, so nothing here shows which strategy finds more of the answers."
 
 
-def conclusion(results: ResultValues) -> list[str]:
+def conclusion(results: Results) -> list[str]:
     """Return the conclusion by the headline measure, in sentences."""
     headline = results.setting.headline
     unlabelled = [] if any(question.labels for question in results.questions) else [_UNLABELLED]
@@ -191,21 +176,17 @@ def conclusion(results: ResultValues) -> list[str]:
     return [*_compared(results, headline), *unlabelled]
 
 
-def _compared(results: ResultValues, headline: str) -> list[str]:
-    measured = scale(results, headline)
-    compared = [comparison for comparison in results.comparisons if comparison.measure == headline]
+def _compared(results: Results, headline: str) -> list[str]:
+    measured, compared = scale(results, headline), results.comparisons
     if not compared:
         (first, *_) = (strategy for strategy in results.strategies if headline in strategy.measures)
         estimate = first.measures[headline]
-        value = f"{measured.value(estimate.mean)} {measured.unit} {measured.interval(estimate)}".replace("  ", " ")
+        value = f"{measured.measured(estimate.mean)} {measured.interval(estimate)}"
         return [f"{first.label} has {headline} {value}, and there is nothing to compare it with."]
-    better = [comparison for comparison in compared if verdict(comparison, measured) == "better"]
-    worse = [comparison for comparison in compared if verdict(comparison, measured) == "worse"]
-    baseline = compared[0].baseline
-    if better:
-        return [*_winners(better, measured), *_also("Worse than", baseline, worse)]
+    better, worse = ([each for each in compared if verdict(each, measured) == how] for how in ("better", "worse"))
+    baseline = baseline_of(results)
     nobody = f"No strategy is better than {baseline} beyond chance, by {headline}."
-    return [nobody, *_also("Worse than", baseline, worse)]
+    return [*(_winners(better, measured) if better else [nobody]), *_also("Worse than", baseline, worse)]
 
 
 def verdict(comparison: Comparison, measured: MeasureScale) -> str:
@@ -213,18 +194,16 @@ def verdict(comparison: Comparison, measured: MeasureScale) -> str:
     mean = comparison.difference.mean
     if comparison.p_value >= SIGNIFICANT or mean == 0:
         return "like"
-    return "better" if measured.better(mean, 0) else "worse"
+    return "better" if (mean > 0) == measured.higher_is_better else "worse"
 
 
 def _winners(better: Sequence[Comparison], measured: MeasureScale) -> list[str]:
     sign = -1 if measured.higher_is_better else 1
     best, *others = sorted(better, key=lambda comparison: sign * comparison.difference.mean)
     verb = "finds more than" if measured.name.lower().startswith(("recall", "r@")) else "does better than"
-    difference = best.difference
-    change = " ".join(filter(None, (measured.difference(difference.mean), measured.difference_unit)))
-    interval = measured.interval(difference)
+    change = f"{measured.difference(best.difference.mean)} {measured.interval(best.difference)}"
     first = (
-        f"{best.strategy} {verb} {best.baseline}: {measured.name} {change} {interval}, {p_value(best.p_value)}; "
+        f"{best.strategy} {verb} {best.baseline}: {measured.name} {change}, {p_value(best.p_value)}; "
         f"better on {best.wins:,} questions, equal on {best.ties:,}, worse on {best.losses:,}."
     )
     return [first, *_also("Also better than", best.baseline, others)]
@@ -255,17 +234,17 @@ class TableRow(NamedTuple):
     cells: Sequence[Cell]
 
 
-def measures(results: ResultValues) -> tuple[list[MeasureScale], list[TableRow]]:
-    """Return the measures, and one row per strategy with a cell for each measure."""
-    scales = [scale(results, name) for name in measure_names(results)]
-    best = {measured.name: _best(results, measured) for measured in scales}
+def measures(results: Results, names: Sequence[str] | None = None) -> tuple[list[MeasureScale], list[TableRow]]:
+    """Return some measures, or all, and one row per strategy with a cell for each measure."""
+    scales = [scale(results, name) for name in measure_names(results) if names is None or name in names]
+    best = [_best(results, measured) for measured in scales]
     return scales, [
-        TableRow(strategy.label, [_cell(strategy, measured, best[measured.name]) for measured in scales])
+        TableRow(strategy.label, [_cell(strategy, *each) for each in zip(scales, best, strict=True)])
         for strategy in results.strategies
     ]
 
 
-def _best(results: ResultValues, measured: MeasureScale) -> float | None:
+def _best(results: Results, measured: MeasureScale) -> float | None:
     """Return the best value of a measure; None if the display of all is equal."""
     found = [
         strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
@@ -285,56 +264,44 @@ def _cell(strategy: StrategyResult, measured: MeasureScale, best: float | None) 
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 
 
-def statistics(results: ResultValues) -> tuple[list[Figure], list[TableRow]]:
-    """Return the statistics, and one row per strategy with a cell for each statistic."""
-    written = figures(results)
+def statistics(results: Results, names: Sequence[str] | None = None) -> tuple[list[Figure], list[TableRow]]:
+    """Return some statistics, or all, and one row per strategy with a cell for each statistic."""
+    written = [figure for figure in figures(results) if names is None or figure.name in names]
+
+    def cell(figure: Figure, value: float | None) -> Cell:
+        return _NOTHING if value is None else Cell(figure.value(value), order=value)
+
     return written, [
-        TableRow(
-            strategy.label,
-            [
-                Cell(figure.value(strategy.statistics[figure.name]), order=strategy.statistics[figure.name])
-                if figure.name in strategy.statistics
-                else _NOTHING
-                for figure in written
-            ],
-        )
+        TableRow(strategy.label, [cell(figure, strategy.statistics.get(figure.name)) for figure in written])
         for strategy in results.strategies
     ]
 
 
-def headline(results: ResultValues) -> tuple[list[Figure | MeasureScale], list[TableRow]]:
+def headline(results: Results) -> tuple[list[Figure], list[TableRow]]:
     """Return the columns of the first table, headline measure and number of chunks, and one row per strategy."""
-    scales, measured = measures(results)
-    written, counted = statistics(results)
-    chunks = [number for number, figure in enumerate(written) if figure.name == "chunks"]
-    decisive = [number for number, each in enumerate(scales) if each.name == results.setting.headline]
-    columns: list[Figure | MeasureScale] = [
-        *(scales[number] for number in decisive),
-        *(written[number] for number in chunks),
-    ]
-    return columns, [
-        TableRow(own.name, [*(own.cells[number] for number in decisive), *(made.cells[number] for number in chunks)])
-        for own, made in zip(measured, counted, strict=True)
-    ]
+    scales, measured = measures(results, [results.setting.headline])
+    written, counted = statistics(results, ["chunks"])
+    rows = [TableRow(own.name, [*own.cells, *made.cells]) for own, made in zip(measured, counted, strict=True)]
+    return [*scales, *written], rows
 
 
 _VERDICTS = {"better": "better", "worse": "worse", "like": "may be chance"}
 
 
-def comparisons(results: ResultValues) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of the comparisons with the baseline, and one row for each comparison."""
-    several = len({comparison.measure for comparison in results.comparisons}) > 1
-    headings = [*(["Measure"] if several else []), "Difference", "p", "Verdict", "Better on", "Equal on", "Worse on"]
-    rows = []
-    for comparison in results.comparisons:
-        measured = scale(results, comparison.measure)
-        difference = comparison.difference
-        change = " ".join(filter(None, (measured.difference(difference.mean), measured.difference_unit)))
+#: Headings of `comparisons`.
+COMPARED = ("Difference", "p", "Verdict", "Better on", "Equal on", "Worse on")
+
+
+def comparisons(results: Results) -> list[TableRow]:
+    """Return one row for each comparison with the baseline."""
+    measured, rows = scale(results, results.setting.headline), []
+    for each in results.comparisons:
+        mean = each.difference.mean
         cells = [
-            Cell(change, measured.interval(difference), order=difference.mean),
-            Cell(p_value(comparison.p_value).removeprefix("p ").removeprefix("= "), order=comparison.p_value),
-            Cell(_VERDICTS[verdict(comparison, measured)]),
-            *(Cell(f"{n:,}", order=n) for n in (comparison.wins, comparison.ties, comparison.losses)),
+            Cell(measured.difference(mean), measured.interval(each.difference), order=mean),
+            Cell(p_value(each.p_value).removeprefix("p ").removeprefix("= "), order=each.p_value),
+            Cell(_VERDICTS[verdict(each, measured)]),
+            *(Cell(f"{n:,}", order=n) for n in (each.wins, each.ties, each.losses)),
         ]
-        rows.append(TableRow(comparison.strategy, [Cell(comparison.measure), *cells] if several else cells))
-    return headings, rows
+        rows.append(TableRow(each.strategy, cells))
+    return rows

@@ -125,13 +125,11 @@ def test_less_is_best_where_a_measure_falls() -> None:
     assert [[cell.best for cell in row.cells] for row in rows] == [[False], [True]]
 
 
-def test_the_measure_is_a_column_only_where_there_are_several() -> None:
-    one, _ = comparisons(results())
-    two, rows = comparisons(results(comparisons=[comparison("x", 0.1, 0.2), comparison("x", 0.1, 0.00001, "MRR")]))
+def test_a_comparison_is_a_row() -> None:
+    made = results(setting=setting(headline="MRR"), comparisons=[comparison("x", 0.1, 0.00001, "MRR")])
+    (row,) = comparisons(made)
 
-    assert "Measure" not in one
-    assert two[0] == "Measure"
-    assert [cell.text for cell in rows[1].cells] == ["MRR", "+10.0 points", "< 0.001", "better", "6", "4", "2"]
+    assert [cell.text for cell in row.cells] == ["+10.0 points", "< 0.001", "better", "6", "4", "2"]
 
 
 def test_questions_are_won_and_lost_by_the_measure_and_its_direction() -> None:

@@ -145,7 +145,6 @@ def test_of_many_curves_the_best_and_the_baseline_stand_out() -> None:
 def test_charts_without_anything_to_show_are_empty() -> None:
     assert budget_curves(results(2, budgets=(1000,))) == ""
     assert comparison_chart(results(1, comparisons=[])) == ""
-    assert comparison_chart(results(2, comparisons=[comparison("structure", 0.1, 0.2, "MRR")])) == ""
 
 
 def test_better_worse_and_chance_have_their_own_shapes() -> None:
