@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kinsplit.errors import inline
-from kinsplit.evaluation.labels import AskedQuestion, QuestionResult, RetrievedChunk, SourceText
-from kinsplit.evaluation.report.tables import MeasureScale, Pair, baseline_of, duel, scale
+from kinsplit.evaluation.labels import AskedQuestion, RetrievedChunk, SourceText
+from kinsplit.evaluation.report.tables import Duel, baseline_of, duel, scale
 from kinsplit.evaluation.results import Results
 
 
@@ -61,91 +61,18 @@ def _shifted(hit: RetrievedChunk) -> Sequence[tuple[int, tuple[int, int]]]:
     return found
 
 
-#: Maximum numbers of questions of each kind, and of chunks of each strategy.
-_QUESTIONS, _HITS = 3, 5
 #: Maximum length of unmarked text in characters, and the length shown at either end of a longer one.
 _LONGEST, _KEPT = 600, 240
 
 
-class ShownHit(NamedTuple):
-    """A hit: its rank from 1, its place, its text, and whether any of it is labelled."""
-
-    rank: int
-    place: str
-    pieces: Sequence[ExamplePiece]
-    marked: bool
-
-
-class Side(NamedTuple):
-    """The result of one strategy: its label, its value and its best chunks."""
-
-    strategy: str
-    value: str
-    hits: Sequence[ShownHit]
-
-
-class Example(NamedTuple):
-    """A question, its labelled texts, and the results of strategy and baseline."""
-
-    question: str
-    labels: Sequence[tuple[str, str]]
-    sides: tuple[Side, Side]
-
-
-class Examples(NamedTuple):
-    """Examples for a strategy, with the numbers of all questions won and lost."""
-
-    strategy: str
-    baseline: str
-    won: Sequence[Example]
-    lost: Sequence[Example]
-    won_count: int
-    lost_count: int
-
-
-def examples(results: Results) -> list[Examples]:
-    """Return the questions with the largest differences for each strategy but the baseline, best strategy first."""
-    headline = results.setting.headline
-    measured = scale(results, headline)
-    baseline = baseline_of(results)
-    sign = -1 if measured.higher_is_better else 1
+def duels(results: Results) -> list[Duel]:
+    """Return the questions on which each strategy but the baseline differs from it, best strategy first."""
+    headline, baseline = results.setting.headline, baseline_of(results)
+    sign = -1 if scale(results, headline).higher_is_better else 1
     judged = [s for s in results.strategies if s.label != baseline and headline in s.measures]
     judged.sort(key=lambda strategy: sign * strategy.measures[headline].mean)
-    duels = [duel(results, strategy.label, headline) for strategy in judged]
-    return [
-        Examples(
-            each.strategy,
-            each.baseline,
-            [_example(pair, measured) for pair in each.won[:_QUESTIONS]],
-            [_example(pair, measured) for pair in each.lost[:_QUESTIONS]],
-            len(each.won),
-            len(each.lost),
-        )
-        for each in duels
-        if each.won or each.lost
-    ]
-
-
-def _example(pair: Pair, measured: MeasureScale) -> Example:
-    labels = [_label(label) for label in pair.question.labels if label]
-    sides = (_side(pair.strategy, pair.question, measured), _side(pair.baseline, pair.question, measured))
-    return Example(pair.question.text, labels, sides)
-
-
-def _label(places: Sequence[SourceText]) -> tuple[str, str]:
-    first, *others = places
-    more = f", or any of {len(others):,} more places" if others else ""
-    return f"{place(first)}{more}", "".join(piece.text for piece in _shortened([ExamplePiece(first.text, False)]))
-
-
-def _side(result: QuestionResult, question: AskedQuestion, measured: MeasureScale) -> Side:
-    shown = [_hit(rank, hit, question) for rank, hit in enumerate(result.hits[:_HITS], 1)]
-    return Side(result.strategy, measured.measured(result.measures[measured.name]), shown)
-
-
-def _hit(rank: int, hit: RetrievedChunk, question: AskedQuestion) -> ShownHit:
-    found = pieces(hit, question)
-    return ShownHit(rank, place(hit), _shortened(found), any(piece.marked for piece in found))
+    found = [duel(results, strategy.label, headline) for strategy in judged]
+    return [each for each in found if each.won or each.lost]
 
 
 def place(text: SourceText) -> str:
@@ -153,12 +80,8 @@ def place(text: SourceText) -> str:
     return " ".join([inline(text.source_id), ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
 
 
-def _shortened(found: Sequence[ExamplePiece]) -> list[ExamplePiece]:
-    """Replace the middle of long unmarked pieces by its length."""
-    shown = []
-    for piece in found:
-        text = piece.text
-        if not piece.marked and len(text) > _LONGEST:
-            text = f"{text[:_KEPT]} […{len(text) - 2 * _KEPT:,} characters…] {text[-_KEPT:]}"
-        shown.append(ExamplePiece(text, piece.marked))
-    return shown
+def shortened(text: str) -> str:
+    """Replace the middle of a long text by its length."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_KEPT]} […{len(text) - 2 * _KEPT:,} characters…] {text[-_KEPT:]}"

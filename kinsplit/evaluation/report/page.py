@@ -11,10 +11,8 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kinsplit.errors import require
-from kinsplit.evaluation.report import charts, tables
-from kinsplit.evaluation.report.charts import budget_curves, comparison_chart, curves, drawn, emphasised, png, svg
-from kinsplit.evaluation.report.examples import examples
-from kinsplit.evaluation.report.tables import baseline_of, conclusion
+from kinsplit.evaluation.report import charts, examples, tables
+from kinsplit.evaluation.report.charts import drawn, png, svg
 from kinsplit.evaluation.results import Results
 from kinsplit.markup.html import printable
 
@@ -51,30 +49,10 @@ def _render(results: Results, plots: dict[str, str]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(results=results, charts=charts, examples=examples, tables=tables)
     script = _read("sort.js")
-    scales, rows = tables.measures(results)
-    statistics, statistic_rows = tables.statistics(results)
-    columns, decisive = tables.headline(results)
     return environment.get_template("page.html").render(
-        results=results,
-        setting=results.setting,
-        conclusion=conclusion(results),
-        baseline=baseline_of(results),
-        columns=columns,
-        decisive=decisive,
-        scales=scales,
-        rows=rows,
-        budget=budget_curves(results),
-        curves=curves(results),
-        emphasised=emphasised(results),
-        comparison=comparison_chart(results),
-        comparison_heads=tables.COMPARED,
-        comparisons=tables.comparisons(results),
-        statistics=statistics,
-        statistic_rows=statistic_rows,
         plots=plots,
-        documents=charts.documents(results),
-        examples=examples(results),
         style=_read("page.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
