@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kinsplit.identity import DOCUMENT_CONTEXT, text_id
 from kinsplit.spans import Span
@@ -20,7 +20,9 @@ SEPARATOR = "\n\n"
 #: of its own.
 Content = tuple[int, str]
 
-# Documents that `by_size` puts together, however short they are.
+T = TypeVar("T")
+
+# Items that `by_size` puts together, however small they are.
 _MOST_TOGETHER = 1000
 
 
@@ -398,15 +400,20 @@ def _offset(moment: Moment) -> int:
     return moment.at
 
 
-def by_size(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:
-    """Yield documents in batches of at least this many characters, or of 1,000 documents that are shorter together."""
-    batch: list[Document] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document.text)
-        if size >= characters or len(batch) == _MOST_TOGETHER:
+def by_size(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield items in batches that are at least this large together, or of 1,000 that are smaller."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        batch.append(item)
+        total += size(item)
+        if total >= most or len(batch) == _MOST_TOGETHER:
             yield batch
-            batch, size = [], 0
+            batch, total = [], 0
     if batch:
         yield batch
+
+
+def text_length(document: Document) -> int:
+    """Return the number of characters of a document."""
+    return len(document.text)

@@ -90,7 +90,8 @@ def embed_documents(
         name_of=lambda item: item[0].id,
         texts_of=lambda item: check_texts(_texts(item[1], embedding_context)),
     )
-    return division.settle(documents)
+    found = iter(division.settle([each for each in documents if each[1]]))
+    return [next(found) if leaves else [] for _, leaves in documents]
 
 
 def probe(embedder: Embedder) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size, text_length
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
 from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -39,6 +39,10 @@ _LOOKED_UP = 1000
 _CHARACTERS = 500_000
 # Attempts to store a document again after another writer deleted contents that it shares with its former state.
 _RETRIES = 3
+
+
+# A document with its chunks of all levels, or why it can't be split.
+_Split = tuple[Document, list[Chunk] | KinsplitError]
 
 
 @dataclass(slots=True)
@@ -139,18 +143,16 @@ class Indexer:
 
     def _jobs(self, documents: Iterable[Document]) -> Iterator[Job | DocumentReport]:
         """Split and compare documents that aren't stored as they are; report those that can't be split."""
-        for group in by_size(_checked(documents), _CHARACTERS):
+        for group in by_size(_checked(documents), _CHARACTERS, text_length):
             stored = stored_leaves(self.store, group, self.strategy)
             rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]
             compared = self._compared(chunk_documents(rest, self.strategy, self.embedding_context))
             for document, leaves in zip(group, stored, strict=True):
                 yield next(compared) if leaves is None else Job(document, [], [], leaves)
 
-    def _compared(
-        self, split: Iterable[tuple[Document, list[Chunk] | KinsplitError]]
-    ) -> Iterator[Job | DocumentReport]:
+    def _compared(self, split: Iterable[_Split]) -> Iterator[Job | DocumentReport]:
         """Compare documents with the store, many at a time; yield reports of those that can't be split."""
-        for group in _groups(split):
+        for group in by_size(split, _LOOKED_UP, _entries):
             wanted = {document.id: chunks for document, chunks in group if isinstance(chunks, list)}
             found = self.store.compare(wanted)
             for document, chunks in group:
@@ -210,12 +212,7 @@ class Indexer:
                 record({"gen_ai.embeddings.dimension.count": self.embedder.dimension}, texts=len(leaves))
                 return embed_leaves(self.embedder, self.embedding_context, leaves, progress)
 
-        found = iter(
-            embed_documents(
-                self.embedder, self.embedding_context, [(document, own) for document, own in documents if own], embed
-            )
-        )
-        return [next(found) if own else [] for _, own in documents]
+        return embed_documents(self.embedder, self.embedding_context, documents, embed)
 
     def _sync(self, job: Job, leaves: dict[str, Embedded]) -> SyncReport:
         """Store a document, embedding contents that another writer has deleted in the meantime.
@@ -284,7 +281,7 @@ def stored_leaves(store: ChunkStore, documents: Sequence[Document], strategy: St
 
 def chunk_documents(
     documents: Iterable[Document], strategy: Strategy, embedding_context: EmbeddingContext
-) -> Iterator[tuple[Document, list[Chunk] | KinsplitError]]:
+) -> Iterator[_Split]:
     """Split documents into chunks of all levels, as they are stored; many are split together.
 
     A document may have an error instead: a character is longer than a chunk may be, or the strategy's embedding model
@@ -306,7 +303,7 @@ def chunk_documents(
     division: Division[Document, list[Chunk]] = Division(
         model, work, lambda: probe(resolve(embedder)), name_of=lambda document: document.id
     )
-    for batch in by_size(documents, _CHARACTERS):
+    for batch in by_size(documents, _CHARACTERS, text_length):
         for document, chunks in zip(batch, division.settle(batch), strict=True):
             if isinstance(chunks, KinsplitError):
                 yield document, chunks
@@ -316,6 +313,11 @@ def chunk_documents(
 
 def _report_of(document: Document, **outcome: Any) -> DocumentReport:
     return DocumentReport(document.id, **outcome, file=document.metadata.get("file_path"))
+
+
+def _entries(split: _Split) -> int:
+    """Return the number of entries of a store that are looked up for a document."""
+    return 1 if isinstance(split[1], KinsplitError) else 1 + len(split[1])
 
 
 class _CallbackError(BaseException):
@@ -329,22 +331,6 @@ class _CallbackError(BaseException):
 def leaves_of(chunks: Iterable[Chunk]) -> int:
     """Return the number of leaves among chunks of all levels."""
     return sum(chunk.level == 0 for chunk in chunks)
-
-
-def _groups(
-    split: Iterable[tuple[Document, list[Chunk] | KinsplitError]],
-) -> Iterator[list[tuple[Document, list[Chunk] | KinsplitError]]]:
-    """Yield documents in groups that are looked up together."""
-    group: list[tuple[Document, list[Chunk] | KinsplitError]] = []
-    size = 0
-    for document, chunks in split:
-        group.append((document, chunks))
-        size += 1 if isinstance(chunks, KinsplitError) else 1 + len(chunks)
-        if size >= _LOOKED_UP:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def check_documents(documents: Iterable[Document]) -> None:

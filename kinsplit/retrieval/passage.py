@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import GAP, PLACED, SEPARATOR, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.spans import Span, stretches
+
+_INDEX = attrgetter("index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +130,8 @@ def _agree(one: Chunk, other: Chunk) -> bool:
 
 def are_siblings(chunks: Iterable[Chunk]) -> bool:
     """Return whether chunks, in any order, are consecutive siblings with the same text where they overlap."""
-    ordered = sorted(chunks, key=_index)
+    ordered = sorted(chunks, key=_INDEX)
     return all(continues(before, after) for before, after in pairwise(ordered))
-
-
-def _index(chunk: Chunk) -> int:
-    return chunk.index
 
 
 def join(
@@ -153,7 +152,7 @@ def join(
         StoreError: A chunk's text is not as long as its spans, or overlapping chunks have different texts there: the
             passage would not be the slice that it claims to be.
     """
-    ordered = sorted(chunks, key=_index)
+    ordered = sorted(chunks, key=_INDEX)
     for before, after in pairwise(ordered):
         if not _agree(before, after):
             raise StoreError(

@@ -271,12 +271,11 @@ def _find(*stages: Literal["dense", "bm25"]) -> Callable[[SearchQuestion, KinWei
     return find
 
 
-def _by_meaning(found: KinRankings, _: KinWeights, limit: int) -> list[ScoredEntry]:
-    return [ScoredEntry(entry, score, {"dense": score}) for entry, score in _ordered(found, found.dense)[:limit]]
-
-
-def _by_terms(found: KinRankings, _: KinWeights, limit: int) -> list[ScoredEntry]:
-    return [ScoredEntry(entry, score, {"bm25": score}) for entry, score in _ordered(found, found.bm25)[:limit]]
+def _alone(stage: Literal["dense", "bm25"]) -> Callable[[KinRankings, KinWeights, int], list[ScoredEntry]]:
+    """Return a function that scores by one ranking."""
+    return lambda found, _, limit: [
+        ScoredEntry(entry, score, {stage: score}) for entry, score in _ordered(found, getattr(found, stage))[:limit]
+    ]
 
 
 def _fused(found: KinRankings, _: KinWeights, limit: int) -> list[ScoredEntry]:
@@ -304,8 +303,8 @@ _RANKINGS: dict[str, Ranking] = {
         Ranking(
             "hybrid", f"By meaning and terms, joined by reciprocal ranks (k = {RRF})", _find("dense", "bm25"), _fused
         ),
-        Ranking("dense", "By meaning: cosine", _find("dense"), _by_meaning),
-        Ranking("terms", "By terms: BM25; the question is not embedded", _find("bm25"), _by_terms, embeds=False),
+        Ranking("dense", "By meaning: cosine", _find("dense"), _alone("dense")),
+        Ranking("terms", "By terms: BM25; the question is not embedded", _find("bm25"), _alone("bm25"), embeds=False),
     )
 }
 

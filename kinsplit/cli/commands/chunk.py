@@ -47,7 +47,7 @@ def chunk(
     Args:
         output (FILE): Write the rows to this file, and a summary to stdout.
     """
-    from kinsplit.chunk import by_size
+    from kinsplit.chunk import by_size, text_length
     from kinsplit.embedding import use_vector_cache
     from kinsplit.evaluation.datasets.normalised import normalised_document, steps_of
     from kinsplit.loaders import discover, load_files
@@ -81,7 +81,7 @@ def chunk(
                 moving.advance()
                 yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)
 
-        for batch in by_size(documents(), _BATCH):
+        for batch in by_size(documents(), _BATCH, text_length):
             chunked = list(_chunked(splitter, batch, summary, terminal))
             for row in to_rows(list(chain.from_iterable(chunked)), tokenizer):
                 write(row)

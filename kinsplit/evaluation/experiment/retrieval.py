@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size
+from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size, text_length
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
@@ -82,7 +82,7 @@ def split(
 ) -> tuple[list[Chunk], float]:
     """Split all documents, and return the chunks and the time in seconds."""
     chunks, done, seconds = list[Chunk](), 0, 0.0
-    for batch in by_size(documents, _CHARACTERS):
+    for batch in by_size(documents, _CHARACTERS, text_length):
         begin = time.perf_counter()
         chunks += [chunk for own in strategy.chunk_many(batch) for chunk in own]
         seconds += time.perf_counter() - begin

@@ -69,9 +69,8 @@ class ChunkKeys:
             InvalidParameterError: The document is not a chunk of a kinsplit text splitter.
         """
         if document.id is None or not is_chunk(document.metadata, document.page_content):
-            raise InvalidParameterError(
-                "document", "must be a chunk from a kinsplit text splitter", document.id, "Split the documents first."
-            )
+            rule = "must be a chunk from a kinsplit text splitter"
+            raise InvalidParameterError("document", rule, document.id, "Split the documents first.")
         is_known = self._records.exists([document.id])[0]
         if document.metadata["source_id"] != self._run.source_id or document.id in self._run.ids:
             self._run = _Run(document.metadata["source_id"])

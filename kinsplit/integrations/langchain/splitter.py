@@ -216,12 +216,9 @@ class KinsplitTextSplitter(TextSplitter):
             TokenizerError: The encoding can't be loaded.
         """
         if allowed_special or disallowed_special not in ("all", ()):
-            raise InvalidParameterError(
-                "allowed_special" if allowed_special else "disallowed_special",
-                "must be left out, since special tokens are counted as ordinary text",
-                allowed_special or disallowed_special,
-                "Leave it out.",
-            )
+            field = "allowed_special" if allowed_special else "disallowed_special"
+            rule = "must be left out, since special tokens are counted as ordinary text"
+            raise InvalidParameterError(field, rule, allowed_special or disallowed_special, "Leave it out.")
         name = f"tiktoken:{_encoding_of(model_name) if model_name else encoding_name}"
         resolve(name)
         return cls(tokenizer=name, **cls._counting_tokens(parameters))
@@ -277,9 +274,8 @@ def _encoding_of(model: str) -> str:
     try:
         return encoding_name_for_model(model)
     except KeyError as error:
-        raise InvalidParameterError(
-            "model_name", "must be known to tiktoken", model, "Pass encoding_name instead."
-        ) from error
+        remedy = "Pass encoding_name instead."
+        raise InvalidParameterError("model_name", "must be known to tiktoken", model, remedy) from error
 
 
 @cache
@@ -295,10 +291,6 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
     }
     keywords += [Parameter(name, Parameter.KEYWORD_ONLY, default=True, annotation=bool) for name in own]
     described = "\n".join([documentation(strategy), *(f"    {name}: {about}" for name, about in own.items())])
-    body = {
-        "strategy_class": strategy,
-        "__doc__": described,
-        "__module__": __package__,
-        "__signature__": Signature(keywords),
-    }
+    body = {"strategy_class": strategy, "__doc__": described, "__module__": __package__}
+    body["__signature__"] = Signature(keywords)
     return type(generated_name(strategy, "TextSplitter"), (KinsplitTextSplitter,), body)

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-    VectorStoreQuery,
-    VectorStoreQueryMode,
-)
+from llama_index.core.vector_stores import types
 
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -26,26 +19,26 @@ from kinsplit.stores.values import Hit, Query, Where
 
 # Operators on a value and on a list, each with that of a chunk store.
 _VALUE_OPERATORS = {
-    FilterOperator.EQ: "$eq",
-    FilterOperator.NE: "$ne",
-    FilterOperator.GT: "$gt",
-    FilterOperator.GTE: "$gte",
-    FilterOperator.LT: "$lt",
-    FilterOperator.LTE: "$lte",
-    FilterOperator.CONTAINS: "$eq",
+    types.FilterOperator.EQ: "$eq",
+    types.FilterOperator.NE: "$ne",
+    types.FilterOperator.GT: "$gt",
+    types.FilterOperator.GTE: "$gte",
+    types.FilterOperator.LT: "$lt",
+    types.FilterOperator.LTE: "$lte",
+    types.FilterOperator.CONTAINS: "$eq",
 }
-_LIST_OPERATORS = {FilterOperator.IN: "$in", FilterOperator.NIN: "$nin", FilterOperator.ANY: "$in"}
-_TEXT_OPERATORS = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
+_LIST_OPERATORS = {types.FilterOperator.IN: "$in", types.FilterOperator.NIN: "$nin", types.FilterOperator.ANY: "$in"}
+_TEXT_OPERATORS = (types.FilterOperator.TEXT_MATCH, types.FilterOperator.TEXT_MATCH_INSENSITIVE)
 _MODES = {
-    VectorStoreQueryMode.DEFAULT: ("dense",),
-    VectorStoreQueryMode.MMR: ("dense",),
-    VectorStoreQueryMode.SPARSE: ("bm25",),
-    VectorStoreQueryMode.HYBRID: ("dense", "bm25"),
+    types.VectorStoreQueryMode.DEFAULT: ("dense",),
+    types.VectorStoreQueryMode.MMR: ("dense",),
+    types.VectorStoreQueryMode.SPARSE: ("bm25",),
+    types.VectorStoreQueryMode.HYBRID: ("dense", "bm25"),
 }
 
 
 def to_where(
-    store: ChunkStore, filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None
+    store: ChunkStore, filters: types.MetadataFilters | None, doc_ids: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return filters as `Where`; text matching reads all chunks of the documents to search.
 
@@ -62,7 +55,7 @@ def to_where(
     return {"$and": [where, found]} if where and found else where or found
 
 
-def to_queries(query: VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
+def to_queries(query: types.VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
     """Return the store queries of a query: by meaning, by terms, or both in this order.
 
     Raises:
@@ -105,37 +98,39 @@ def fuse(dense: Sequence[Hit], terms: Sequence[Hit], alpha: float) -> list[Hit]:
     return sorted(joined, key=lambda hit: (-hit.score, hit.chunk.id))
 
 
-def _matches_text(filters: MetadataFilters) -> bool:
+def _matches_text(filters: types.MetadataFilters) -> bool:
     groups = [filters]
     for group in groups:  # Without recursion, since their depth hasn't been checked yet.
-        groups += [one for one in group.filters if isinstance(one, MetadataFilters)]
+        groups += [one for one in group.filters if isinstance(one, types.MetadataFilters)]
     return any(
-        isinstance(one, MetadataFilter) and one.operator in _TEXT_OPERATORS for group in groups for one in group.filters
+        isinstance(one, types.MetadataFilter) and one.operator in _TEXT_OPERATORS
+        for group in groups
+        for one in group.filters
     )
 
 
-def _group(filters: MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
+def _group(filters: types.MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
     if depth > MOST_DEPTH:
         remedy = "Nest fewer filters."
         raise InvalidParameterError("filters", f"must be nested at most {MOST_DEPTH} deep", depth, remedy)
     parts = [
-        _group(one, chunks, depth + 1) if isinstance(one, MetadataFilters) else _condition(one, chunks)
+        _group(one, chunks, depth + 1) if isinstance(one, types.MetadataFilters) else _condition(one, chunks)
         for one in filters.filters
     ]
-    if filters.condition is FilterCondition.NOT:
+    if filters.condition is types.FilterCondition.NOT:
         return {"$not": {"$or": parts}} if parts else {}
     parts = [part for part in parts if part]
     if len(parts) < 2:
         return parts[0] if parts else {}
-    return {"$or" if filters.condition is FilterCondition.OR else "$and": parts}
+    return {"$or" if filters.condition is types.FilterCondition.OR else "$and": parts}
 
 
-def _condition(one: MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
-    if one.operator is FilterOperator.IS_EMPTY:
+def _condition(one: types.MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
+    if one.operator is types.FilterOperator.IS_EMPTY:
         return {one.key: None}
     if one.operator in _TEXT_OPERATORS and isinstance(one.value, str):
         return {"$id": [chunk.id for chunk in chunks if _has_text(chunk, one)]}
-    if one.operator is FilterOperator.ALL and isinstance(one.value, list) and one.value:
+    if one.operator is types.FilterOperator.ALL and isinstance(one.value, list) and one.value:
         return {"$and": [{one.key: {"$eq": value}} for value in one.value]}
     operator = (_LIST_OPERATORS if isinstance(one.value, list) else _VALUE_OPERATORS).get(one.operator)
     if operator is None:
@@ -144,10 +139,10 @@ def _condition(one: MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
     return {one.key: {operator: one.value}}
 
 
-def _has_text(chunk: Chunk, one: MetadataFilter) -> bool:
+def _has_text(chunk: Chunk, one: types.MetadataFilter) -> bool:
     """Return whether a chunk's metadata value, or its text under the stored key, contains a text."""
     stored = {"full_content": chunk.text, **from_chunk(chunk).metadata}.get(one.key)
-    fold = str.casefold if one.operator is FilterOperator.TEXT_MATCH_INSENSITIVE else str
+    fold = str.casefold if one.operator is types.FilterOperator.TEXT_MATCH_INSENSITIVE else str
     wanted = fold(str(one.value))
     return any(isinstance(text, str) and wanted in fold(text) for text in _values(stored))
 

@@ -7,18 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    ImageDocument,
-    ImageNode,
-    MetadataMode,
-    NodeRelationship,
-    ObjectType,
-    RelatedNodeInfo,
-    RelatedNodeType,
-    TextNode,
-)
+from llama_index.core import schema
 
 from kinsplit.chunk import UNSEEN
 from kinsplit.errors import InvalidParameterError
@@ -28,7 +17,7 @@ from kinsplit.integrations.shared.pages import PAGE_KEYS, PAGES, Joined, Text, j
 from kinsplit.spans import Span, stretches
 
 
-def origin_of(node: BaseNode) -> TextOrigin:
+def origin_of(node: schema.BaseNode) -> TextOrigin:
     """Return the origin of the text of a document or node.
 
     The origin of a node is a part of the document that is its SOURCE. Its position there is known if kinsplit made the
@@ -45,12 +34,12 @@ def origin_of(node: BaseNode) -> TextOrigin:
     return whole if spans is None else TextOrigin(node.node_id, node.node_id, spans)
 
 
-def text_of(node: BaseNode) -> str:
+def text_of(node: schema.BaseNode) -> str:
     """Return the text that offsets refer to."""
-    return node.get_content(metadata_mode=MetadataMode.NONE)
+    return node.get_content(metadata_mode=schema.MetadataMode.NONE)
 
 
-def join_pages(documents: Sequence[BaseNode]) -> list[BaseNode]:
+def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
     """Join the pages into which a reader has cut files; see `kinsplit.integrations.shared.pages.join`.
 
     Node parsers do this by themselves with the documents of one call. Join them before an `IngestionPipeline` that has
@@ -65,17 +54,17 @@ def join_pages(documents: Sequence[BaseNode]) -> list[BaseNode]:
         InvalidParameterError: A file's pages are given twice.
     """
     texts = [
-        Text(text_of(node), node.metadata, node.source_node is not None or type(node) is not Document)
+        Text(text_of(node), node.metadata, node.source_node is not None or type(node) is not schema.Document)
         for node in documents
     ]
     return [_document(each, documents) if isinstance(each, Joined) else documents[each] for each in join(texts)]
 
 
-def _document(joined: Joined, documents: Sequence[BaseNode]) -> Document:
+def _document(joined: Joined, documents: Sequence[schema.BaseNode]) -> schema.Document:
     pages = [documents[index] for index in joined.members]
     embed = dict.fromkeys(key for page in pages for key in page.excluded_embed_metadata_keys)
     llm = dict.fromkeys(key for page in pages for key in page.excluded_llm_metadata_keys)
-    return Document(
+    return schema.Document(
         id_=joined.source_id,
         text=joined.text,
         metadata=joined.metadata,
@@ -83,18 +72,17 @@ def _document(joined: Joined, documents: Sequence[BaseNode]) -> Document:
         excluded_llm_metadata_keys=[*llm, PAGES],
         metadata_template=pages[0].metadata_template,
         metadata_separator=pages[0].metadata_separator,
-        text_template=getattr(pages[0], "text_template", TextNode.model_fields["text_template"].default),
+        text_template=getattr(pages[0], "text_template", schema.TextNode.model_fields["text_template"].default),
     )
 
 
 def build_nodes(
-    documents: Sequence[BaseNode],
+    documents: Sequence[schema.BaseNode],
     origins: Sequence[TextOrigin],
     arranged: Sequence[Sequence[FrameworkPiece]],
-    *,
     include_metadata: bool,
     include_prev_next_rel: bool,
-) -> list[BaseNode]:
+) -> list[schema.BaseNode]:
     """Return the nodes of many documents, from the origin and the pieces of each."""
     links = _Links(origins, arranged, include_prev_next_rel)
     return [
@@ -104,7 +92,7 @@ def build_nodes(
     ]
 
 
-def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[FrameworkPiece]]) -> None:
+def warn_of_long_metadata(documents: Sequence[schema.BaseNode], arranged: Sequence[Sequence[FrameworkPiece]]) -> None:
     """Warn if a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
         hidden = {CONTEXT, PAGES, *HIDDEN, *UNSEEN, *document.excluded_embed_metadata_keys}
@@ -125,38 +113,44 @@ class _Links:
         self, origins: Sequence[TextOrigin], arranged: Sequence[Sequence[FrameworkPiece]], siblings: bool
     ) -> None:
         self._siblings = siblings
-        self._known: dict[str, RelatedNodeInfo] = {}
-        self._children: defaultdict[str, list[RelatedNodeInfo]] = defaultdict(list)
+        self._known: dict[str, schema.RelatedNodeInfo] = {}
+        self._children: defaultdict[str, list[schema.RelatedNodeInfo]] = defaultdict(list)
         for origin, pieces in zip(origins, arranged, strict=True):
             for piece in pieces:
                 parent = piece.metadata["parent_id"]
                 if parent is not None and parent != origin.parent_id:
                     self._children[parent].append(self._info(piece.id))
 
-    def of(self, piece: FrameworkPiece, source: RelatedNodeInfo) -> dict[NodeRelationship, RelatedNodeType]:
+    def of(
+        self, piece: FrameworkPiece, source: schema.RelatedNodeInfo
+    ) -> dict[schema.NodeRelationship, schema.RelatedNodeType]:
         """Return the relationships of a piece."""
         metadata = piece.metadata
-        links: dict[NodeRelationship, RelatedNodeType] = {NodeRelationship.SOURCE: source}
+        links: dict[schema.NodeRelationship, schema.RelatedNodeType] = {schema.NodeRelationship.SOURCE: source}
         if self._siblings and metadata["prev_id"]:
-            links[NodeRelationship.PREVIOUS] = self._info(metadata["prev_id"])
+            links[schema.NodeRelationship.PREVIOUS] = self._info(metadata["prev_id"])
         if self._siblings and metadata["next_id"]:
-            links[NodeRelationship.NEXT] = self._info(metadata["next_id"])
+            links[schema.NodeRelationship.NEXT] = self._info(metadata["next_id"])
         if metadata["parent_id"]:
-            links[NodeRelationship.PARENT] = self._info(metadata["parent_id"])
+            links[schema.NodeRelationship.PARENT] = self._info(metadata["parent_id"])
         if piece.id in self._children:
-            links[NodeRelationship.CHILD] = self._children[piece.id]
+            links[schema.NodeRelationship.CHILD] = self._children[piece.id]
         return links
 
-    def _info(self, node_id: str) -> RelatedNodeInfo:
+    def _info(self, node_id: str) -> schema.RelatedNodeInfo:
         found = self._known.get(node_id)
         if found is None:
-            found = self._known[node_id] = RelatedNodeInfo(node_id=node_id, node_type=ObjectType.TEXT)
+            found = self._known[node_id] = schema.RelatedNodeInfo(node_id=node_id, node_type=schema.ObjectType.TEXT)
         return found
 
 
 def _nodes(
-    document: BaseNode, origin: TextOrigin, pieces: Sequence[FrameworkPiece], links: _Links, include_metadata: bool
-) -> Iterator[TextNode]:
+    document: schema.BaseNode,
+    origin: TextOrigin,
+    pieces: Sequence[FrameworkPiece],
+    links: _Links,
+    include_metadata: bool,
+) -> Iterator[schema.TextNode]:
     source = _source(document, origin)
     metadata = inherited(document.metadata) if include_metadata else {}
     extra = {key for piece in pieces for key in piece.extra if key not in metadata}
@@ -174,16 +168,16 @@ def _nodes(
         )
 
 
-def _source(document: BaseNode, origin: TextOrigin) -> RelatedNodeInfo:
+def _source(document: schema.BaseNode, origin: TextOrigin) -> schema.RelatedNodeInfo:
     if origin.source_id == document.node_id:
-        return RelatedNodeInfo(node_id=document.node_id, node_type=document.get_type(), hash=_hash(document))
+        return schema.RelatedNodeInfo(node_id=document.node_id, node_type=document.get_type(), hash=_hash(document))
     known = document.source_node
     if known is None:
-        return RelatedNodeInfo(node_id=origin.source_id, node_type=ObjectType.DOCUMENT)
-    return RelatedNodeInfo(node_id=known.node_id, node_type=known.node_type, hash=known.hash)
+        return schema.RelatedNodeInfo(node_id=origin.source_id, node_type=schema.ObjectType.DOCUMENT)
+    return schema.RelatedNodeInfo(node_id=known.node_id, node_type=known.node_type, hash=known.hash)
 
 
-def _hash(document: BaseNode) -> str:
+def _hash(document: schema.BaseNode) -> str:
     try:
         return document.hash
     except UnicodeEncodeError:
@@ -193,7 +187,7 @@ def _hash(document: BaseNode) -> str:
         ) from None
 
 
-def _shared_fields(document: BaseNode, extra: Sequence[str]) -> tuple[type[TextNode], dict[str, Any]]:
+def _shared_fields(document: schema.BaseNode, extra: Sequence[str]) -> tuple[type[schema.TextNode], dict[str, Any]]:
     """Return the class of a document's nodes, and the fields that all of them share; validation copies the lists."""
     fields: dict[str, Any] = {
         "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys, extra),
@@ -201,13 +195,13 @@ def _shared_fields(document: BaseNode, extra: Sequence[str]) -> tuple[type[TextN
         "metadata_template": document.metadata_template,
         # LlamaIndex's alias, since the nodes of its older versions join by a field of this name.
         "metadata_seperator": document.metadata_separator,
-        "text_template": getattr(document, "text_template", TextNode.model_fields["text_template"].default),
+        "text_template": getattr(document, "text_template", schema.TextNode.model_fields["text_template"].default),
     }
-    if not isinstance(document, ImageDocument):
-        return TextNode, fields
+    if not isinstance(document, schema.ImageDocument):
+        return schema.TextNode, fields
     for field in ("image", "image_path", "image_url", "image_mimetype"):
         fields[field] = getattr(document, field)
-    return ImageNode, fields
+    return schema.ImageNode, fields
 
 
 def with_hidden(keys: Sequence[str], extra: Sequence[str] = ()) -> list[str]:

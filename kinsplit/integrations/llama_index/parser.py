@@ -130,13 +130,7 @@ class KinsplitNodeParser(TextSplitter):
         arranged = arrange(self._strategy.name, origins, [text_of(node) for node in nodes], chunked, pages, ids)
         if self.include_metadata:
             warn_of_long_metadata(nodes, arranged)
-        return build_nodes(
-            nodes,
-            origins,
-            arranged,
-            include_metadata=self.include_metadata,
-            include_prev_next_rel=self.include_prev_next_rel,
-        )
+        return build_nodes(nodes, origins, arranged, self.include_metadata, self.include_prev_next_rel)
 
     async def _aparse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object
@@ -212,9 +206,8 @@ def _own_ids(
     }
     if len(set(ids.values())) < len(ids):
         repeated = Counter(ids.values()).most_common(1)[0][0]
-        raise InvalidParameterError(
-            "id_func", "must return a different id for each node", repeated, "Use the node's id and the position."
-        )
+        rule = "must return a different id for each node"
+        raise InvalidParameterError("id_func", rule, repeated, "Use the node's id and the position.")
     return ids
 
 

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    ImageDocument,
-    ImageNode,
-    IndexNode,
-    Node,
-    NodeRelationship,
-    NodeWithScore,
-    ObjectType,
-    RelatedNodeInfo,
-    RelatedNodeType,
-    TextNode,
-)
+from llama_index.core import schema
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
@@ -28,13 +15,25 @@ from kinsplit.integrations.shared.results import Result
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json
 
-_KINDS: dict[str, type[BaseNode]] = {
-    kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document, ImageDocument)
+_KINDS: dict[str, type[schema.BaseNode]] = {
+    kind.class_name(): kind
+    for kind in (
+        schema.TextNode,
+        schema.ImageNode,
+        schema.IndexNode,
+        schema.Node,
+        schema.Document,
+        schema.ImageDocument,
+    )
 }
-_KIN = {NodeRelationship.PREVIOUS: "prev_id", NodeRelationship.NEXT: "next_id", NodeRelationship.PARENT: "parent_id"}
+_KIN = {
+    schema.NodeRelationship.PREVIOUS: "prev_id",
+    schema.NodeRelationship.NEXT: "next_id",
+    schema.NodeRelationship.PARENT: "parent_id",
+}
 
 
-def item_of(node: BaseNode) -> Item:
+def item_of(node: schema.BaseNode) -> Item:
     """Return a node as an item."""
     metadata = node.metadata
     dumped = node.model_dump(
@@ -49,28 +48,30 @@ def item_of(node: BaseNode) -> Item:
     return Item(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
 
 
-def node_of(chunk: Chunk) -> BaseNode:
+def node_of(chunk: Chunk) -> schema.BaseNode:
     """Return the node that a chunk was made from, or an equivalent one for another chunk."""
     item = from_chunk(chunk)
     if item.own is None or "class_name" not in item.own:
         return _foreign(item)
-    kind = _KINDS.get(item.own["class_name"], TextNode)
+    kind = _KINDS.get(item.own["class_name"], schema.TextNode)
     data: dict[str, Any] = {**item.own, "id_": item.id, "metadata": dict(item.metadata)}
     if "text" in kind.model_fields:
         data["text"] = item.text
     return kind.from_dict(data)
 
 
-def _foreign(item: Item) -> TextNode:
-    links: dict[NodeRelationship, RelatedNodeType] = {}
+def _foreign(item: Item) -> schema.TextNode:
+    links: dict[schema.NodeRelationship, schema.RelatedNodeType] = {}
     if item.source_id != item.id:
-        links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=item.source_id, node_type=ObjectType.DOCUMENT)
+        links[schema.NodeRelationship.SOURCE] = schema.RelatedNodeInfo(
+            node_id=item.source_id, node_type=schema.ObjectType.DOCUMENT
+        )
     is_own = is_chunk(item.metadata, item.text)
     for relationship, key in _KIN.items() if is_own else ():
         if item.metadata.get(key):
-            links[relationship] = RelatedNodeInfo(node_id=item.metadata[key], node_type=ObjectType.TEXT)
+            links[relationship] = schema.RelatedNodeInfo(node_id=item.metadata[key], node_type=schema.ObjectType.TEXT)
     hidden = with_hidden([]) if is_own else []
-    return TextNode(
+    return schema.TextNode(
         id_=item.id,
         text=item.text,
         metadata=dict(item.metadata),
@@ -82,10 +83,10 @@ def _foreign(item: Item) -> TextNode:
     )
 
 
-def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScore:
+def node_with_score(result: Result, hit: schema.BaseNode | None = None) -> schema.NodeWithScore:
     """Return a result as a node, which inherits SOURCE, excluded keys and templates of the best hit, if any."""
     metadata = result.metadata
-    node = TextNode(
+    node = schema.TextNode(
         id_=result.id,
         text=result.text,
         metadata=metadata,
@@ -93,19 +94,21 @@ def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScor
         end_char_idx=metadata.get("char_end"),
         excluded_embed_metadata_keys=[*with_hidden(hit.excluded_embed_metadata_keys if hit else []), FINDING],
         excluded_llm_metadata_keys=[*with_hidden(hit.excluded_llm_metadata_keys if hit else []), FINDING],
-        relationships={NodeRelationship.SOURCE: _source(result, hit)},
+        relationships={schema.NodeRelationship.SOURCE: _source(result, hit)},
     )
     if hit is not None:
         node.metadata_template, node.metadata_separator = hit.metadata_template, hit.metadata_separator
         node.text_template = getattr(hit, "text_template", node.text_template)
-    return NodeWithScore(node=node, score=result.score)
+    return schema.NodeWithScore(node=node, score=result.score)
 
 
-def to_found(hit: NodeWithScore) -> FoundNode:
+def to_found(hit: schema.NodeWithScore) -> FoundNode:
     """Return a node as a hit."""
     return FoundNode.of(hit.node)._replace(score=hit.score)
 
 
-def _source(result: Result, hit: BaseNode | None) -> RelatedNodeInfo:
+def _source(result: Result, hit: schema.BaseNode | None) -> schema.RelatedNodeInfo:
     known = None if hit is None else hit.source_node
-    return known or RelatedNodeInfo(node_id=result.metadata.get("source_id", result.id), node_type=ObjectType.DOCUMENT)
+    return known or schema.RelatedNodeInfo(
+        node_id=result.metadata.get("source_id", result.id), node_type=schema.ObjectType.DOCUMENT
+    )

@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores.types import (
-    BasePydanticVectorStore,
-    MetadataFilters,
-    VectorStoreQuery,
-    VectorStoreQueryMode,
-    VectorStoreQueryResult,
-)
+from llama_index.core.vector_stores import types
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import RECORD, Chunk
@@ -45,7 +39,7 @@ _MANY = 1000
     query="aquery",
     clear="aclear",
 )
-class KinsplitVectorStore(BasePydanticVectorStore):
+class KinsplitVectorStore(types.BasePydanticVectorStore):
     """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid, sparse and MMR queries.
 
     Nodes are returned as they were added, whoever split them and whatever their ids. Chunks written by `Index.add` can
@@ -119,7 +113,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """
         refuse_unknown(kwargs)
         if nodes:
-            self._collection.run(lambda store: _add(store, nodes), None, len(_embedding(nodes[0])))
+            items, vectors = [item_of(node) for node in nodes], [_embedding(node) for node in nodes]
+            self._collection.run(lambda store: put(store, items, vectors), None, len(vectors[0]))
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:
@@ -128,7 +123,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         self._collection.run(lambda store: store.delete(ref_doc_id), 0)
 
     def delete_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
+        self, node_ids: list[str] | None = None, filters: types.MetadataFilters | None = None, **kwargs: object
     ) -> None:
         """Delete nodes by id, by filter, or by both.
 
@@ -138,7 +133,9 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         refuse_unknown(kwargs)
         self._collection.run(lambda store: _delete_nodes(store, node_ids, filters), None)
 
-    def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
+    def get_nodes(
+        self, node_ids: list[str] | None = None, filters: types.MetadataFilters | None = None
+    ) -> list[BaseNode]:
         """Return nodes with their embeddings by id, in the order of the ids, by filter, or by both; all without either.
 
         Embeddings may be normalised.
@@ -148,7 +145,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """
         return self._collection.run(lambda store: _nodes(store, node_ids, filters), [])
 
-    def count(self, filters: MetadataFilters | None = None) -> int:
+    def count(self, filters: types.MetadataFilters | None = None) -> int:
         """Return the number of nodes, or of those that match filters; parents are not counted.
 
         Raises:
@@ -156,17 +153,17 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """
         return self._collection.run(lambda store: store.count(0, to_where(store, filters)), 0)
 
-    async def acount(self, filters: MetadataFilters | None = None) -> int:
+    async def acount(self, filters: types.MetadataFilters | None = None) -> int:
         """Do the same as `count` without blocking the event loop."""
         return await in_thread(self.count, filters)
 
     def query(
         self,
-        query: VectorStoreQuery,
+        query: types.VectorStoreQuery,
         mmr_threshold: float | None = None,
         mmr_prefetch_k: int | None = None,
         **kwargs: object,
-    ) -> VectorStoreQueryResult:
+    ) -> types.VectorStoreQueryResult:
         """Find nodes by meaning, by terms, by both, or by meaning and diversity.
 
         Args:
@@ -192,27 +189,23 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         self._collection.close()
 
     def _query(
-        self, store: ChunkStore, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
-    ) -> VectorStoreQueryResult:
+        self, store: ChunkStore, query: types.VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
+    ) -> types.VectorStoreQueryResult:
         where = to_where(store, query.filters, query.doc_ids)
-        if query.mode is VectorStoreQueryMode.MMR:
+        if query.mode is types.VectorStoreQueryMode.MMR:
             threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
             limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
             (hits,) = _search(store, replace(query, similarity_top_k=limit), where)
             return _result(_diverse(store, query, hits, threshold), self.slim)
         rankings = _search(store, query, where)
-        if query.mode is not VectorStoreQueryMode.HYBRID:
+        if query.mode is not types.VectorStoreQueryMode.HYBRID:
             return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
         dense, terms = rankings
         return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
 
-def _add(store: ChunkStore, nodes: Sequence[BaseNode]) -> None:
-    put(store, [item_of(node) for node in nodes], [_embedding(node) for node in nodes])
-
-
-def _search(store: ChunkStore, query: VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
+def _search(store: ChunkStore, query: types.VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
     bm25 = Bm25Embedder.of(store.schema.sparse)
     ids = {stored_id(id_) for id_ in query.node_ids or ()}
     if not ids or len(ids) > _MANY:
@@ -231,7 +224,9 @@ def _embedding(node: BaseNode) -> list[float]:
     return node.embedding
 
 
-def _diverse(store: ChunkStore, query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> list[Hit]:
+def _diverse(
+    store: ChunkStore, query: types.VectorStoreQuery, hits: Sequence[Hit], threshold: float | None
+) -> list[Hit]:
     """Choose hits that are similar to a question and differ from each other, by LlamaIndex's own rule."""
     if threshold is not None and not 0 <= threshold <= 1:
         raise InvalidParameterError("mmr_threshold", "must be from 0 to 1", threshold, "Leave it out for 0.5.")
@@ -245,7 +240,7 @@ def _diverse(store: ChunkStore, query: VectorStoreQuery, hits: Sequence[Hit], th
     return [Hit(kept[index].chunk, float(score)) for index, score in zip(chosen, scores, strict=True)]
 
 
-def _chunks(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilters | None) -> list[Chunk]:
+def _chunks(store: ChunkStore, node_ids: list[str] | None, filters: types.MetadataFilters | None) -> list[Chunk]:
     where = to_where(store, filters)
     if node_ids is None:
         return store.find(where, None)
@@ -256,7 +251,7 @@ def _chunks(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilt
     return [chunk for chunk in chunks if chunk.id in within]
 
 
-def _nodes(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilters | None) -> list[BaseNode]:
+def _nodes(store: ChunkStore, node_ids: list[str] | None, filters: types.MetadataFilters | None) -> list[BaseNode]:
     chunks = _chunks(store, node_ids, filters)
     # Parents and whole documents that `Index.add` wrote are returned by id only.
     found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
@@ -270,7 +265,7 @@ def _embedded(node: BaseNode, vectors: Vectors | None) -> BaseNode:
     return node
 
 
-def _delete_nodes(store: ChunkStore, node_ids: list[str] | None, filters: MetadataFilters | None) -> None:
+def _delete_nodes(store: ChunkStore, node_ids: list[str] | None, filters: types.MetadataFilters | None) -> None:
     # An empty list of filters matches every node.
     if node_ids is None and not to_where(store, filters):
         raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
@@ -278,9 +273,9 @@ def _delete_nodes(store: ChunkStore, node_ids: list[str] | None, filters: Metada
     remove(store, [chunk.id for chunk in found])
 
 
-def _result(hits: Sequence[Hit], slim: bool = False) -> VectorStoreQueryResult:
+def _result(hits: Sequence[Hit], slim: bool = False) -> types.VectorStoreQueryResult:
     nodes = [node_of(hit.chunk) for hit in hits]
     if slim:
         for node in nodes:
             node.metadata = slimmed(node.metadata)
-    return VectorStoreQueryResult(nodes, [hit.score for hit in hits], [node.node_id for node in nodes])
+    return types.VectorStoreQueryResult(nodes, [hit.score for hit in hits], [node.node_id for node in nodes])

@@ -70,9 +70,8 @@ class Rerank(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if query_bundle is None:
-            raise InvalidParameterError(
-                "query_bundle", "must be given to rerank", None, "Pass query_str or query_bundle."
-            )
+            remedy = "Pass query_str or query_bundle."
+            raise InvalidParameterError("query_bundle", "must be given to rerank", None, remedy)
         if self._reranker is None:
             return nodes[: self.top_n]
         payload: dict[str, Any] = {EventPayload.NODES: nodes, EventPayload.QUERY_STR: query_bundle.query_str}

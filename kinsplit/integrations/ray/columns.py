@@ -123,6 +123,10 @@ def from_files(table: pa.Table) -> list[SourceFile]:
     ]
 
 
+# Attributes of a document that are tuples of these.
+_PARTS: dict[str, Any] = {"times": Moment, "outline": Part, "headings": Heading}
+
+
 def to_row(document: Document) -> dict[str, Any]:
     """Return the columns of a document."""
     return {
@@ -130,9 +134,7 @@ def to_row(document: Document) -> dict[str, Any]:
         "text": document.text,
         "metadata": json.dumps(to_json(document.metadata, "metadata"), ensure_ascii=False),
         "pages": document.pages,
-        "times": [moment._asdict() for moment in document.times],
-        "outline": [part._asdict() for part in document.outline],
-        "headings": [heading._asdict() for heading in document.headings],
+        **{name: [each._asdict() for each in getattr(document, name)] for name in _PARTS},
         "digest": document.digest,
     }
 
@@ -167,10 +169,8 @@ def _document(row: dict[str, Any], more: dict[str, Any]) -> Document | None:
         row["text"],
         {**(json.loads(stated) if isinstance(stated, str) else stated), **more},
         tuple(row.get("pages") or ()),
-        tuple(Moment(**each) for each in row.get("times") or ()),
-        tuple(Part(**each) for each in row.get("outline") or ()),
-        tuple(Heading(**each) for each in row.get("headings") or ()),
-        row.get("digest") or "",
+        digest=row.get("digest") or "",
+        **{name: tuple(kind(**each) for each in row.get(name) or ()) for name, kind in _PARTS.items()},
     )
 
 

@@ -20,19 +20,9 @@ from kinsplit.chunk import ABSOLUTE_PATH
 from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.indexing.origins import with_path, would_replace
-from kinsplit.loaders import Limits, Loaded, SourceFile
+from kinsplit.loaders import Limits, Loaded, SourceFile, discovery
 from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.discovery import (
-    COLLECTION,
-    NEVER_WALKED,
-    FileShard,
-    collect,
-    folder_id,
-    sources_of,
-    walk,
-    warn_of_missing_outlines,
-)
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.stores import ChunkStore
 from kinsplit.stores.store import batches
@@ -127,11 +117,11 @@ def find(
     given = [str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     remote = [path for path in given if is_address(path) and not path.lower().startswith("file:")]
     local = [each for path in given if path not in remote for each in _local(path)]
-    parts = [walk(local, subjects=subjects, readers=readers)] if local or not remote else []
+    parts = [discovery.walk(local, subjects=subjects, readers=readers)] if local or not remote else []
     parts += [_walk(address, subjects, readers) for address in remote]
     files = TemporaryDict[SourceFile]()
-    skipped, folders = collect(chain.from_iterable(parts), files, TemporaryDict[str]())
-    warn_of_missing_outlines(source for source in files.values() if not source.address)
+    skipped, folders = discovery.collect(chain.from_iterable(parts), files, TemporaryDict[str]())
+    discovery.warn_of_missing_outlines(source for source in files.values() if not source.address)
     return FoundFiles(files, skipped, folders, tuple(str(Path(path).resolve()) for path in local))
 
 
@@ -160,7 +150,7 @@ def _open(address: str) -> tuple[fs.FileSystem, str]:
         raise LoadError(address, f"can't be reached: {_line(error)}. Check the address and the credentials.") from error
 
 
-def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iterator[FileShard]:
+def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iterator[discovery.FileShard]:
     """Yield the files of an address, folder by folder; see `find` for its errors."""
     pattern = _MAGIC.search(address)
     # A pattern begins with a folder.
@@ -181,7 +171,7 @@ def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iter
             yield part._replace(files=())
             for source in part.files:
                 is_empty = False
-                yield FileShard([replace(source, address=f"{before}{source.path}{after}")])
+                yield discovery.FileShard([replace(source, address=f"{before}{source.path}{after}")])
     except OSError as error:
         raise LoadError(base_address, f"can't be listed: {_line(error)}. Check the credentials.") from error
     if is_empty:
@@ -190,7 +180,7 @@ def _walk(address: str, subjects: Sequence[str], readers: Sequence[str]) -> Iter
 
 def _single(
     system: fs.FileSystem, root: PurePosixPath, wanted: str, readers: Sequence[str], *, is_pattern: bool
-) -> Iterator[FileShard]:
+) -> Iterator[discovery.FileShard]:
     """Yield a file that is given itself, or those that match a pattern, with the facts that their folders have."""
     folders = _listed(system, str(root if is_pattern else root.parent), recursive=is_pattern)
     pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
@@ -198,21 +188,23 @@ def _single(
         if _is_hidden(folder, root):
             continue
         courses = _courses(system, CourseFiles(), folder, names)
-        sources = sources_of(folder, folder, _readable(names, readers), courses, readers)
-        yield FileShard(replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path)))
+        sources = discovery.sources_of(folder, folder, _readable(names, readers), courses, readers)
+        yield discovery.FileShard(
+            replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path))
+        )
 
 
 def _below(
     system: fs.FileSystem, base: PurePosixPath, subjects: Sequence[str], readers: Sequence[str]
-) -> Iterator[FileShard]:
+) -> Iterator[discovery.FileShard]:
     """Yield the files below a folder, which is listed at once."""
     folders = _listed(system, str(base), recursive=True)
-    collections = {folder for folder, names in folders.items() if COLLECTION in names and folder != base}
+    collections = {folder for folder, names in folders.items() if discovery.COLLECTION in names and folder != base}
     tops = [base / subject for subject in dict.fromkeys(subjects)] or [base]
     for top in tops:
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
-        yield FileShard(folder=folder_id(base, top))
+        yield discovery.FileShard(folder=discovery.folder_id(base, top))
     for folder, names in folders.items():
         searched = next((top for top in tops if folder.is_relative_to(top)), None)
         if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
@@ -222,7 +214,9 @@ def _below(
             if above.is_relative_to(base):
                 courses = _courses(system, courses, above, folders.get(above, ()))
         subject = searched.name if subjects else None
-        yield FileShard(sources_of(base, folder, _readable(names, readers), courses, readers, subject))
+        yield discovery.FileShard(
+            discovery.sources_of(base, folder, _readable(names, readers), courses, readers, subject)
+        )
 
 
 def _listed(system: fs.FileSystem, folder: str, *, recursive: bool) -> dict[PurePosixPath, list[str]]:
@@ -238,7 +232,7 @@ def _listed(system: fs.FileSystem, folder: str, *, recursive: bool) -> dict[Pure
 def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
     """Return whether a search of a folder leaves out a folder below it."""
     inside = folder.relative_to(base).parts if folder.is_relative_to(base) else ()
-    return any(part.startswith(".") or part in NEVER_WALKED for part in inside)
+    return any(part.startswith(".") or part in discovery.NEVER_WALKED for part in inside)
 
 
 def _readable(names: Sequence[str], readers: Sequence[str]) -> list[str]:

@@ -54,10 +54,11 @@ def check_nodes(found: FoundFiles) -> None:
         )
     wrong = {}
     for name, sights in answers.items():
-        # A file that has changed since is no reason to stop.
-        seen = ((place, _difference(place, own[place], sight)) for place, sight in sights.items())
-        if problem := next(((place, text) for place, text in seen if text), None):
-            wrong[name] = problem
+        for place, sight in sights.items():
+            # A file that has changed here since is no reason to stop.
+            if sight != own[place] and _look(place) == own[place]:
+                wrong[name] = place, sight.error or "another file or version"
+                break
     if wrong:
         first = next(place for place in own if place in {place for place, _ in wrong.values()})
         texts = {name: text if place == first else f"{place}: {text}" for name, (place, text) in wrong.items()}
@@ -164,13 +165,6 @@ def _look(place: str) -> Sight:
         return Sight("", (error.strerror or str(error)).lower())
     except LoadError as error:
         return Sight("", error.reason.rstrip("."))
-
-
-def _difference(place: str, own: Sight, other: Sight) -> str:
-    """Return what is wrong with a place on another machine; empty if nothing is, or if it has changed here since."""
-    if other == own or _look(place) != own:
-        return ""
-    return other.error or "another file or version"
 
 
 def _ask(places: Sequence[str]) -> tuple[dict[str, dict[str, Sight]], dict[str, str]]:

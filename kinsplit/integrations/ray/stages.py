@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinsplit import embedding
-from kinsplit.chunk import ABSOLUTE_PATH, Chunk, Document
+from kinsplit.chunk import ABSOLUTE_PATH, Chunk, Document, by_size
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import usage_of
@@ -23,18 +23,7 @@ from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
 from kinsplit.indexing.origins import check_rows
-from kinsplit.integrations.ray.columns import (
-    DOCUMENTS,
-    REPORTS,
-    cut,
-    from_documents,
-    from_files,
-    from_lists,
-    to_error,
-    to_lists,
-    to_row,
-    to_vectors,
-)
+from kinsplit.integrations.ray import columns
 from kinsplit.integrations.ray.file_systems import fetched
 from kinsplit.integrations.ray.nodes import node_note, noting_node
 from kinsplit.loaders import Limits, Loaded, SourceFile, load_files
@@ -49,6 +38,8 @@ with needs("ray"):
 
 #: Tokens that are embedded in one call of the model, which sorts them into batches of its own.
 TOKENS = 32_768
+# Characters of the rows that are made into a table together.
+_CHARACTERS = 500_000
 # Characters of a document whose strategy doesn't count tokens, for each of its tokens.
 _CHARACTERS_PER_TOKEN = 4
 
@@ -69,14 +60,14 @@ class Load:
 
     def __call__(self, files: pa.Table) -> Iterator[pa.Table]:
         """Load the files of a batch."""
-        yield from self.load(from_files(files))
+        yield from self.load(columns.from_files(files))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[pa.Table]:
         """Load files that are not in a table."""
         with noting_node(), fetched(files, self.limits) as (sources, located):
             rows = (row for loaded in load_files(sources, self.limits) for row in _rows(_placed(located(loaded))))
-            for batch in _batches(rows):
-                yield from cut(pa.Table.from_pylist(batch, schema=DOCUMENTS))
+            for batch in by_size(rows, _CHARACTERS, lambda row: len(row.get("text") or "")):
+                yield from columns.cut(pa.Table.from_pylist(batch, schema=columns.DOCUMENTS))
 
 
 def _placed(loaded: Loaded) -> Loaded:
@@ -90,24 +81,11 @@ def _placed(loaded: Loaded) -> Loaded:
 
 def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
     file = {"file": loaded.source_id, "file_documents": len(loaded.documents)}
-    first = {"warnings": list(loaded.warnings), "error": to_error(loaded.error)}
+    first = {"warnings": list(loaded.warnings), "error": columns.to_error(loaded.error)}
     if not loaded.documents:
         yield {"id": loaded.source_id, **file, **first}
     for number, document in enumerate(loaded.documents):
-        yield {**to_row(document), **file, **(first if number == 0 else {})}
-
-
-def _batches(rows: Iterable[dict[str, Any]], characters: int = 500_000) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row.get("text") or "")
-        if size >= characters:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+        yield {**columns.to_row(document), **file, **(first if number == 0 else {})}
 
 
 class Split:
@@ -140,11 +118,11 @@ class Split:
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Split the documents of a batch."""
         with noting_node():
-            for table in cut(documents):
+            for table in columns.cut(documents):
                 yield self._split(table)
 
     def _split(self, table: pa.Table) -> pa.Table:
-        documents = from_documents(table)
+        documents = columns.from_documents(table)
         for document in documents:
             if document is not None:
                 check_metadata(document.metadata)
@@ -154,10 +132,10 @@ class Split:
         results = iter(chunk_documents(given, self.strategy, self.embedding_context))
         split = [None if document is None else next(results)[1] for document in rest]
         pairs = zip(split, _values(table, "error"), strict=True)
-        errors = [to_error(one) if isinstance(one, KinsplitError) else own for one, own in pairs]
+        errors = [columns.to_error(one) if isinstance(one, KinsplitError) else own for one, own in pairs]
         chunks = [None if isinstance(one, KinsplitError) else one for one in split]
-        columns = {"unchanged": unchanged} if self.compare else {}
-        return _with(table, error=errors, chunks=to_lists(chunks), **columns)
+        more = {"unchanged": unchanged} if self.compare else {}
+        return _with(table, error=errors, chunks=columns.to_lists(chunks), **more)
 
 
 class Compare:
@@ -182,7 +160,7 @@ class Compare:
         """Compare the documents of a batch."""
         with noting_node():
             store = _opened(self.store, self.collection, self._run)
-            for table in cut(documents):
+            for table in columns.cut(documents):
                 yield self._compare(store, table)
 
     def unchanged(self, documents: Sequence[Document | None], strategy: Strategy) -> list[int | None]:
@@ -204,7 +182,7 @@ class Compare:
         return [None if document is None else next(leaves) for document in documents]
 
     def _compare(self, store: ChunkStore, table: pa.Table) -> pa.Table:
-        chunks = from_lists(table["chunks"])
+        chunks = columns.from_lists(table["chunks"])
         ids = table["id"].to_pylist()
         found = store.compare({id_: own for id_, own in zip(ids, chunks, strict=True) if own is not None})
         errors = table["error"].to_pylist()
@@ -224,7 +202,7 @@ class Compare:
                 new = {chunk.id for chunk in found[id_].missing}
                 missing.append([at for at, chunk in enumerate(own) if chunk.id in new])
         texts = [None if own is None else text for own, text in zip(chunks, table["text"].to_pylist(), strict=True)]
-        lists = to_lists(chunks)
+        lists = columns.to_lists(chunks)
         return _with(table, text=texts, error=errors, chunks=lists, missing=missing, unchanged=unchanged)
 
     def _refused(self, store: ChunkStore, table: pa.Table, chunks: Sequence[object]) -> dict[str, dict[str, str]]:
@@ -232,7 +210,7 @@ class Compare:
         if "file" not in table.column_names:
             return {}
         rows: dict[str, list[Document]] = {}
-        for document, file, own in zip(from_documents(table), table["file"].to_pylist(), chunks, strict=True):
+        for document, file, own in zip(columns.from_documents(table), table["file"].to_pylist(), chunks, strict=True):
             if document is not None and own is not None and file not in (None, document.id):
                 rows.setdefault(file, []).append(document)
         refused = {}
@@ -241,7 +219,7 @@ class Compare:
             loaded = Loaded(source, tuple(documents))
             checked = check_rows(store, store.schema.fingerprint, loaded, _Below(self.folders))
             if checked.error is not None:
-                refused.update({document.id: to_error(checked.error) or {} for document in documents})
+                refused.update({document.id: columns.to_error(checked.error) or {} for document in documents})
         return refused
 
 
@@ -283,16 +261,18 @@ class Embed:
         """Embed the leaves of a batch."""
         with noting_node(), use_vector_cache(self.vector_cache and self.embedding_context != "late"):
             embedder = embedding.resolve(self.embedder)
-            for table in cut(documents):
+            for table in columns.cut(documents):
                 yield self._embed(table, embedder)
 
     def _embed(self, table: pa.Table, embedder: Embedder) -> pa.Table:
         usage = usage_of(embedder)
         before = usage.since() if usage else None
-        chunks = from_lists(table["chunks"])
+        chunks = columns.from_lists(table["chunks"])
         positions = _missing(table, chunks)
         new: list[tuple[int, Document, list[Chunk]]] = []
-        for number, (document, own, at) in enumerate(zip(from_documents(table), chunks, positions, strict=True)):
+        for number, (document, own, at) in enumerate(
+            zip(columns.from_documents(table), chunks, positions, strict=True)
+        ):
             leaves = [own[index] for index in at or () if own[index].level == 0] if own else []
             if document is not None and leaves:
                 new.append((number, document, leaves))
@@ -309,18 +289,18 @@ class Embed:
         rows: list[list[Embedded] | None] = [None if own is None else [] for own in chunks]
         for (number, _, _), embedded in zip(new, found, strict=True):
             if isinstance(embedded, KinsplitError):
-                errors[number], chunks[number], rows[number] = to_error(embedded), None, None
+                errors[number], chunks[number], rows[number] = columns.to_error(embedded), None, None
             else:
                 rows[number] = embedded
         if is_refused:
-            table = _with(table, error=errors, chunks=to_lists(chunks))
+            table = _with(table, error=errors, chunks=columns.to_lists(chunks))
         used = usage.since(before) if usage else None
         sent = {"requests": used and used.requests, "tokens": used and used.tokens}
         rest = [None] * (table.num_rows - 1)
         vectors = [None if row is None else np.stack([v for v, _ in row]) if row else np.empty(0) for row in rows]
         return _with(
             table,
-            vectors=to_vectors(vectors, embedder.dimension),
+            vectors=columns.to_vectors(vectors, embedder.dimension),
             windows=[None if row is None else [n for _, n in row] for row in rows],
             **{name: [number, *rest] for name, number in sent.items()},
         )
@@ -370,7 +350,7 @@ class Write:
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Store the documents of a batch."""
         with noting_node():
-            for table in cut(documents):
+            for table in columns.cut(documents):
                 yield self._write(table)
 
     def close(self) -> None:
@@ -379,14 +359,14 @@ class Write:
             self._index.close()
 
     def _write(self, table: pa.Table) -> pa.Table:
-        chunks = from_lists(table["chunks"])
+        chunks = columns.from_lists(table["chunks"])
         positions = _missing(table, chunks)
         vectors = table["vectors"].to_numpy(zero_copy_only=False)
         windows = table["windows"].to_pylist()
-        kept = {name: table[name].to_pylist() for name in table.column_names if name in REPORTS.names}
+        kept = {name: table[name].to_pylist() for name in table.column_names if name in columns.REPORTS.names}
         unchanged = _values(table, "unchanged")
         rows = []
-        for number, (document, own) in enumerate(zip(from_documents(table), chunks, strict=True)):
+        for number, (document, own) in enumerate(zip(columns.from_documents(table), chunks, strict=True)):
             row = {name: values[number] for name, values in kept.items()}
             row |= {"chunks": unchanged[number], "unchanged": unchanged[number]}
             if document is not None and own is not None:
@@ -394,12 +374,12 @@ class Write:
                 job = Job(document, own, [own[at] for at in positions[number] or ()])
                 report = self._indexer.write(job, list(zip(vectors[number], windows[number], strict=True)))
                 if report.error is not None:
-                    row |= {"error": to_error(report.error)}
+                    row |= {"error": columns.to_error(report.error)}
                 else:
                     row |= {"chunks": report.chunks, "embedded": report.embedded, "windowed": report.windowed}
                     row |= asdict(report.changes)
             rows.append(row)
-        return pa.Table.from_pylist(rows, schema=REPORTS)
+        return pa.Table.from_pylist(rows, schema=columns.REPORTS)
 
     def _check(self, chunks: Sequence[Chunk]) -> None:
         """Raise InvalidParameterError if another strategy than the collection's made the chunks."""
@@ -429,15 +409,15 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 _TYPES = {
     "text": pa.large_string(),
-    "error": DOCUMENTS.field("error").type,
+    "error": columns.DOCUMENTS.field("error").type,
     **dict.fromkeys(("missing", "windows"), pa.list_(pa.int32())),
     **dict.fromkeys(("unchanged", "requests", "tokens"), pa.int64()),
 }
 
 
-def _with(table: pa.Table, **columns: Any) -> pa.Table:
+def _with(table: pa.Table, **added: Any) -> pa.Table:
     """Return a table with columns added or replaced."""
-    for name, values in columns.items():
+    for name, values in added.items():
         column = pa.array(values, _TYPES[name]) if isinstance(values, list) else values
         at = table.column_names.index(name) if name in table.column_names else None
         table = table.append_column(name, column) if at is None else table.set_column(at, name, column)

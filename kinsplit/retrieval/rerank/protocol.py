@@ -102,9 +102,8 @@ def _checked(ranking: Sequence[Ranked], number: int) -> list[Ranked]:
     checked = [Ranked(int(ranked.index), float(ranked.score)) for ranked in ranking]
     indices = [ranked.index for ranked in checked]
     if any(not 0 <= index < number for index in indices) or len(set(indices)) < len(indices):
-        raise InvalidParameterError(
-            "index", f"must be from 0 to {number - 1}, each at most once", indices, "Fix the reranker."
-        )
+        rule = f"must be from 0 to {number - 1}, each at most once"
+        raise InvalidParameterError("index", rule, indices, "Fix the reranker.")
     if bad := [ranked.score for ranked in checked if not math.isfinite(ranked.score)]:
         raise InvalidParameterError("score", "must be a finite number", bad[0], "Fix the reranker.")
     return checked

@@ -76,19 +76,15 @@ def _json(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _in_memory(ids: Callable[[Any], Iterable[str]]) -> Callable[[Any], ByMetadata]:
+def _in_memory(store: Any, ids: Iterable[str]) -> ByMetadata:
     """A store of LangChain in this process, all of whose documents are read."""
+    get = Method.of(store, "get_by_ids", "aget_by_ids")
 
-    def way(store: Any) -> ByMetadata:
-        get = Method.of(store, "get_by_ids", "aget_by_ids")
+    def read(values: Values) -> list[FoundNode]:
+        found = [FoundNode.of(document) for document in get(list(ids))]
+        return [one for one in found if all(one.metadata.get(key) in allowed for key, allowed in values.items())]
 
-        def read(values: Values) -> list[FoundNode]:
-            found = [FoundNode.of(document) for document in get(list(ids(store)))]
-            return [one for one in found if all(one.metadata.get(key) in allowed for key, allowed in values.items())]
-
-        return read
-
-    return way
+    return read
 
 
 def _llama_index(store: Any) -> ByMetadata | None:
@@ -114,8 +110,8 @@ def _llama_index(store: Any) -> ByMetadata | None:
 #: The known reads by metadata, by package and class of the store, of which the most specific is used.
 FILTER_WAYS: Mapping[str, Callable[[Any], ByMetadata | None]] = {
     "langchain_chroma.Chroma": _chroma,
-    "langchain_community.FAISS": _in_memory(lambda store: store.index_to_docstore_id.values()),
-    "langchain_core.InMemoryVectorStore": _in_memory(lambda store: store.store),
+    "langchain_community.FAISS": lambda store: _in_memory(store, store.index_to_docstore_id.values()),
+    "langchain_core.InMemoryVectorStore": lambda store: _in_memory(store, store.store),
     "langchain_postgres.PGVector": _postgres,
     "llama_index.BasePydanticVectorStore": _llama_index,
 }

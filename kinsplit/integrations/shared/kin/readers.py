@@ -119,23 +119,21 @@ def _reader(store: Any, collection: str, fingerprint: str | None, field: str) ->
 
 
 def _first(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
-    found = (make(store, collection, fingerprint) for make in READERS)
+    ways = (_of_kin_store, _of_index, _of_several, _of_chunk_store, _of_qdrant, _of_framework)
+    found = (way(store, collection, fingerprint) for way in ways)
     return next((reader for reader in found if reader is not None), None)
 
 
-def _of_kin_store(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
-    del collection, fingerprint
+def _of_kin_store(store: Any, _collection: str, _fingerprint: str | None) -> KinReader | None:
     return store.reader if isinstance(store, KinStore) else None
 
 
-def _of_index(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
-    del collection
+def _of_index(store: Any, _collection: str, fingerprint: str | None) -> KinReader | None:
     return StoreReader(lambda: store.store, fingerprint) if isinstance(store, Index) else None
 
 
-def _of_chunk_store(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+def _of_chunk_store(store: Any, _collection: str, fingerprint: str | None) -> KinReader | None:
     """A chunk store, or a vector store of kinsplit over one, which may open or create the collection later."""
-    del collection
     kept = getattr(store, "_collection", None)
     if isinstance(kept, Collection):
         return StoreReader(kept.open, fingerprint)
@@ -162,18 +160,6 @@ def _of_several(store: Any, collection: str, fingerprint: str | None) -> KinRead
     return JointReader(readers) if readers else None
 
 
-def _of_framework(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
-    del collection
+def _of_framework(store: Any, _collection: str, fingerprint: str | None) -> KinReader | None:
     reader = FrameworkReader(store, fingerprint)
     return reader if reader.is_readable else None
-
-
-#: What makes the reader of a store, of which the first that fits is used.
-READERS: tuple[Callable[[Any, str, str | None], KinReader | None], ...] = (
-    _of_kin_store,
-    _of_index,
-    _of_several,
-    _of_chunk_store,
-    _of_qdrant,
-    _of_framework,
-)
