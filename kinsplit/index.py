@@ -341,16 +341,9 @@ def schema_of(
     strategy: Strategy, embedder: Embedder, bm25: Bm25Embedder, embedding_context: EmbeddingContext
 ) -> Schema:
     """Return the schema of a collection that an `Index` with these parts opens."""
-    return Schema(
-        model=embedder.fingerprint,
-        dimension=embedder.dimension,
-        sparse=bm25.fingerprint,
-        strategy=json.dumps(
-            {"name": strategy.name, "parameters": strategy.described, "sentences": strategy.sentence_splitter}
-        ),
-        fingerprint=strategy.fingerprint,
-        embedding_context=embedding_context,
-    )
+    described = {"name": strategy.name, "parameters": strategy.described, "sentences": strategy.sentence_splitter}
+    made = json.dumps(described), strategy.fingerprint
+    return Schema(embedder.fingerprint, embedder.dimension, bm25.fingerprint, *made, embedding_context)
 
 
 def _stored_strategy(schema: Schema) -> Strategy:

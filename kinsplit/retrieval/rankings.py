@@ -88,25 +88,21 @@ def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> 
     number of chunks to take from each ranking.
     """
     pool, above = max(limit, weights.pool), question.level + 1
+    asks_documents = weights.document or weights.best_documents
     wanted = {
         "dense": question.by_meaning(question.level, pool),
         "bm25": question.by_terms(question.level, pool),
         "parent": question.by_terms(above, weights.parents) if weights.parent else None,
         "parent_dense": question.by_meaning(above, weights.parents) if weights.parent_dense else None,
-        "document": question.by_terms(DOCUMENT, weights.documents)
-        if weights.document or weights.best_documents
-        else None,
+        "document": question.by_terms(DOCUMENT, weights.documents) if asks_documents else None,
     }
     queries = {name: query for name, query in wanted.items() if query is not None}
     found = dict(zip(queries, (yield list(queries.values())), strict=True))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     inside = [
-        query
+        ask(question.level, weights.inside, source_id)
         for source_id in _best_documents(found["dense"], documents, weights.best_documents)
-        for query in (
-            question.by_meaning(question.level, weights.inside, source_id),
-            question.by_terms(question.level, weights.inside, source_id),
-        )
+        for ask in (question.by_meaning, question.by_terms)
     ]
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
     answers = yield [*inside, *missing]
@@ -114,14 +110,8 @@ def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> 
     scores: dict[str, dict[str, float]] = {using: _scores(found[using]) for using in ("dense", "bm25")}
     for query, answer in zip((*inside, *missing), answers, strict=True):
         scores[query.using] |= _scores(answer)
-    return KinRankings(
-        entries=entries,
-        dense=scores["dense"],
-        bm25=scores["bm25"],
-        parent=_scores(found.get("parent", ())),
-        parent_dense=_scores(found.get("parent_dense", ())),
-        document=documents,
-    )
+    parent, parent_dense = (_scores(found.get(name, ())) for name in ("parent", "parent_dense"))
+    return KinRankings(entries, scores["dense"], scores["bm25"], parent, parent_dense, documents)
 
 
 def _missing(

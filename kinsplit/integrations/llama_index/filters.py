@@ -18,15 +18,8 @@ from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Hit, Query, Where
 
 # Operators on a value and on a list, each with that of a chunk store.
-_VALUE_OPERATORS = {
-    types.FilterOperator.EQ: "$eq",
-    types.FilterOperator.NE: "$ne",
-    types.FilterOperator.GT: "$gt",
-    types.FilterOperator.GTE: "$gte",
-    types.FilterOperator.LT: "$lt",
-    types.FilterOperator.LTE: "$lte",
-    types.FilterOperator.CONTAINS: "$eq",
-}
+_VALUE_OPERATORS = {types.FilterOperator[name]: f"${name.lower()}" for name in ("EQ", "NE", "GT", "GTE", "LT", "LTE")}
+_VALUE_OPERATORS[types.FilterOperator.CONTAINS] = "$eq"
 _LIST_OPERATORS = {types.FilterOperator.IN: "$in", types.FilterOperator.NIN: "$nin", types.FilterOperator.ANY: "$in"}
 _TEXT_OPERATORS = (types.FilterOperator.TEXT_MATCH, types.FilterOperator.TEXT_MATCH_INSENSITIVE)
 _MODES = {

@@ -16,6 +16,9 @@ from kinsplit.integrations.shared.origins import CONTEXT, TextOrigin, has_chunk_
 from kinsplit.integrations.shared.pages import PAGE_KEYS, PAGES, Joined, Text, join, pages_of
 from kinsplit.spans import Span, stretches
 
+#: Fields of a node with the metadata keys that are not embedded, and that a language model doesn't read.
+EXCLUDED = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
+
 
 def origin_of(node: schema.BaseNode) -> TextOrigin:
     """Return the origin of the text of a document or node.
@@ -62,18 +65,21 @@ def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
 
 def _document(joined: Joined, documents: Sequence[schema.BaseNode]) -> schema.Document:
     pages = [documents[index] for index in joined.members]
-    embed = dict.fromkeys(key for page in pages for key in page.excluded_embed_metadata_keys)
-    llm = dict.fromkeys(key for page in pages for key in page.excluded_llm_metadata_keys)
+    hidden = {name: dict.fromkeys(key for page in pages for key in getattr(page, name)) for name in EXCLUDED}
     return schema.Document(
         id_=joined.source_id,
         text=joined.text,
         metadata=joined.metadata,
-        excluded_embed_metadata_keys=[*embed, PAGES],
-        excluded_llm_metadata_keys=[*llm, PAGES],
         metadata_template=pages[0].metadata_template,
         metadata_separator=pages[0].metadata_separator,
-        text_template=getattr(pages[0], "text_template", schema.TextNode.model_fields["text_template"].default),
+        text_template=_text_template(pages[0]),
+        **{name: [*keys, PAGES] for name, keys in hidden.items()},
     )
+
+
+def _text_template(document: schema.BaseNode) -> str:
+    template: str = getattr(document, "text_template", schema.TextNode.model_fields["text_template"].default)
+    return template
 
 
 def build_nodes(
@@ -190,12 +196,11 @@ def _hash(document: schema.BaseNode) -> str:
 def _shared_fields(document: schema.BaseNode, extra: Sequence[str]) -> tuple[type[schema.TextNode], dict[str, Any]]:
     """Return the class of a document's nodes, and the fields that all of them share; validation copies the lists."""
     fields: dict[str, Any] = {
-        "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys, extra),
-        "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys, extra),
+        **{name: with_hidden(getattr(document, name), extra) for name in EXCLUDED},
         "metadata_template": document.metadata_template,
         # LlamaIndex's alias, since the nodes of its older versions join by a field of this name.
         "metadata_seperator": document.metadata_separator,
-        "text_template": getattr(document, "text_template", schema.TextNode.model_fields["text_template"].default),
+        "text_template": _text_template(document),
     }
     if not isinstance(document, schema.ImageDocument):
         return schema.TextNode, fields

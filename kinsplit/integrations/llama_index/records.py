@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core import schema
 
 from kinsplit.chunk import Chunk
-from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
+from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of, with_hidden
 from kinsplit.integrations.shared.kin.reader import FoundNode
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
@@ -15,17 +15,8 @@ from kinsplit.integrations.shared.results import Result
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json
 
-_KINDS: dict[str, type[schema.BaseNode]] = {
-    kind.class_name(): kind
-    for kind in (
-        schema.TextNode,
-        schema.ImageNode,
-        schema.IndexNode,
-        schema.Node,
-        schema.Document,
-        schema.ImageDocument,
-    )
-}
+_CLASSES = schema.TextNode, schema.ImageNode, schema.IndexNode, schema.Node, schema.Document, schema.ImageDocument
+_KINDS: dict[str, type[schema.BaseNode]] = {kind.class_name(): kind for kind in _CLASSES}
 _KIN = {
     schema.NodeRelationship.PREVIOUS: "prev_id",
     schema.NodeRelationship.NEXT: "next_id",
@@ -77,9 +68,8 @@ def _foreign(item: Item) -> schema.TextNode:
         metadata=dict(item.metadata),
         start_char_idx=item.metadata["char_start"] if is_own else None,
         end_char_idx=item.metadata["char_end"] if is_own else None,
-        excluded_embed_metadata_keys=hidden,
-        excluded_llm_metadata_keys=hidden,
         relationships=links,
+        **dict.fromkeys(EXCLUDED, hidden),
     )
 
 
@@ -92,9 +82,8 @@ def node_with_score(result: Result, hit: schema.BaseNode | None = None) -> schem
         metadata=metadata,
         start_char_idx=metadata.get("char_start"),
         end_char_idx=metadata.get("char_end"),
-        excluded_embed_metadata_keys=[*with_hidden(hit.excluded_embed_metadata_keys if hit else []), FINDING],
-        excluded_llm_metadata_keys=[*with_hidden(hit.excluded_llm_metadata_keys if hit else []), FINDING],
         relationships={schema.NodeRelationship.SOURCE: _source(result, hit)},
+        **{name: [*with_hidden(getattr(hit, name, ())), FINDING] for name in EXCLUDED},
     )
     if hit is not None:
         node.metadata_template, node.metadata_separator = hit.metadata_template, hit.metadata_separator

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, SerializeAsAny
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.llama_index.nodes import text_of
+from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.shared.collection import to_reranker
 from kinsplit.integrations.shared.origins import FINDING
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
@@ -87,13 +87,8 @@ def _text(hit: NodeWithScore) -> str:
 
 def _with_score(hit: NodeWithScore, score: float) -> NodeWithScore:
     node = hit.node
-    copy = node.model_copy(
-        update={
-            "metadata": with_rerank_score(node.metadata, score, hit.score),
-            "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, FINDING])],
-            "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, FINDING])],
-        }
-    )
+    hidden = {name: [*dict.fromkeys([*getattr(node, name), FINDING])] for name in EXCLUDED}
+    copy = node.model_copy(update={"metadata": with_rerank_score(node.metadata, score, hit.score), **hidden})
     return NodeWithScore(node=copy, score=score)
 
 

@@ -32,11 +32,8 @@ def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Resul
     """Return passages as results, each followed by its related files, with all metadata or `slimmed`."""
     results = []
     for passage in passages:
-        finding = {
-            "score": passage.score,
-            "scores": dict(passage.scores),
-            "hits": [{"id": from_chunk(hit.chunk).id, "score": hit.score} for hit in passage.hits],
-        }
+        hits = [(from_chunk(hit.chunk).id, hit.score) for hit in passage.hits]
+        finding = to_finding(passage.score, passage.scores, hits)
         result = to_result(passage, finding)
         results.append(result)
         results += [to_related(chunk, result) for chunk in passage.related]
@@ -83,11 +80,22 @@ def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
     return f"{context}\n\n{text}" if isinstance(context, str) and context else text
 
 
+def to_finding(
+    score: float | None, scores: Mapping[str, float], hits: Iterable[tuple[str, float | None]]
+) -> dict[str, Any]:
+    """Return the value of the metadata key `FINDING`, with the ids and scores of hits."""
+    return {"score": score, "scores": dict(scores), "hits": [{"id": id_, "score": own} for id_, own in hits]}
+
+
 def to_related(chunk: Chunk, result: Result) -> Result:
     """Return another file of a result's group as a result."""
     item = from_chunk(chunk)
-    finding: dict[str, Any] = {"score": result.score, "scores": {}, "hits": [], "related_to": result.id}
-    return Result(item.id, item.text, {**item.metadata, FINDING: finding}, result.score)
+    return related_to(result.id, result.score, item.id, item.text, item.metadata)
+
+
+def related_to(to: str, score: float | None, id_: str, text: str, metadata: Mapping[str, Any]) -> Result:
+    """Return a file that is related to the hit or passage of an id as a result."""
+    return Result(id_, text, {**metadata, FINDING: {**to_finding(score, {}, ()), "related_to": to}}, score)
 
 
 NAME = "search_documents"

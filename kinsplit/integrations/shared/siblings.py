@@ -6,7 +6,7 @@ import posixpath
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kinsplit.chunk import Chunk
 from kinsplit.index import Index
@@ -16,7 +16,7 @@ from kinsplit.integrations.shared.kin.readers import open_reader
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
-from kinsplit.integrations.shared.results import Result, to_related, to_result
+from kinsplit.integrations.shared.results import Result, related_to, to_finding, to_related, to_result
 from kinsplit.options import ExpansionOptions, SearchOptions
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, context_of, spend
@@ -157,11 +157,7 @@ def _completed(found: Sequence[FoundNode], reader: KinReader) -> Sequence[FoundN
 def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[FoundNode]) -> Iterator[Expanded]:
     hits = [found[numbers[id_]] for id_ in dict.fromkeys(hit.chunk.id for hit in passage.hits)]
     own = hits[0].metadata.get(FINDING) or {}
-    finding = {
-        "score": hits[0].score,
-        "scores": dict(own.get("scores", {})),
-        "hits": [{"id": hit.id, "score": hit.score} for hit in hits],
-    }
+    finding = to_finding(hits[0].score, own.get("scores", {}), [(hit.id, hit.score) for hit in hits])
     metadata = {key: value for key, value in passage.metadata.items() if key != FINDING}
     number, result = numbers[passage.best.chunk.id], to_result(replace(passage, metadata=metadata), finding)
     yield Expanded(number, result)
@@ -186,8 +182,7 @@ def related_files(found: Sequence[FoundNode], reader: KinReader, known: Set[obje
     for path in wanted:
         if path in by_path:
             hit, file = found[owners[path]], by_path[path]
-            finding: dict[str, Any] = {"score": hit.score, "scores": {}, "hits": [], "related_to": hit.id}
-            result = Result(file.id, file.text, {**file.metadata, FINDING: finding}, hit.score)
+            result = related_to(hit.id, hit.score, file.id, file.text, file.metadata)
             expanded.append(Expanded(owners[path], result, related=True))
     return expanded
 
