@@ -111,8 +111,6 @@ def _passages(passages: list[Passage], console: Console, width: int) -> Iterator
 def _chunks(chunks: list[Chunk]) -> Iterator[Any]:
     from rich.text import Text
 
-    from kinsplit.errors import visible
-
     for chunk in chunks:
         place = " + ".join(f"[{start}:{end}]" for start, end in chunk.spans)
         yield Text.assemble((f"[{chunk.index + 1}/{chunk.total}] ", "bold cyan"), place)
@@ -214,8 +212,7 @@ def to_text(chunks: Sequence[Chunk], text: str) -> Text:
     """Return the drawing for a terminal: each chunk on lines of its own, its overlap between « and »."""
     from rich.text import Text
 
-    drawn = Text(_summary(chunks), "dim")
-    drawn = Text.assemble(drawn, "\n")
+    drawn = Text.assemble(Text(_summary(chunks), "dim"), "\n")
     for piece in pieces(chunks, text):
         for parent in piece.parents:
             _new_line(drawn)

@@ -77,7 +77,7 @@ def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> I
     """Yield the claims of a line: models don't break lines inside sentences, but put each list item on its own line."""
     mark = _LIST_MARK.match(text, *line.span())
     bare, offsets = _without_markers(text, mark.end() if mark else line.start(), line.end(), citations)
-    spans = [Span(start, end) for start, end in zip(*(each.tolist() for each in sentences(bare)), strict=True)]
+    spans = sentences(bare).spans()
     starts = [span.start for span in spans]
     cited: dict[int, list[Citation]] = {}
     for citation in citations:
@@ -95,9 +95,7 @@ def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> I
 
 
 def _is_long_enough(sentence: str) -> bool:
-    units = words(sentence)
-    found = (_LETTER.search(sentence, *at) for at in zip(units.starts.tolist(), units.ends.tolist(), strict=True))
-    return sum(word is not None for word in found) >= _FEWEST_WORDS
+    return sum(bool(_LETTER.search(sentence, *at)) for at in words(sentence).spans()) >= _FEWEST_WORDS
 
 
 def _without_markers(text: str, start: int, end: int, citations: Sequence[Citation]) -> tuple[str, list[int]]:
@@ -156,11 +154,6 @@ class SourceComparison:
         return np.asarray(shares, dtype=np.float32)
 
 
-def _sentences(source: Source) -> list[SourcePart]:
-    starts, ends = (each.tolist() for each in sentences(source.text))
-    return [SourcePart(source, Span(*at)) for at in zip(starts, ends, strict=True)]
-
-
 def check(
     text: str, citations: Sequence[Citation], embedder: Embedder, bm25: Bm25Embedder, threshold: float = THRESHOLD
 ) -> list[Check]:
@@ -172,7 +165,8 @@ def check(
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
-    comparison = SourceComparison([_sentences(source) for source in cited.values()], embedder, bm25)
+    groups = [[SourcePart(source, at) for at in sentences(source.text).spans()] for source in cited.values()]
+    comparison = SourceComparison(groups, embedder, bm25)
     vectors = embedder.embed([claim.text for claim in found]) if cited else [None] * len(found)
     return [_checked(claim, comparison, vector, threshold) for claim, vector in zip(found, vectors, strict=True)]
 
@@ -313,11 +307,9 @@ def _prose(text: str, block: Block) -> list[list[Span]]:
     own = text[block.start : block.end]
     begin = _headings_end(own)
     starts = sorted({begin, *(match.start() for match in _BULLET.finditer(own, begin))})
-    groups = []
-    for start, end in pairwise([*starts, len(own)]):
-        found, at = sentences(own[start:end]), block.start + start
-        groups.append([Span(at + s, at + e) for s, e in zip(found.starts.tolist(), found.ends.tolist(), strict=True)])
-    return groups
+    return [
+        sentences(own[start:end]).shifted(block.start + start).spans() for start, end in pairwise([*starts, len(own)])
+    ]
 
 
 def _headings_end(paragraph: str) -> int:

@@ -136,7 +136,7 @@ def reminder(why: str) -> str:
 def _lines(text: str, sentences: Units) -> list[str]:
     lines = []
     reached = 0
-    for start, end in zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True):
+    for start, end in sentences.spans():
         long = end - start > _HEAD + _TAIL
         shown = f"{text[start : start + _HEAD]} … {text[end - _TAIL : end]}" if long else text[start:end]
         line = escape_tags(" ".join(shown.split()))

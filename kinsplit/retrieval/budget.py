@@ -261,7 +261,7 @@ class _Purchase:
 
         Later units must have clearly more terms than earlier ones, since a chunk's beginning introduces the rest.
         """
-        bounds = list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))
+        bounds = units.spans()
         costs = [self._cost(chunk, *bound) for bound in bounds]
         terms = self._budget.terms([chunk.text[start:end] for start, end in bounds])
         best, most = None, -_MARGIN

@@ -105,11 +105,12 @@ class KinsplitTextSplitter(TextSplitter):
 
     #: The strategy's class; set in the subclasses.
     strategy_class: ClassVar[type[Strategy]]
+    _keep_separator, _strip_whitespace = True, False
 
     def __init__(self, *, add_start_index: bool = True, join_pages: bool = True, **parameters: object) -> None:
         # The base class would store its own copies of the sizes, which the properties below read from the strategy.
         self._strategy = self.strategy_class(**parameters)
-        self._adds_index = add_start_index
+        self._add_start_index = add_start_index
         self._joins_pages = join_pages
 
     @property
@@ -170,7 +171,7 @@ class KinsplitTextSplitter(TextSplitter):
         for key in ("start_index", "end_index") if has_chunk_metadata(metadata) else ():
             own.pop(key, None)
         for id_, text, fields, extra, page in pieces:
-            if self._adds_index and fields["char_start"] is not None:
+            if self._add_start_index and fields["char_start"] is not None:
                 fields |= {"start_index": fields["char_start"], "end_index": fields["char_end"]}
             inherits = copy.deepcopy({**own, **page})
             yield Document(id=id_, page_content=text, metadata={**extra, **inherits, **fields})
@@ -232,7 +233,7 @@ class KinsplitTextSplitter(TextSplitter):
         name = cls.strategy_class.name
         raise InvalidParameterError("strategy", "must be one that counts tokens", name, 'Use "token" or "sentence".')
 
-    # The base class and its users read these six attributes.
+    # The base class and its users read these attributes, `_add_start_index` and the two above.
 
     @property
     def _chunk_size(self) -> int:  # type: ignore[override]
@@ -251,20 +252,8 @@ class KinsplitTextSplitter(TextSplitter):
         unit = getattr(self._strategy, "unit", None) or _UNITS.get(self._strategy.name, "word")
         return Ruler(unit, resolve(self._strategy.tokenizer)).length
 
-    @property
-    def _add_start_index(self) -> bool:  # type: ignore[override]
-        return self._adds_index
-
-    @property
-    def _keep_separator(self) -> bool:  # type: ignore[override]
-        return True
-
-    @property
-    def _strip_whitespace(self) -> bool:  # type: ignore[override]
-        return False
-
     def __repr__(self) -> str:
-        own = f"add_start_index={self._adds_index}, join_pages={self._joins_pages}"
+        own = f"add_start_index={self._add_start_index}, join_pages={self._joins_pages}"
         return f"{type(self).__name__}({self._strategy!r}, {own})"
 
 

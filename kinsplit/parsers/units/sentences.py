@@ -125,6 +125,10 @@ class Units(NamedTuple):
         """Return the units with all offsets increased by `by`."""
         return Units(self.starts + by, self.ends + by)
 
+    def spans(self) -> list[Span]:
+        """Return the units as spans."""
+        return [Span(start, end) for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
+
 
 def as_units(spans: list[Span] | list[tuple[int, int]]) -> Units:
     """Return spans as `Units`."""
@@ -258,7 +262,7 @@ def cut_units_with_origin(
 def cut_at(text: str, units: Units, offsets: list[int]) -> Units:
     """Cut units at ascending offsets."""
     spans = []
-    for start, end in zip(units.starts.tolist(), units.ends.tolist(), strict=True):
+    for start, end in units.spans():
         inside = offsets[bisect_right(offsets, start) : bisect_left(offsets, end)]
         for s, e in zip([start, *inside], [*inside, end], strict=True):
             if span := trim(text, s, e):
