@@ -34,7 +34,7 @@ from kinsplit.embedding import Embedder
 from kinsplit.loaders import discover, load_files
 from kinsplit.parsers import default_strategy
 from kinsplit.stores.engines.postgres.indexes import list_count
-from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PROBES_FACTOR, PROBES_POWER, PostgresOptions
+from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PROBES, PostgresOptions
 
 #: Characters per chunk, and documents split together.
 _CHARACTERS, _TOGETHER = 500, 50
@@ -118,7 +118,7 @@ def _compared(
         return f"{np.mean(found):.3f}", f"{p50(times):.1f}"
 
     took = build(f"ivfflat (vector vector_cosine_ops) WITH (lists = {lists})")
-    default = math.ceil(PROBES_FACTOR * lists**PROBES_POWER)
+    default = math.ceil(PROBES[0] * lists ** PROBES[1])
     for probes in sorted({default, *(max(1, round(share * lists)) for share in _SHARES)}):
         connection.execute(f"SET ivfflat.probes = {probes}")
         setting = f"{probes} probes" + ", the default" * (probes == default)

@@ -225,9 +225,8 @@ def _readable(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # Of the disk.
         reason = " ".join(str(error).split()).rstrip(".")
-        raise StoreError(
-            f"{path} is damaged, or no Parquet file: {reason}. Name a file of `kinsplit backup`."
-        ) from error
+        rule = f"{path} is damaged, or no Parquet file: {reason}"
+        raise StoreError(f"{rule}. Name a file of `kinsplit backup`.") from error
 
 
 def _table(chunks: Sequence[Chunk], vectors: Mapping[str, Vectors], dimension: int) -> pyarrow.Table:
@@ -262,6 +261,5 @@ def _rows(batch: pyarrow.RecordBatch, dimension: int) -> Iterator[tuple[Chunk, V
 
 def _chunk(row: Mapping[str, Any]) -> Chunk:
     fields = {attribute: row[column] for column, attribute in _ATTRIBUTES.items()}
-    return Chunk(
-        **{**fields, "spans": tuple(Span(*span) for span in row["spans"])}, metadata=json.loads(row["metadata"])
-    )
+    fields["spans"] = tuple(Span(*span) for span in row["spans"])
+    return Chunk(**fields, metadata=json.loads(row["metadata"]))

@@ -129,9 +129,7 @@ class Documents(RowView):
 
 def to_found(collection: str, passages: Sequence[Passage]) -> FoundPassages:
     """Return the passages that a search found."""
-    rows = [
-        _cited(passage_row(passage, rank), heading_path(passage.context)) for rank, passage in enumerate(passages, 1)
-    ]
+    rows = [_cited(passage_row(each, rank), heading_path(each.context)) for rank, each in enumerate(passages, 1)]
     return FoundPassages.model_validate({"collection": collection, "passages": rows})
 
 
@@ -216,16 +214,9 @@ def list_page(
     page = dict(islice(sources.items(), offset, offset + limit))
     fingerprint = collection.index.strategy.fingerprint
     first = {chunk.source_id: chunk for chunk in store.get([chunk_id(id_, fingerprint, 0, 0) for id_ in page])}
-    rows = [
-        DocumentEntry(source_id=id_, chunks=number, metadata=_metadata(first.get(id_))) for id_, number in page.items()
-    ]
-    return Documents(
-        collection=collection.name,
-        collections=[each.name for each in collections],
-        total=len(sources),
-        offset=offset,
-        documents=rows,
-    )
+    rows = [DocumentEntry(source_id=id_, chunks=n, metadata=_metadata(first.get(id_))) for id_, n in page.items()]
+    names, total = [each.name for each in collections], len(sources)
+    return Documents(collection=collection.name, collections=names, total=total, offset=offset, documents=rows)
 
 
 def _metadata(chunk: Chunk | None) -> dict[str, Any]:
@@ -234,18 +225,11 @@ def _metadata(chunk: Chunk | None) -> dict[str, Any]:
 
 _Tool = TypeVar("_Tool", bound=Callable[..., Any])
 
-_Question = Annotated[
-    str, Field(max_length=limits.QUERY, description="The question, in a whole sentence with the words that matter.")
-]
-_Collection = Annotated[
-    str | None, Field(max_length=limits.NAME, description="Collection to use; null for the default one.")
-]
-_Where = Annotated[
-    dict[str, Any] | None,
-    Field(
-        description='Metadata filter, such as {"subject": "cs", "year": {"$gte": 2020}}; list_documents shows the keys.'
-    ),
-]
+_QUESTION = "The question, in a whole sentence with the words that matter."
+_Question = Annotated[str, Field(max_length=limits.QUERY, description=_QUESTION)]
+_Collection = Annotated[str | None, Field(max_length=limits.NAME, description="Collection; null for the default one.")]
+_WHERE = 'Metadata filter, such as {"subject": "cs", "year": {"$gte": 2020}}; list_documents shows the keys.'
+_Where = Annotated[dict[str, Any] | None, Field(description=_WHERE)]
 
 
 def _with_options(door: Door, *models: type[Settings]) -> Callable[[_Tool], _Tool]:
@@ -275,9 +259,7 @@ def create_server(collections: Collections) -> MCPServer:
     Args:
         collections: The open collections; the caller closes them.
     """
-    names = ", ".join(
-        f"{each.name} (the default)" if each is collections.default else each.name for each in collections
-    )
+    names = ", ".join(each.name + " (the default)" * (each is collections.default) for each in collections)
     instructions = (
         "Searches a private collection of documents. Call search for the passages that answer a question, then read "
         "to see what stands around one. Cite passages by their `citation`. ask writes an answer with checked "

@@ -19,10 +19,8 @@ from kinsplit.support.settings import first_fault
 
 #: Longest value, in characters, that a response repeats in full.
 _LONGEST = 80
-_RULES = {
-    404: ("does not exist", "See /openapi.json for the paths."),
-    405: ("does not support this method", "See /openapi.json for the methods."),
-}
+_PATHS = "See /openapi.json for the paths."
+_RULES = {404: ("does not exist", _PATHS), 405: ("does not support this method", "See /openapi.json for the methods.")}
 
 #: Error responses of the routes, for OpenAPI.
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -118,7 +116,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        rule, remedy = _RULES.get(error.status_code, ("can't be answered", "See /openapi.json for the paths."))
+        rule, remedy = _RULES.get(error.status_code, ("can't be answered", _PATHS))
         path, headers = request.url.path, dict(error.headers or {})
         return RequestError(error.status_code, rule, remedy, field="path", value=path, headers=headers).response()
 

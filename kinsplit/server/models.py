@@ -58,9 +58,7 @@ class TextView(Model):
     problem: str | None = Field(description="Why a text of Markdown or code could not be rendered.")
     pages: bool = Field(description="Whether GET /documents/{id}/pages/{page}.png draws its pages.")
     original: bool = Field(description="Whether GET /documents/{id}/original returns its file.")
-    recording: str | None = Field(
-        description="Address of the recording, if `url` in its metadata has one, at its time."
-    )
+    recording: str | None = Field(description="Address of the recording at its time, if `url` in its metadata is one.")
 
 
 class ChunkPlace(Located):
@@ -277,9 +275,7 @@ class RankingRow(Model):
 class UploadRules(Model):
     """The files that clients may upload."""
 
-    folder: str = Field(
-        description="First part of the ids of uploaded files, in all collections. Only they can be deleted."
-    )
+    folder: str = Field(description="Prefix of uploaded files' ids, in all collections. Only they can be deleted.")
     max_bytes: int = Field(description="Maximum bytes of a request.")
     suffixes: list[str] = Field(description="Suffixes of files that can be read.")
 
@@ -340,12 +336,8 @@ class SpanLocator:
 
     def locate(self, spans: Iterable[Span]) -> list[TextRange]:
         """Return the ranges of spans in the text; parts that the text lacks are left out."""
-        units = self._units.offset
-        return [
-            TextRange(start=start, end=end, utf16_start=units(start), utf16_end=units(end))
-            for span in spans
-            for start, end in self._clip(span)
-        ]
+        units, places = self._units.offset, (place for span in spans for place in self._clip(span))
+        return [TextRange(start=a, end=b, utf16_start=units(a), utf16_end=units(b)) for a, b in places]
 
     def _clip(self, span: Span) -> Iterator[tuple[int, int]]:
         for at, (start, end) in self._stretches:

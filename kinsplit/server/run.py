@@ -100,11 +100,8 @@ class PatientProtocol(H11Protocol):
         over = len(self.connections) + 1 - (self.limit_concurrency or len(self.connections) + 1)
         if over <= 0:
             return
-        waiting = [
-            each
-            for each in self.connections
-            if isinstance(each, PatientProtocol) and each is not self and each._is_waiting
-        ]
+        others = (each for each in self.connections if isinstance(each, PatientProtocol) and each is not self)
+        waiting = [each for each in others if each._is_waiting]
         ranked = []
         crowds: Counter[str] = Counter()
         for each in sorted(waiting, key=attrgetter("_since"), reverse=True):

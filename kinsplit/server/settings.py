@@ -18,16 +18,7 @@ from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.options import Door
 from kinsplit.server.middleware.rate_limit import Rate
-from kinsplit.support.environment import (
-    VARIABLES,
-    Origin,
-    Setting,
-    Variable,
-    check_address,
-    found_values,
-    look_up,
-    untrusted,
-)
+from kinsplit.support import environment
 from kinsplit.support.settings import Documented, first_fault
 
 _KEY = re.compile(r"[!-~]+")
@@ -212,7 +203,7 @@ class ServiceSettings(Documented, BaseSettings):
             raise InvalidParameterError(field, fault.rule, value, remedy) from None
         for name in found:
             if name not in settings.model_fields_set:
-                raise untrusted(variable_of(name))
+                raise environment.untrusted(variable_of(name))
         _check_addresses(settings, given, config)
         return settings
 
@@ -252,25 +243,25 @@ def may_be_found(kind: type[ServiceSettings], field: str) -> bool:
     return any(isinstance(mark, _Found) for mark in kind.model_fields[field].metadata)
 
 
-def service_variables() -> list[Variable]:
+def service_variables() -> list[environment.Variable]:
     """Return the variables of the settings."""
     return [
-        Variable(variable_of(name), field.description or "", may_be_found(ServiceSettings, name))
+        environment.Variable(variable_of(name), field.description or "", may_be_found(ServiceSettings, name))
         for name, field in ServiceSettings.model_fields.items()
     ]
 
 
 def unknown_variables() -> list[str]:
     """Return the variables `KINSPLIT_*` that are not settings: a misspelt KINSPLIT_API_KEYS would leave access open."""
-    known = {*map(variable_of, ServiceSettings.model_fields), *(variable.name for variable in VARIABLES)}
-    named = {name.upper() for name in (*os.environ, *found_values())}
+    known = {*map(variable_of, ServiceSettings.model_fields), *(variable.name for variable in environment.VARIABLES)}
+    named = {name.upper() for name in (*os.environ, *environment.found_values())}
     ours = (name for name in named - known if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_"))
     return sorted(ours)
 
 
 def _found(kind: type[ServiceSettings]) -> dict[str, str]:
     """Return the settings in a `.env` that is merely found."""
-    values = {name.upper(): value for name, value in found_values().items()}
+    values = {name.upper(): value for name, value in environment.found_values().items()}
     names = {"STRATEGY": "strategy"} | {variable_of(field): field for field in kind.model_fields}
     return {names[name]: value for name, value in values.items() if name in names}
 
@@ -278,12 +269,12 @@ def _found(kind: type[ServiceSettings]) -> dict[str, str]:
 def _check_addresses(settings: ServiceSettings, given: Mapping[str, object], config: Path | None) -> None:
     """Check that no key goes to an address that a less trusted source has set."""
     for name in settings.model_fields_set - given.keys() & {"store", "embedder"}:
-        variable = look_up(variable_of(name))
-        address = variable or Setting(name, getattr(settings, name), Origin.FILE, str(config))
+        variable = environment.look_up(variable_of(name))
+        address = variable or environment.Setting(name, getattr(settings, name), environment.Origin.FILE, str(config))
         if name == "embedder":
             embedding.check_source(address)
         elif key := _STORE_KEYS.get(address.value.partition(":")[0]):
-            check_address(address, look_up(key))
+            environment.check_address(address, environment.look_up(key))
 
 
 def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:

@@ -69,9 +69,8 @@ class Workers:
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             self._metrics.rejected.labels("timeout").inc()
-            raise RequestError(
-                504, f"took longer than {self._timeout:g} s", "Request less, or try again later."
-            ) from None
+            rule, remedy = f"took longer than {self._timeout:g} s", "Request less, or try again later."
+            raise RequestError(504, rule, remedy) from None
         finally:
             self._calls -= 1
             self._called_at = time.monotonic()

@@ -290,9 +290,8 @@ def _joined_exceptions(conditions: Iterable[Condition]) -> list[Condition]:
 
 
 def _union(key: str, found: Sequence[OneOf]) -> OneOf:
-    values: dict[str, Any] = {
-        name: tuple(dict.fromkeys(value for each in found for value in getattr(each, name))) for name in _KINDS
-    }
+    values: dict[str, Any]
+    values = {name: tuple(dict.fromkeys(v for each in found for v in getattr(each, name))) for name in _KINDS}
     return OneOf(key, **values, empty=any(each.empty for each in found))
 
 
@@ -304,9 +303,7 @@ def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
         if operator in ("$in", "$nin") and not isinstance(value, list | tuple | set | frozenset):
             raise InvalidParameterError(f"where[{key!r}]", f"needs a list for {operator}", value, "Give a list.")
         if operator in ("$eq", "$ne") and isinstance(value, list | tuple | set | frozenset):
-            raise InvalidParameterError(
-                f"where[{key!r}]", f"needs one value for {operator}", value, "Take $in or $nin."
-            )
+            raise InvalidParameterError(f"where[{key!r}]", f"needs one value for {operator}", value, "Use $in or $nin.")
         if operator in ("$eq", "$in"):
             yield _one_of(key, value)
         elif operator in ("$ne", "$nin"):

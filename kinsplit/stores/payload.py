@@ -60,11 +60,8 @@ def to_payload(chunk: Chunk) -> Payload:
 
 def to_metadata(payload: Payload) -> dict[str, Any]:
     """Return the metadata that a framework shows: all keys except the text and an empty context."""
-    return {
-        key: value
-        for key, value in payload.items()
-        if key not in _NOT_METADATA and not (key == "context" and not value)
-    }
+    hidden = _NOT_METADATA if payload.get("context") else _NOT_METADATA | {"context"}
+    return {key: value for key, value in payload.items() if key not in hidden}
 
 
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
@@ -120,9 +117,8 @@ def _hash(lines: Iterable[str]) -> str:
 
 
 # Attributes of `Entry` by payload key.
-_ENTRY = {
-    key: attribute for key, attribute in _ATTRIBUTES.items() if attribute in {each.name for each in fields(Entry)}
-}
+_NAMES = {each.name for each in fields(Entry)}
+_ENTRY = {key: attribute for key, attribute in _ATTRIBUTES.items() if attribute in _NAMES}
 _ENTRY["content_length"] = "length"
 
 #: Keys of a payload that `to_entry` reads.

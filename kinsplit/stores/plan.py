@@ -95,9 +95,8 @@ def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> DocumentC
         chunks: All chunks of the document.
         stored: Payloads of its stored points by id.
     """
-    is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(
-        _equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks
-    )
+    alike = (_equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks)
+    is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(alike)
     return DocumentComparison([] if is_stored else missing_of(chunks, map(content_of, stored.values())), is_stored)
 
 
@@ -171,11 +170,8 @@ def plan_put(
     added = _leaves((id_ for id_ in wanted if id_ not in stored), wanted)
     updated = _leaves((id_ for id_, _ in (*upserts, *payloads)), wanted) - added
     report = SyncReport(added, updated, _leaves(wanted, wanted) - added - updated)
-    moves = {
-        id_: stored[id_]["source_id"]
-        for id_, payload in wanted.items()
-        if id_ in stored and stored[id_]["source_id"] != payload["source_id"]
-    }
+    former = {id_: stored[id_]["source_id"] for id_ in wanted if id_ in stored}
+    moves = {id_: source_id for id_, source_id in former.items() if source_id != wanted[id_]["source_id"]}
     return Plan(_givers_last(upserts, stored), tuple(payloads), moves=moves, donors=donors, report=report)
 
 

@@ -131,9 +131,8 @@ class Query:
         require(self.using in ("dense", "bm25"), "using", "must be 'dense' or 'bm25'", self.using, "Use one of them.")
         if isinstance(self.vector, SparseVector) != (self.using == "bm25"):
             remedy = "Use a vector of the matching embedder."
-            raise InvalidParameterError(
-                "vector", "must be sparse for 'bm25' and dense for 'dense'", self.vector, remedy
-            )
+            rule = "must be sparse for 'bm25' and dense for 'dense'"
+            raise InvalidParameterError("vector", rule, self.vector, remedy)
         require(self.limit >= 1, "limit", "must be at least 1", self.limit, "Ask for one hit or more.")
         check_level(self.level)
         if self.level == DOCUMENT and self.using == "dense":

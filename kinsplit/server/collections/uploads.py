@@ -79,10 +79,8 @@ class UploadFolders:
         self.name = readable(root.name)
         require(self.name, "uploads", "must be a folder with a name", str(root), "Choose one in it.")
         inside = {each.stored_name: each.stored_name for each in collections} | {collections.default.stored_name: ""}
-        self._folders = {
-            name: UploadFolder((root / folder).resolve(), self.name, log_text=log_text)
-            for name, folder in inside.items()
-        }
+        paths = {name: (root / folder).resolve() for name, folder in inside.items()}
+        self._folders = {name: UploadFolder(path, self.name, log_text=log_text) for name, path in paths.items()}
         try:
             self.of(collections.default).open()
             for each in collections:

@@ -20,21 +20,10 @@ from starlette.types import Scope
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Candidate, Passage, join
-from kinsplit.server import limits
+from kinsplit.server import limits, models
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, DocumentWorkersDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.errors import RequestError
-from kinsplit.server.models import (
-    ChunkPage,
-    DocumentPage,
-    DocumentRow,
-    DocumentText,
-    MetadataFilters,
-    SpanLocator,
-    TextView,
-    to_chunk_text,
-    to_place,
-)
 from kinsplit.server.processes.viewer import Shown, Viewer, to_marks
 from kinsplit.spans import Span
 from kinsplit.wire import visible_metadata
@@ -86,20 +75,20 @@ RangeOffset = Annotated[
 ]
 
 
-@router.get("/documents", response_model=DocumentPage, summary="List the documents")
+@router.get("/documents", response_model=models.DocumentPage, summary="List the documents")
 async def documents(collection: CollectionDep, workers: WorkersDep, offset: Offset = 0, limit: Limit = 50) -> Response:
     """List the documents of a collection, ordered by id."""
     return await respond(workers, collection.call, _list, offset, limit)
 
 
-@router.get("/filters", response_model=MetadataFilters, summary="List the filters")
+@router.get("/filters", response_model=models.MetadataFilters, summary="List the filters")
 async def filters(collection: CollectionDep, workers: WorkersDep) -> Response:
     """List the metadata keys and values that `where` can test; at most a minute old."""
     return await respond(workers, collection.call, _filters)
 
 
 # Before the other route, whose id would match its path.
-@router.get("/documents/{id:id}/chunks", response_model=ChunkPage, summary="Read the chunks of a document")
+@router.get("/documents/{id:id}/chunks", response_model=models.ChunkPage, summary="Read the chunks of a document")
 async def document_chunks(
     collection: CollectionDep,
     workers: DocumentWorkersDep,
@@ -112,7 +101,7 @@ async def document_chunks(
     return await respond(workers, collection.call, _chunk_page, id, level, offset, limit)
 
 
-@router.get("/documents/{id:id}", response_model=DocumentText, summary="Read a document")
+@router.get("/documents/{id:id}", response_model=models.DocumentText, summary="Read a document")
 async def document(
     collection: CollectionDep,
     workers: DocumentWorkersDep,
@@ -163,21 +152,21 @@ class _StoredDocument:
     strategy: str
     whole: Passage
     chunks: list[Chunk]
-    locator: SpanLocator
+    locator: models.SpanLocator
 
     def shown(self, marked: Span | None) -> Shown:
         """Return the text, with a range of the document marked."""
         marks = to_marks(self.locator.locate([marked] if marked else []), len(self.whole.text))
         return Shown(self.whole.source_id, self.whole.best.chunk.metadata, self.whole.text, marks)
 
-    def text(self, view: TextView) -> DocumentText:
+    def text(self, view: models.TextView) -> models.DocumentText:
         """Return the response with the text."""
-        return DocumentText(
+        return models.DocumentText(
             id=self.whole.source_id,
             strategy=self.strategy,
             text=self.whole.text,
             spans=[tuple(span) for span in self.whole.spans],
-            chunks=[to_place(chunk, self.locator) for chunk in self.chunks],
+            chunks=[models.to_place(chunk, self.locator) for chunk in self.chunks],
             metadata=visible_metadata(self.whole.metadata),
             view=view,
         )
@@ -196,32 +185,32 @@ def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
         remedy = "GET /documents lists the ids."
         raise RequestError(404, "must be the id of a document", remedy, field="id", value=source_id)
     whole = join(leaves, [Candidate(leaves[0], 0.0)])
-    return _StoredDocument(collection.name, whole, chunks, SpanLocator(whole.spans, whole.text))
+    return _StoredDocument(collection.name, whole, chunks, models.SpanLocator(whole.spans, whole.text))
 
 
-def _plain(collection: OpenCollection, viewer: Viewer, source_id: str) -> DocumentText:
+def _plain(collection: OpenCollection, viewer: Viewer, source_id: str) -> models.DocumentText:
     stored = _read(collection, source_id)
     return stored.text(viewer.plain(stored.shown(None)))
 
 
-def _chunk_page(collection: OpenCollection, source_id: str, level: int, offset: int, limit: int) -> ChunkPage:
+def _chunk_page(collection: OpenCollection, source_id: str, level: int, offset: int, limit: int) -> models.ChunkPage:
     stored = _read(collection, source_id)
     chunks = [chunk for chunk in stored.chunks if chunk.level == level]
-    return ChunkPage(
+    return models.ChunkPage(
         id=source_id,
         strategy=collection.name,
         level=level,
         total=len(chunks),
         offset=offset,
-        chunks=[to_chunk_text(chunk, stored.locator) for chunk in chunks[offset : offset + limit]],
+        chunks=[models.to_chunk_text(chunk, stored.locator) for chunk in chunks[offset : offset + limit]],
     )
 
 
-def _list(collection: OpenCollection, offset: int, limit: int) -> DocumentPage:
+def _list(collection: OpenCollection, offset: int, limit: int) -> models.DocumentPage:
     sources = collection.index.store.sources(0)
-    rows = [DocumentRow(id=id_, chunks=number) for id_, number in islice(sources.items(), offset, offset + limit)]
-    return DocumentPage(strategy=collection.name, total=len(sources), offset=offset, documents=rows)
+    rows = [models.DocumentRow(id=id_, chunks=n) for id_, n in islice(sources.items(), offset, offset + limit)]
+    return models.DocumentPage(strategy=collection.name, total=len(sources), offset=offset, documents=rows)
 
 
-def _filters(collection: OpenCollection) -> MetadataFilters:
-    return MetadataFilters(strategy=collection.name, keys=collection.facets.get())
+def _filters(collection: OpenCollection) -> models.MetadataFilters:
+    return models.MetadataFilters(strategy=collection.name, keys=collection.facets.get())

@@ -132,9 +132,8 @@ async def _draw(viewer: Viewer, wanted: _Wanted, source_id: str, page: int, widt
             rule = f"must be a page of the document, from 1 to {error.pages}"
             raise RequestError(404, rule, _TEXT, field="page", value=page) from None
         if error.reason == "refused":
-            raise RequestError(
-                422, f"has a page {page} that can't be drawn", _TEXT, field="file", value=source_id
-            ) from None
+            rule = f"has a page {page} that can't be drawn"
+            raise RequestError(422, rule, _TEXT, field="file", value=source_id) from None
         raise _not_as_indexed(source_id, error.reason) from None
     except WorkerError as error:
         rule = f"has a page {page} that can't be drawn, since it {error}"

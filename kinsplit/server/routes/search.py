@@ -16,14 +16,7 @@ from kinsplit.options import SearchOptions
 from kinsplit.retrieval import LanguageModelReranker, Passage
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
-from kinsplit.server.dependencies import (
-    CollectionsDep,
-    ModelWorkersDep,
-    PickedCollection,
-    ViewerDep,
-    WorkersDep,
-    respond,
-)
+from kinsplit.server.dependencies import CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.models import SearchAnswer, TextView, to_found_passage
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import Conditions, offered
@@ -54,12 +47,12 @@ async def search(
     asked: Annotated[SearchQuery, Query()],
 ) -> Response:
     """Search by meaning and by words, scoring each chunk with its kin, and return each hit with its siblings."""
-    collection, options = PickedCollection(collections.pick(asked.strategy), collections), asked.options(collections)
+    collection, options = collections.pick(asked.strategy), asked.options(collections)
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
     searchers = model_workers if uses_model else workers
     if not asked.render:
-        return await respond(searchers, collection.call, _answer, asked.q, options)
-    name, passages = await searchers.run(collection.call, _search, asked.q, options)
+        return await respond(searchers, collections.call, collection, _answer, asked.q, options)
+    name, passages = await searchers.run(collections.call, collection, _search, asked.q, options)
     # No thread waits for this.
     views = await viewer.views([shown_passage(passage) for passage in passages])
     return await respond(workers, _answered, asked.q, name, passages, views)

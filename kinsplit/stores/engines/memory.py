@@ -17,21 +17,10 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
+from kinsplit.stores import filters
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.filters import (
-    Condition,
-    Either,
-    HasId,
-    Not,
-    OneOf,
-    Path,
-    Range,
-    TimeRange,
-    paths_of,
-    to_conditions,
-    values_of,
-)
+from kinsplit.stores.filters import Condition, OneOf, Path, Range, TimeRange, paths_of, to_conditions, values_of
 from kinsplit.stores.json_values import parse_time
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
@@ -41,12 +30,7 @@ from kinsplit.stores.values import Query, Schema, Vectors, Where, layer_of
 
 Rows = NDArray[np.intp]
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
+_COMPARE: dict[str, Any] = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
 
 
 class PointMatrices:
@@ -101,7 +85,7 @@ class PointMatrices:
         rows = self._levels.get(query.level, np.array([], dtype=np.intp))
         others = []
         for condition in to_conditions(None, query.where):
-            if isinstance(condition, HasId):
+            if isinstance(condition, filters.HasId):
                 named = [self._row_of[id_] for id_ in condition.ids if id_ in self._row_of]
                 rows = np.intersect1d(rows, np.array(named, dtype=np.intp))
             elif isinstance(condition, OneOf) and condition.key == "source_id":
@@ -143,13 +127,13 @@ def matcher(conditions: Sequence[Condition]) -> Callable[[str, Payload], bool]:
 
 
 def _test(condition: Condition) -> Callable[[str, Payload], bool]:
-    if isinstance(condition, HasId):
+    if isinstance(condition, filters.HasId):
         ids = frozenset(condition.ids)
         return lambda id_, _: id_ in ids
-    if isinstance(condition, Not):
+    if isinstance(condition, filters.Not):
         inner = matcher(condition.conditions)
         return lambda id_, payload: not inner(id_, payload)
-    if isinstance(condition, Either):
+    if isinstance(condition, filters.Either):
         groups = [matcher(group) for group in condition.groups]
         return lambda id_, payload: any(group(id_, payload) for group in groups)
     paths, holds = paths_of(condition.key), _holds(condition)
@@ -337,10 +321,8 @@ class MemoryStore(ChunkStore):
             if collection.ranking is None:
                 collection.ranking = PointMatrices(collection.points)
             ranking = collection.ranking
-        return [
-            [FoundPoint(ranking.ids[row], ranking.payloads[row], score) for row, score in ranking.best(query)]
-            for query in queries
-        ]
+        ids, payloads, found = ranking.ids, ranking.payloads, map(ranking.best, queries)
+        return [[FoundPoint(ids[row], payloads[row], score) for row, score in best] for best in found]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return {id_: payload for id_, (payload, _) in self._points(ids).items()}

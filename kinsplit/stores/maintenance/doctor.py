@@ -173,13 +173,8 @@ def _expect(what: str, found: object, wanted: object) -> None:
 def _family(source_id: str, texts: Sequence[str]) -> list[Chunk]:
     """Return the leaves, parents and document of a text, with metadata of every kind."""
     year = 2000 + len(source_id)
-    metadata: dict[str, Any] = {
-        "subject": source_id,
-        "year": year,
-        "day": f"{year}-05-31",
-        "final": True,
-        "authors": [{"name": f"Author of {source_id}"}],
-    }
+    metadata: dict[str, Any] = {"subject": source_id, "year": year, "day": f"{year}-05-31", "final": True}
+    metadata["authors"] = [{"name": f"Author of {source_id}"}]
     leaves = make_chunks(source_id, texts, **metadata)
     parents = make_chunks(source_id, [" ".join(texts)], level=1, **metadata)
     leaves = [replace(leaf, parent_id=parents[0].id) for leaf in leaves]
@@ -261,11 +256,8 @@ def _read_vectors(store: ChunkStore) -> None:
     given = embed(_ONE)
     for chunk, vectors in store.export("one"):
         wanted = given[chunk.content]
-        _expect(
-            "the terms of a chunk",
-            set(vectors.sparse.indices if vectors.sparse else ()),
-            set(wanted.sparse.indices if wanted.sparse else ()),
-        )
+        terms = [set(each.sparse.indices if each.sparse else ()) for each in (vectors, wanted)]
+        _expect("the terms of a chunk", *terms)
         if wanted.dense is not None:
             # 16 bits per number are enough.
             alike = vectors.dense is not None and np.allclose(vectors.dense, wanted.dense, atol=1e-2)
@@ -336,12 +328,9 @@ def _drop(address: str, name: str) -> None:
 
 
 def _exists(address: str, name: str) -> bool:
-    with open_catalog(address) as catalog:
-        try:
-            catalog.identity(name)
-        except CollectionNotFoundError:
-            return False
-    return True
+    with open_catalog(address) as catalog, suppress(CollectionNotFoundError):
+        return bool(catalog.identity(name))
+    return False
 
 
 _OUTSIDE: tuple[tuple[str, Callable[[str, str], None]], ...] = (

@@ -22,14 +22,7 @@ from pathlib import Path
 
 import qdrant_edge as qe
 
-from kinsplit.errors import (
-    DiskFullError,
-    InvalidParameterError,
-    KinsplitError,
-    LockWarning,
-    StoreError,
-    StoreLockedError,
-)
+from kinsplit.errors import DiskFullError, KinsplitError, LockWarning, StoreError, StoreLockedError
 from kinsplit.stores.engines.edge.indexes import SOURCES, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.schema import check_collection, check_schema, parse_schema, schema_to_create
@@ -395,7 +388,7 @@ def _complete(place: Path) -> None:
 
 def _read_journal(journal: Path) -> tuple[str, str, str]:
     """Return the names in a journal, which may come with a folder from anywhere and must not lead out of it."""
-    with suppress(ValueError, TypeError, KeyError, RecursionError, InvalidParameterError):
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
         names = json.loads(journal.read_text(encoding="utf-8"))
         one, other, aside = (str(names[key]) for key in ("one", "other", "aside"))
         check_collection(one)

@@ -198,9 +198,8 @@ def count_recorded(path: Path) -> tuple[int, int] | None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             ((version,),) = connection.execute("PRAGMA user_version")
-            ((documents, leaves),) = connection.execute(
-                "SELECT count(DISTINCT source_id), count(*) FROM points WHERE level = 0"
-            )
+            counts = "SELECT count(DISTINCT source_id), count(*) FROM points WHERE level = 0"
+            ((documents, leaves),) = connection.execute(counts)
     except sqlite3.Error:
         return None
     return (documents, leaves) if version == _WHOLE else None

@@ -182,12 +182,8 @@ class EdgeStore(ChunkStore):
         return self._lease.engine.writing
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        request = qe.ScrollRequest(
-            limit=_ALL,
-            filter=to_filter(conditions),
-            with_payload=True if keys is None else places_of(keys),
-            with_vector=False,
-        )
+        wanted, shown = to_filter(conditions), True if keys is None else places_of(keys)
+        request = qe.ScrollRequest(limit=_ALL, filter=wanted, with_payload=shown, with_vector=False)
         self._lease.engine.prepare(conditions)
         with self._engine() as shard:
             records, _ = shard.scroll(request)
@@ -208,9 +204,7 @@ class EdgeStore(ChunkStore):
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:
-                return [
-                    [FoundPoint(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings
-                ]
+                return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
             found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
             ids = (id_ for ranking in found for id_, _ in ranking)
             places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))

@@ -100,10 +100,8 @@ class Indexes(NamedTuple):
                 # A first load leaves out all indexes, and a small collection only those of its lists.
                 grown = self.made.dense_index == "ivfflat" and not lacking.keys() & self._others().keys()
                 cause = "it has grown" if grown else "its first load was interrupted"
-                cost = "which takes minutes for a million chunks"
-                warnings.warn(
-                    f"{self.name}: {cause}, and its indexes are built now, {cost}.", IndexWarning, stacklevel=2
-                )
+                text = f"{self.name}: {cause}, and its indexes are built now, which takes minutes for a million chunks."
+                warnings.warn(text, IndexWarning, stacklevel=2)
             self._create(connection)
 
     @contextmanager

@@ -12,7 +12,7 @@ from kinsplit.stores.engines.catalog import StoreOptions, option
 #: Largest number of candidates that pgvector takes at once.
 MOST_CANDIDATES = 1000
 #: A search reads so many lists by default: the factor times their number to the power.
-PROBES_FACTOR, PROBES_POWER = 0.6, 0.75
+PROBES = 0.6, 0.75
 _MEMORY = r"^[1-9][0-9]*(kB|MB|GB|TB)$"
 
 

@@ -142,11 +142,8 @@ def to_statement(
             parts.append(_cosines(tables, query, chosen.get(number), candidates, {**names, "vector": vectors[number]}))
         else:
             parts.append(_terms(tables, query, chosen.get(number), names))
-    before = [
-        *given,
-        *_weights(tables, queries),
-        *(_chosen(tables, one, queries, vectors, chosen) for one in dict.fromkeys(chosen.values())),
-    ]
+    filtered = [_chosen(tables, one, queries, vectors, chosen) for one in dict.fromkeys(chosen.values())]
+    before = [*given, *_weights(tables, queries), *filtered]
     first, rankings = joined(", ", before), joined(_ALL, parts)
     text = sql.SQL("{} SELECT number, id::text, {}, distance FROM ({}) AS found ORDER BY number, distance").format(
         sql.SQL("WITH {}" if before else "").format(first.text),
@@ -166,9 +163,8 @@ def _vectors(made: PostgresOptions, queries: Sequence[Query]) -> tuple[list[Stat
     names = {key: sql.Identifier(f"vector_{place}") for place, key in enumerate(unique)}
     columns = [sql.SQL("%s::{} AS {}").format(sql.Identifier(type_of(made)), name) for name in names.values()]
     table = sql.SQL("given AS MATERIALIZED (SELECT {})").format(sql.SQL(", ").join(columns))
-    expressions = {
-        number: sql.SQL("(SELECT {} FROM given)").format(names[id(vector)]) for number, vector in dense.items()
-    }
+    asked = sql.SQL("(SELECT {} FROM given)")
+    expressions = {number: asked.format(names[id(vector)]) for number, vector in dense.items()}
     return [Statement(table, tuple(unique.values()))] if dense else [], expressions
 
 

@@ -16,13 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import set_json_loads
 
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, KinsplitWarning, LockWarning, StoreError
-from kinsplit.stores.engines.postgres.options import (
-    MOST_CANDIDATES,
-    PROBES_FACTOR,
-    PROBES_POWER,
-    PostgresOptions,
-    unknown_options,
-)
+from kinsplit.stores.engines.postgres.options import MOST_CANDIDATES, PROBES, PostgresOptions, unknown_options
 from kinsplit.stores.engines.postgres.where import load
 
 Connection = psycopg.Connection[Any]
@@ -140,7 +134,7 @@ class Session:
             set_json_loads(load, connection)
             candidates, probes = min(self._options.hnsw_ef, MOST_CANDIDATES), self._options.ivfflat_probes
             names = f"chunks\\_{self._number}\\_dense%"
-            values = [str(candidates), probes, PROBES_FACTOR, PROBES_POWER, names]
+            values = [str(candidates), probes, *PROBES, names]
             connection.execute(_SETTINGS.replace("{probes}", _PROBES), values)
         except BaseException:
             connection.close()
@@ -300,7 +294,6 @@ def place_of(dsn: str) -> str:
         if unknown is not None:
             raise unknown from None
         # Without the driver's message, which may contain the password.
-        raise StoreError(
-            "pgvector: the address is no connection string. Write for example 'pgvector:postgresql://localhost/mydata'."
-        ) from None
+        remedy = "Write for example 'pgvector:postgresql://localhost/mydata'."
+        raise StoreError(f"pgvector: the address is no connection string. {remedy}") from None
     return f"pgvector:{parts.get('host') or 'localhost'}/{parts.get('dbname') or ''}"

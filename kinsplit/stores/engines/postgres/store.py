@@ -262,9 +262,8 @@ def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: S
     """
     key = made.partition_by
     text = "UPDATE {} SET payload = %s WHERE id = %s" if key is None else _MOVE
-    rows = [
-        (Jsonb(payload, dumps=dump), *([] if key is None else [_part(payload, key)]), id_) for id_, payload in points
-    ]
+    parts = [() if key is None else (_part(payload, key),) for _, payload in points]
+    rows = [(Jsonb(payload, dumps=dump), *part, id_) for (id_, payload), part in zip(points, parts, strict=True)]
     cursor.executemany(sql.SQL(text).format(tables.chunks), rows)
 
 

@@ -204,12 +204,8 @@ def _create(connection: Connection, place: str, collection: str, schema: Schema,
 
 def _create_tables(connection: Connection, number: int, schema: Schema, options: PostgresOptions) -> None:
     tables = tables_of(number)
-    columns = [
-        sql.SQL(_DENSE).format(
-            name=sql.Identifier(name), type=sql.Identifier(type_of(options)), dimension=schema.dimension
-        )
-        for name in DENSE
-    ]
+    kind, column = sql.Identifier(type_of(options)), sql.SQL(_DENSE)
+    columns = [column.format(name=sql.Identifier(name), type=kind, dimension=schema.dimension) for name in DENSE]
     is_partitioned = options.partition_by is not None
     vector = schema.dimension * (2 if options.halfvec else 4)
     is_inline = vector <= _MOST_INLINE

@@ -206,9 +206,8 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
         except RuntimeError as error:
             if "already accessed" not in str(error):
                 raise
-    raise StoreLockedError(
-        f"{place} is open in another process, or by a client of your own in this one. Close it there first."
-    )
+    where = "in another process, or by a client of your own in this one"
+    raise StoreLockedError(f"{place} is open {where}. Close it there first.")
 
 
 def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
@@ -255,9 +254,8 @@ def _create_numbered(
 
 def _create(client: QdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
 
-    dense = models.VectorParams(
-        size=schema.dimension, distance=models.Distance.COSINE, on_disk=True if options.on_disk else None
-    )
+    cosine, on_disk = models.Distance.COSINE, True if options.on_disk else None
+    dense = models.VectorParams(size=schema.dimension, distance=cosine, on_disk=on_disk)
     hnsw = {"m": options.hnsw_m, "ef_construct": options.hnsw_ef_construct, "on_disk": options.hnsw_on_disk}
     hnsw = {name: value for name, value in hnsw.items() if value is not None}
     threshold = options.indexing_threshold

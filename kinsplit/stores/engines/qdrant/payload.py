@@ -39,10 +39,8 @@ def places_of(keys: Iterable[str]) -> list[str]:
 
 
 #: Kinds of the payload indexes by path. Parents are few, and are read by id if their position is known.
-INDEXES: Mapping[str, Kind] = {
-    **INDEXED,
-    **{f"{ABOVE}.{key}": INDEXED[key] for key in ("source_id", "level", "subject", "group_id")},
-}
+_INDEXED_ABOVE = ("source_id", "level", "subject", "group_id")
+INDEXES: Mapping[str, Kind] = {**INDEXED, **{f"{ABOVE}.{key}": INDEXED[key] for key in _INDEXED_ABOVE}}
 
 
 def kept_at(place: str, payload: Payload) -> object:

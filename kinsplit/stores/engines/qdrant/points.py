@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -89,11 +89,11 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
         yield models.DeleteOperation(delete=models.PointIdsList(points=list[int | str | UUID](ids)))
 
 
-def to_requests(operations: Iterable[models.UpdateOperation]) -> Iterator[list[models.UpdateOperation]]:
-    """Yield operations in batches that a server accepts; one that is larger than it does is a batch by itself."""
+def to_requests(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[list[models.UpdateOperation]]:
+    """Yield the writes of a plan in batches that a server accepts; one that is larger than it does is one by itself."""
     batch: list[models.UpdateOperation] = []
     size = 0
-    for operation in operations:
+    for operation in to_operations(plan, vectors):
         more = len(to_json(operation, exclude_none=True))
         if batch and (len(batch) == _OPERATIONS or size + more > _BYTES):
             yield batch

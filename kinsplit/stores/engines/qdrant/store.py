@@ -27,14 +27,7 @@ from kinsplit.stores.engines.qdrant.collection import (
 )
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, to_vectors, unwrapped
-from kinsplit.stores.engines.qdrant.points import (
-    own_payload,
-    search_params,
-    to_filter,
-    to_operations,
-    to_request,
-    to_requests,
-)
+from kinsplit.stores.engines.qdrant.points import own_payload, search_params, to_filter, to_request, to_requests
 from kinsplit.stores.filters import Condition, to_conditions, values_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
@@ -234,13 +227,12 @@ class QdrantStore(ChunkStore):
         found: list[models.Record] = []
         for batch in batches(ids, _BATCH):
             with self._engine() as client:
-                found += client.retrieve(
-                    self._collection, list(batch), with_payload=payload, with_vectors=[*DENSE, *SPARSE]
-                )
+                names = [*DENSE, *SPARSE]
+                found += client.retrieve(self._collection, list(batch), with_payload=payload, with_vectors=names)
         return found
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        for operations in to_requests(to_operations(plan, vectors)):
+        for operations in to_requests(plan, vectors):
             with self._engine() as client:
                 client.batch_update_points(self._collection, operations, wait=True)
 
@@ -248,10 +240,8 @@ class QdrantStore(ChunkStore):
         requests = [to_request(query, keys, self._params) for query in queries]
         with self._engine() as client:
             responses = client.query_batch_points(self._collection, requests)
-        return [
-            [FoundPoint(str(point.id), unwrapped(point.payload), point.score) for point in response.points]
-            for response in responses
-        ]
+        rankings = [response.points for response in responses]
+        return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         found: dict[str, Payload] = {}
