@@ -279,13 +279,7 @@ def create_server(collections: Collections) -> MCPServer:
 
 
 def create_http_app(server: MCPServer, settings: ServiceSettings, metrics: Metrics) -> Starlette:
-    """Create an application that answers at /mcp by streamable HTTP, guarded like the service.
-
-    Args:
-        server: The tools.
-        settings: The settings.
-        metrics: The metrics.
-    """
+    """Create an application that answers at /mcp by streamable HTTP, guarded like the service."""
     from kinsplit.server.middleware.stack import guard  # Needs the extra `server`.
 
     hosts = [name for host in settings.hosts for name in (host, f"{host}:*")]

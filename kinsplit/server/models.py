@@ -305,30 +305,18 @@ class Utf16Offsets:
     """Converts offsets in one text from code points to UTF-16 units, by one binary search each.
 
     A lone surrogate is one code point and one unit.
-
-    Args:
-        text: The text.
     """
 
     def __init__(self, text: str) -> None:
         self._beyond = [] if text.isascii() else [match.start() for match in _BEYOND.finditer(text)]
 
     def offset(self, code_points: int) -> int:
-        """Return the number of UTF-16 units before a code point.
-
-        Args:
-            code_points: Offset of the code point, from 0 to the text's length.
-        """
+        """Return the number of UTF-16 units before a code point."""
         return code_points + bisect.bisect_left(self._beyond, code_points)
 
 
 class SpanLocator:
-    """Locates spans of a document in a text that was joined from slices of it.
-
-    Args:
-        spans: The slices, in document order.
-        text: The joined text.
-    """
+    """Locates spans of a document in a text that was joined from slices of it."""
 
     def __init__(self, spans: Sequence[Span], text: str) -> None:
         self._stretches = stretches(spans, text) or ()
@@ -347,12 +335,7 @@ class SpanLocator:
 
 
 def to_place(chunk: Chunk, locator: SpanLocator) -> ChunkPlace:
-    """Return the position of a chunk, without its text.
-
-    Args:
-        chunk: The chunk.
-        locator: Locator for the text of the response.
-    """
+    """Return the position of a chunk, without its text."""
     return ChunkPlace(**place_row(chunk), ranges=locator.locate(chunk.spans))
 
 

@@ -32,10 +32,6 @@ def to_json(value: object, where: str) -> Any:
     Dates and times become ISO 8601, paths and UUIDs strings, enumerations their values, sets lists in a fixed order,
     NumPy values and arrays Python's, and tuples lists. A lone surrogate becomes U+FFFD.
 
-    Args:
-        value: The value.
-        where: Name of the value in an error, such as "metadata['year']".
-
     Raises:
         InvalidParameterError: The value is of any other type, NaN or infinite.
     """

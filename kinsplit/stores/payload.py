@@ -94,11 +94,7 @@ def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
 
 
 def contents_of(hashes: Mapping[str, str]) -> str:
-    """Return the hash of a document's chunks, of all levels.
-
-    Args:
-        hashes: Content hash of each chunk by id.
-    """
+    """Return the hash of a document's chunks, of all levels."""
     return _hash(f"{id_} {content_hash}" for id_, content_hash in sorted(hashes.items()))
 
 

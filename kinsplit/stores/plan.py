@@ -89,12 +89,7 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
 
 
 def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> DocumentComparison:
-    """Compare a document with the stored one.
-
-    Args:
-        chunks: All chunks of the document.
-        stored: Payloads of its stored points by id.
-    """
+    """Compare a document with the stored one."""
     alike = (_equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks)
     is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(alike)
     return DocumentComparison([] if is_stored else missing_of(chunks, map(content_of, stored.values())), is_stored)
@@ -118,13 +113,6 @@ def plan_sync(
     dimension: int,
 ) -> Plan:
     """Plan the writes that make a source equal to its chunks.
-
-    Args:
-        source_id: Id of the document.
-        chunks: All chunks of the document.
-        stored: Payloads of its stored points by id.
-        vectors: Vectors by content.
-        dimension: Length of dense vectors.
 
     Raises:
         InvalidParameterError: See `ChunkStore.sync`.

@@ -37,12 +37,6 @@ def check_collection(name: str) -> None:
 def schema_to_create(location: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:
     """Return the schema to create a collection with.
 
-    Args:
-        location: Folder, server or database that lacks the collection.
-        collection: Name of the collection.
-        schema: Schema to create it with; None if the collection had to exist.
-        known: Names of the existing collections.
-
     Raises:
         CollectionNotFoundError: There is no schema.
     """
@@ -52,26 +46,12 @@ def schema_to_create(location: object, collection: str, schema: Schema | None, k
 
 
 def no_collection(location: object, collection: str, known: Iterable[str], remedy: str) -> CollectionNotFoundError:
-    """Return the error that a collection does not exist.
-
-    Args:
-        location: Folder, server or database that lacks the collection.
-        collection: Name of the collection.
-        known: Names of the existing collections.
-        remedy: Advice, as a sentence.
-    """
+    """Return the error that a collection does not exist."""
     return CollectionNotFoundError(f"There is no collection {collection!r} in {location}{_others(known)}. {remedy}")
 
 
 def check_change(location: object, known: Iterable[str], old: str, new: str, *, is_switch: bool) -> None:
     """Check that a collection can be renamed, or that two can exchange their names.
-
-    Args:
-        location: Folder, server or database.
-        known: Names of the existing collections.
-        old: Name of a collection.
-        new: Its new name; in a switch, that of another collection.
-        is_switch: Whether the two exchange their names.
 
     Raises:
         InvalidParameterError: The new name is not allowed, or equal to the old one.
@@ -99,10 +79,6 @@ def _others(names: Iterable[str]) -> str:
 
 def check_own(location: object, stored: object) -> Mapping[str, Any]:
     """Return the stored schema of a collection, which marks it as kinsplit's own.
-
-    Args:
-        location: The collection, for errors.
-        stored: JSON that lies where kinsplit stores a schema; None if there is nothing.
 
     Raises:
         ForeignCollectionError: It is no schema of any version of kinsplit.

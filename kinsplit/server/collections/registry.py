@@ -276,14 +276,7 @@ class Collections:
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
-        """Call a function with a collection; once more if the collection was dropped and another has its name.
-
-        Args:
-            collection: The collection that a request has picked.
-            function: Function that can be repeated.
-            *args: Its other arguments.
-            **kwargs: Its keyword arguments.
-        """
+        """Call a repeatable function with a collection; once more if that was dropped and another one has its name."""
         try:
             return function(collection, *args, **kwargs)
         except CollectionNotFoundError:

@@ -104,11 +104,6 @@ class UploadFolder:
     """The files that were uploaded into one collection. Thread-safe.
 
     Names are those of files in the folder: they don't begin with a dot, have no "#", and end in the suffix of a format.
-
-    Args:
-        path: The folder, which is created at first use.
-        prefix: First part of the files' ids.
-        log_text: Whether logs may quote documents.
     """
 
     def __init__(self, path: Path, prefix: str, *, log_text: bool = False) -> None:
@@ -145,9 +140,6 @@ class UploadFolder:
     def settle(self, collection: OpenCollection) -> None:
         """Finish what a crash left half done.
 
-        Args:
-            collection: The collection that owns the folder.
-
         Raises:
             InvalidParameterError: It was left by another collection, or another service uses the folder.
             KinsplitError: The collection can't be written.
@@ -158,11 +150,6 @@ class UploadFolder:
 
     def store(self, collection: OpenCollection, name: str, content: BinaryIO) -> StoredUpload:
         """Store a file and index it, in place of the former one of that name.
-
-        Args:
-            collection: The collection that owns the folder.
-            name: Name of the file.
-            content: Content of the file.
 
         Raises:
             LoadError: The file can't be saved, read or indexed, or would replace what was not uploaded. The former one
@@ -194,10 +181,6 @@ class UploadFolder:
 
     def delete(self, collection: OpenCollection, name: str) -> int | None:
         """Delete a file and its documents.
-
-        Args:
-            collection: The collection that owns the folder.
-            name: Name of the file.
 
         Returns:
             The number of deleted chunks, or None if the collection has no such file.

@@ -140,14 +140,7 @@ def range_of(start: int | None, end: int | None) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class _StoredDocument:
-    """A document joined from its chunks.
-
-    Attributes:
-        strategy: Name of its collection in requests.
-        whole: The document as one passage.
-        chunks: Its chunks and their parents, by level and index.
-        locator: Locator for the text of `whole`.
-    """
+    """A document joined from its chunks."""
 
     strategy: str
     whole: Passage

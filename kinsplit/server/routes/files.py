@@ -100,14 +100,7 @@ async def original(
 
 
 class _Wanted(NamedTuple):
-    """A file of which a page is to be drawn.
-
-    Attributes:
-        path: Path of the file.
-        digest: SHA-256 that it must have.
-        text: Text to mark.
-        before: Text before it.
-    """
+    """A file of which a page is to be drawn."""
 
     path: Path
     digest: str

@@ -31,13 +31,7 @@ _TYPES = {".js": "text/javascript", ".svg": "image/svg+xml"}
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the page.
-
-    Attributes:
-        content: Its content.
-        kind: Its media type.
-        etag: Its entity tag, a hash of the content.
-    """
+    """A file of the page."""
 
     content: bytes
     kind: str

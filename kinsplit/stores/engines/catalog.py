@@ -190,13 +190,7 @@ Scope = Literal["connection", "new collection", "first load", "search"]
 
 
 def option(default: Any, scope: Scope, **rules: Any) -> Any:
-    """Return a pydantic field of an option, which the docstring of its class describes.
-
-    Args:
-        default: Default; None for the server's.
-        scope: What it acts on.
-        **rules: Constraints of `pydantic.Field`.
-    """
+    """Return a pydantic field of an option, which the docstring of its class describes."""
     return Field(default, json_schema_extra={"scope": scope}, **rules)
 
 
@@ -235,10 +229,6 @@ class StoreOptions(Documented):
 
     def check_made(self, place: str, made: Mapping[str, Any]) -> None:
         """Check that an existing collection was made with the options that the address gives, if any.
-
-        Args:
-            place: Collection, for errors.
-            made: Its options, by name.
 
         Raises:
             InvalidParameterError: One of them differs.

@@ -34,11 +34,7 @@ _COMPARE: dict[str, Any] = {"gt": operator.gt, "gte": operator.ge, "lt": operato
 
 
 class PointMatrices:
-    """Immutable matrices of points' vectors, arranged for searching.
-
-    Args:
-        points: Payloads and vectors by id.
-    """
+    """Immutable matrices of points' vectors, arranged for searching."""
 
     def __init__(self, points: Mapping[str, tuple[Payload, Vectors]]) -> None:
         self.ids = tuple(points)
@@ -342,11 +338,7 @@ def _own(vectors: Vectors) -> Vectors:
 
 
 class MemoryCatalog(Catalog):
-    """The collections of a named store in memory, whose size is not known; a private store has none.
-
-    Args:
-        place: Name of the store.
-    """
+    """The collections of a named store in memory, whose size is not known; a private store has none."""
 
     def __init__(self, place: str) -> None:
         super().__init__(f"memory:{place}")

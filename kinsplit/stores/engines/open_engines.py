@@ -25,13 +25,7 @@ class _Shared(Generic[T]):
 
 
 class Lease(Generic[T]):
-    """One store object's use of an engine.
-
-    Args:
-        place: Location, for errors.
-        shared: Shared engine.
-        sharing: Collection of engines that it belongs to.
-    """
+    """One store object's use of an engine."""
 
     def __init__(self, place: str, shared: _Shared[T], sharing: Sharing[T]) -> None:
         self._place, self._sharing = place, sharing

@@ -67,11 +67,7 @@ def copy(source: ChunkStore, target: ChunkStore, progress: Progress | None = Non
 
 
 def batches_of(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield documents in batches that are read at once.
-
-    Args:
-        sizes: Number of chunks by document.
-    """
+    """Yield documents in batches that are read at once."""
     batch: list[str] = []
     total = 0
     for name, size in sizes.items():
@@ -91,13 +87,7 @@ def read(store: ChunkStore, names: Sequence[str]) -> dict[str, list[Chunk]]:
 
 
 def unequal(target: ChunkStore, held: Mapping[str, int], wanted: Mapping[str, Sequence[Chunk]]) -> list[str]:
-    """Return the documents whose chunks differ from those in a store.
-
-    Args:
-        target: The store.
-        held: Number of chunks by document in it.
-        wanted: Chunks by document, in order.
-    """
+    """Return the documents whose chunks differ from those in a store."""
     alike = [name for name, chunks in wanted.items() if held.get(name) == len(chunks)]
     found = read(target, alike) if alike else {}
     return [name for name, chunks in wanted.items() if found.get(name) != chunks]

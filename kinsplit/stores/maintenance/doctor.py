@@ -100,13 +100,7 @@ _PRIVATE = ("memory:", "qdrant::memory:")
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """Result of one operation.
-
-    Attributes:
-        name: Name of the operation.
-        seconds: Time that it took.
-        problem: The error with its remedy, or None if the operation works.
-    """
+    """Result of one operation."""
 
     name: str
     seconds: float
@@ -115,9 +109,6 @@ class DoctorCheck:
 
 def examine(address: str) -> Generator[DoctorCheck, None, None]:
     """Try every operation of a store, on a new collection that is dropped whatever happens.
-
-    Args:
-        address: Address of the store; see `kinsplit.stores.open_store`.
 
     Yields:
         The result of each operation. A failed one does not keep the others from being tried.

@@ -49,9 +49,6 @@ class ReadAhead:
     The engine drops what it has written from the system's cache, and a search reads some 300 payloads, each on another
     page. From the disk, that takes longer than all the rest. Segments that are small, or larger than half of the
     available memory, are not read, and none are on systems other than Linux.
-
-    Args:
-        folder: Folder of the segments.
     """
 
     def __init__(self, folder: Path) -> None:

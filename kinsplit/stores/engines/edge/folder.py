@@ -173,13 +173,7 @@ def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, qe.EdgeSha
 def edge_errors(
     folder: Path, fault: str = "", remedy: str = "`kinsplit verify` tells whether it is damaged."
 ) -> Iterator[None]:
-    """Turn the engine's errors into one-line errors.
-
-    Args:
-        folder: Folder of the collection.
-        fault: Description of the failure, put before the engine's reason.
-        remedy: Advice for errors other than a full disk.
-    """
+    """Turn the engine's errors into one-line errors."""
     try:
         yield
     except KinsplitError:

@@ -46,15 +46,7 @@ _TOLERANCE = 1e-3
 
 
 class LedgerMark(NamedTuple):
-    """Mark of an acknowledged point.
-
-    Attributes:
-        source_id: Id of the document.
-        level: Level of the chunk.
-        number: Index of the chunk on its level.
-        payload: Digest of the payload.
-        vectors: Checksum of the vectors (see `sketch`).
-    """
+    """Mark of an acknowledged point."""
 
     source_id: str
     level: int
@@ -69,10 +61,6 @@ class LedgerMark(NamedTuple):
 
 class Ledger:
     """A file with a mark for every point. Not thread-safe.
-
-    Args:
-        path: Path of the file, which is created if missing.
-        is_new: Whether the collection is new as well.
 
     Raises:
         StoreError: The file is damaged or can't be written.
@@ -132,11 +120,7 @@ class Ledger:
                 connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)", row)
 
     def marks(self, points: Sequence[tuple[str, str]]) -> dict[str, LedgerMark]:
-        """Return the marks of points by id, without points that have none.
-
-        Args:
-            points: Ids of the points, each with that of its document.
-        """
+        """Return the marks of points by id, without points that have none."""
         select = "SELECT source_id, level, number, payload, vectors FROM points WHERE id = ? AND source_id = ?"
         with self._errors():
             rows = [self._connection.execute(select, key).fetchone() for key in _keys(points)]

@@ -56,10 +56,6 @@ class _Opening(NamedTuple):
 class DetachedStore:
     """A `ChunkStore` whose engine runs in a separate process, one call at a time.
 
-    Args:
-        opening: Arguments of `open_store`.
-        time_limit: Time limit of a call in seconds; see `open_detached`.
-
     Raises:
         KinsplitError: See `open_store`.
     """

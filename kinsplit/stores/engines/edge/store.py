@@ -225,11 +225,7 @@ _DROPPED = re.compile(r"\.\w[\w.-]*\.[0-9a-f]{32}\.dropped")
 
 
 class EdgeCatalog(Catalog):
-    """The collections in a folder, whose subfolders bear their names; also those that are open elsewhere.
-
-    Args:
-        place: Folder of the collections.
-    """
+    """The collections in a folder, whose subfolders bear their names; also those that are open elsewhere."""
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place).expanduser()

@@ -70,17 +70,7 @@ class IndexWarning(KinsplitWarning):
 
 
 class Indexes(NamedTuple):
-    """The indexes of a collection's vectors, one for each layer of chunks, of its terms, and of all filters.
-
-    Attributes:
-        name: Name of the collection, for errors.
-        number: Number of the collection.
-        tables: Tables of the collection.
-        dimension: Length of the dense vectors.
-        made: Options that the collection was made with.
-        options: Options of the address.
-        connect: Function that opens a connection.
-    """
+    """The indexes of a collection's vectors, one for each layer of chunks, of its terms, and of all filters."""
 
     name: str
     number: int

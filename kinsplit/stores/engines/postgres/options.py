@@ -80,12 +80,7 @@ def parse_dsn(dsn: str) -> tuple[str, PostgresOptions]:
 
 
 def unknown_options(dsn: str, known: set[str]) -> InvalidParameterError | None:
-    """Return the error for a query parameter that is neither libpq's nor kinsplit's, or None if there is none.
-
-    Args:
-        dsn: Connection string without kinsplit's options.
-        known: libpq's parameters.
-    """
+    """Return the error for a query parameter that is neither libpq's nor kinsplit's, or None if there is none."""
     query = dsn.partition("?")[2] if dsn.startswith(("postgresql://", "postgres://")) else ""
     for name in (part.partition("=")[0] for part in query.split("&")):
         if name and name not in known:

@@ -123,15 +123,7 @@ def picked(keys: Sequence[str]) -> sql.Composed:
 def to_statement(
     tables: Tables, made: PostgresOptions, queries: Sequence[Query], keys: Sequence[str] | None, candidates: int
 ) -> Statement:
-    """Return a statement for all queries, whose rows are query number, id, payload and distance.
-
-    Args:
-        tables: Tables of the collection.
-        made: Options that the collection was made with.
-        queries: The queries.
-        keys: Payload keys to return; None for the whole payload.
-        candidates: Number of candidates during a search of the HNSW graph.
-    """
+    """Return a statement for all queries, whose rows are query number, id, payload and distance."""
     payload = sql.Identifier("payload") if keys is None else column_of(keys)
     given, vectors = _vectors(made, queries)
     chosen = _shared(queries)

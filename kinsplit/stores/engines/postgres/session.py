@@ -91,13 +91,7 @@ _ACCESS = "Check user and password, which may also be in PGUSER, PGPASSWORD and 
 
 
 class Session:
-    """A connection with kinsplit's settings, reopened if the server ended it.
-
-    Args:
-        dsn: Connection string of a database with the extension "vector".
-        options: Options of its searches.
-        number: Number of the collection that it searches.
-    """
+    """A connection with kinsplit's settings, reopened if the server ended it."""
 
     def __init__(self, dsn: str, options: PostgresOptions, number: int) -> None:
         self._dsn, self._options, self._number = dsn, options, number
@@ -191,11 +185,6 @@ def begin(connection: Connection, name: str, key: tuple[int, int]) -> ExitStack:
 
     A wait of more than a few seconds is reported by a warning, and goes on.
 
-    Args:
-        connection: The connection, without a transaction.
-        name: Name of what is locked.
-        key: Key of the lock.
-
     Raises:
         StoreError: The session has a `lock_timeout` of its own, and it has passed.
     """
@@ -260,9 +249,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 @contextmanager
 def postgres_errors(name: str) -> Iterator[None]:
     """Turn the driver's errors into one-line errors.
-
-    Args:
-        name: Collection or database.
 
     Raises:
         CollectionNotFoundError: The collection was dropped after it was opened.

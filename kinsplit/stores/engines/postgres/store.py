@@ -214,13 +214,6 @@ def upsert(
 ) -> None:
     """Insert or replace points.
 
-    Args:
-        cursor: Cursor in a transaction that excludes other writers.
-        tables: Tables of the collection.
-        made: Options that the collection was made with.
-        points: Ids and payloads.
-        vectors: Vectors by content.
-
     Raises:
         InvalidParameterError: The value by which the collection is partitioned is no string.
     """
@@ -250,12 +243,6 @@ def upsert(
 
 def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Sequence[tuple[str, Payload]]) -> None:
     """Replace the payloads of stored points.
-
-    Args:
-        cursor: Cursor in a transaction that excludes other writers.
-        tables: Tables of the collection.
-        made: Options that the collection was made with.
-        points: Ids and payloads.
 
     Raises:
         InvalidParameterError: See `upsert`.

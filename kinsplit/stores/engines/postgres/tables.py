@@ -256,9 +256,6 @@ _MOVING = "/"
 class PostgresCatalog(Catalog):
     """The collections of a Postgres database, whose changes are transactions.
 
-    Args:
-        dsn: Connection string or URL for libpq.
-
     Raises:
         StoreError: The database can't be reached.
     """

@@ -232,13 +232,6 @@ def _create_numbered(
 ) -> str:
     """Create a collection under the next number, or take over one that an interrupted creation left without an alias.
 
-    Args:
-        client: The client.
-        options: Options of a server.
-        collection: Name that becomes the alias.
-        aliased: Own names of the collections that have an alias.
-        schema: The schema.
-
     Returns:
         The collection's own name.
     """

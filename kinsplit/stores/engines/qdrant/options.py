@@ -110,9 +110,6 @@ _STRANGER = "the answer is not that of a Qdrant server. Check the address"
 def qdrant_errors(name: str) -> Iterator[None]:
     """Turn the client's errors into one-line errors, which never contain the API key.
 
-    Args:
-        name: Collection or server.
-
     Raises:
         CollectionNotFoundError: The collection was dropped after it was opened.
         StoreError: The client raised another error.

@@ -31,12 +31,7 @@ _KIN = {"2": "prev_id", "3": "next_id", "4": "parent_id"}
 
 
 def with_framework_keys(id_: str, payload: Payload) -> Payload:
-    """Add `FRAMEWORK_KEYS` to a leaf's payload; other payloads stay as they are, since the frameworks find leaves only.
-
-    Args:
-        id_: Id of the chunk.
-        payload: Payload of the chunk.
-    """
+    """Add `FRAMEWORK_KEYS` to a leaf's payload; other payloads stay as they are, since the frameworks find leaves only."""
     if payload["level"]:
         return payload
     record = json.loads(payload.get(RECORD) or "{}")
@@ -105,13 +100,7 @@ def to_requests(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[list
 
 
 def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchParams | None) -> models.QueryRequest:
-    """Return the request of a query.
-
-    Args:
-        query: The query.
-        keys: Payload keys to return; None for the whole payload.
-        params: Parameters of dense searches.
-    """
+    """Return the request of a query."""
     layer = layer_of(query.level)
     vector: Any
     using: str | None

@@ -255,10 +255,6 @@ class QdrantStore(ChunkStore):
 class QdrantCatalog(Catalog):
     """The collections of a Qdrant server, whose names are aliases (see `collection`), or of the client's local mode.
 
-    Args:
-        place: Location; see `QdrantStore`.
-        options: Options of a server.
-
     Raises:
         StoreError: The folder can't be opened.
     """
