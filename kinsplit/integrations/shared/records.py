@@ -15,7 +15,7 @@ from kinsplit.integrations.shared.origins import CONTEXT, is_chunk, spans_of
 from kinsplit.spans import Span, stretches
 from kinsplit.stores.json_values import to_json
 from kinsplit.stores.payload import to_metadata, to_payload
-from kinsplit.stores.schema import UUID
+from kinsplit.stores.values import UUID
 
 
 class Item(NamedTuple):

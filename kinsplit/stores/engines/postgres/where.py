@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from kinsplit.chunk import RECORD
 from kinsplit.spans import replace_surrogates
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, paths_of
-from kinsplit.stores.schema import UUID
+from kinsplit.stores.values import UUID
 
 _LARGE = 1e16
 

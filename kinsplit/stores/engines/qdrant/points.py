@@ -31,7 +31,7 @@ _KIN = {"2": "prev_id", "3": "next_id", "4": "parent_id"}
 
 
 def with_framework_keys(id_: str, payload: Payload) -> Payload:
-    """Add `FRAMEWORK_KEYS` to a leaf's payload; other payloads stay as they are, since the frameworks find leaves only."""
+    """Add `FRAMEWORK_KEYS` to a leaf's payload; others stay as they are, since the frameworks find leaves only."""
     if payload["level"]:
         return payload
     record = json.loads(payload.get(RECORD) or "{}")
