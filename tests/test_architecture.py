@@ -122,6 +122,7 @@ CALLED_BACK = {
     "options.ExpansionOptions._check_share",
     "options.SearchOptions._check",
     "indexing.indexer.Indexer.run.<locals>.show",
+    "indexing.indexer._entries",
     "index.Index.add.<locals>.<lambda>",
 }
 
