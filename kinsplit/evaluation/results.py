@@ -53,7 +53,6 @@ class Results(Frozen):
 
     def _repr_html_(self) -> str:
         from kinsplit.evaluation.report import tables
-        from kinsplit.evaluation.report.tables import conclusion
         from kinsplit.markup.html import details, escaped, output
 
         columns, decisive = tables.headline(self)
@@ -66,7 +65,7 @@ class Results(Frozen):
         ]
         warnings = "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
         return output(
-            *(f"<p><b>{escaped(sentence)}</b></p>" for sentence in conclusion(self)),
+            *(f"<p><b>{escaped(sentence)}</b></p>" for sentence in tables.conclusion(self)),
             _table([column.heading for column in columns], decisive),
             *(details(title, _table(names, rows)) for title, names, rows in more if names and rows),
             *([details(f"Warnings: {len(self.warnings)}", warnings)] if warnings else []),

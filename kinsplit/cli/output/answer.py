@@ -113,15 +113,14 @@ class AnswerWriter:
 
     def write_all(self, events: Iterator[Event]) -> Answer:
         """Write all events, the checks and the sources, and return the answer."""
-        answer = collect(self._write_each(events))
-        self._end_line()
-        _write_sources(self._terminal, answer)
-        return answer
-
-    def _write_each(self, events: Iterator[Event]) -> Iterator[Event]:
+        written = []
         for event in events:
             self.write(event)
-            yield event
+            written.append(event)
+        self._end_line()
+        answer = collect(iter(written))
+        _write_sources(self._terminal, answer)
+        return answer
 
     def _append(self, text: Text) -> None:
         self._text.write(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from kinsplit.errors import inline, visible
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.strategy_run import StrategyPlan
     from kinsplit.evaluation.labels import QuestionResult
-    from kinsplit.evaluation.report.tables import Cell, Duel, Pair, TableRow
+    from kinsplit.evaluation.report.tables import Cell, Duel, Figure, Pair, TableRow
     from kinsplit.evaluation.results import Results
 
 #: Hits of each strategy for one question, and lines of each hit.
@@ -27,24 +27,18 @@ def show_tables(terminal: Terminal, results: Results) -> None:
     """Write the tables of measures, chunk statistics and comparisons."""
     from kinsplit.evaluation.report import tables
 
-    scales, measured = tables.measures(results)
-    headings = [scale.heading for scale in scales]
-    show_table(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
-    figures, chunks = tables.statistics(results)
-    show_table(terminal, "Chunks", [figure.heading for figure in figures], chunks)
+    _show_table(terminal, "Measures, with 95 % intervals; * marks the best mean", *tables.measures(results))
+    _show_table(terminal, "Chunks", *tables.statistics(results))
     _show_comparisons(terminal, results)
 
 
 def show_headline(terminal: Terminal, results: Results) -> None:
     """Write the conclusion, the table of the deciding measure, and the comparisons."""
     from kinsplit.evaluation.report import tables
-    from kinsplit.evaluation.report.tables import conclusion
 
-    for sentence in conclusion(results):
+    for sentence in tables.conclusion(results):
         terminal.line(sentence)
-    columns, rows = tables.headline(results)
-    headings = [column.heading for column in columns]
-    show_table(terminal, "With 95 % intervals; * marks the best mean", headings, rows)
+    _show_table(terminal, "With 95 % intervals; * marks the best mean", *tables.headline(results))
     _show_comparisons(terminal, results)
 
 
@@ -54,6 +48,10 @@ def _show_comparisons(terminal: Terminal, results: Results) -> None:
     if results.comparisons:
         title = f"Compared with {tables.baseline_of(results)}, question by question"
         show_table(terminal, title, tables.COMPARED, tables.comparisons(results))
+
+
+def _show_table(terminal: Terminal, title: str, columns: Sequence[Figure], rows: Sequence[TableRow]) -> None:
+    show_table(terminal, title, [column.heading for column in columns], rows)
 
 
 def show_table(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[TableRow]) -> None:
@@ -116,32 +114,20 @@ def _hits(pair: Pair, result: QuestionResult) -> Iterator[Text]:
 
 def to_dict(results: Results, conclusion: Sequence[str]) -> dict[str, Any]:
     """Return results for `--json`, without texts and without the lengths of single chunks."""
-    return {
-        "conclusion": list(conclusion),
-        **results.model_dump(
-            mode="json",
-            include={
-                "setting": True,
-                "strategies": {"__all__": {"label", "spec", "measures", "statistics"}},
-                "comparisons": True,
-                "warnings": True,
-            },
-        ),
-    }
+    strategies = {"__all__": {"label", "spec", "measures", "statistics"}}
+    shown: dict[str, Any] = {"setting": True, "strategies": strategies, "comparisons": True, "warnings": True}
+    return {"conclusion": list(conclusion), **results.model_dump(mode="json", include=shown)}
 
 
 def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
     """Return the questions won and lost for `--json`."""
 
-    def described(pairs: Iterable[Pair]) -> list[dict[str, Any]]:
-        return [
-            {
-                "question": pair.question.model_dump(mode="json"),
-                duel.strategy: pair.strategy.model_dump(mode="json", include={"measures", "hits"}),
-                duel.baseline: pair.baseline.model_dump(mode="json", include={"measures", "hits"}),
-            }
-            for pair in pairs
-        ]
+    def described(pair: Pair) -> dict[str, Any]:
+        sides = {duel.strategy: pair.strategy, duel.baseline: pair.baseline}
+        return {
+            "question": pair.question.model_dump(mode="json"),
+            **{label: side.model_dump(mode="json", include={"measures", "hits"}) for label, side in sides.items()},
+        }
 
     return {
         "measure": measure,
@@ -149,8 +135,8 @@ def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
         "baseline": duel.baseline,
         "won_count": len(duel.won),
         "lost_count": len(duel.lost),
-        "won": described(duel.won[:most]),
-        "lost": described(duel.lost[:most]),
+        "won": [described(pair) for pair in duel.won[:most]],
+        "lost": [described(pair) for pair in duel.lost[:most]],
     }
 
 

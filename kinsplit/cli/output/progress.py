@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from kinsplit.cli.output.tables import rate
 
@@ -16,13 +16,22 @@ class _Progress(Progress):
     """Bars that vanish at their end, and that nobody sees without a terminal.
 
     Args:
-        columns: Columns of a bar.
+        text: Text behind a bar and its numbers.
         console: The console.
         shown: False hides the bars on a terminal too.
     """
 
-    def __init__(self, *columns: ProgressColumn, console: Console, shown: bool = True) -> None:
-        super().__init__(*columns, console=console, transient=True, disable=not (shown and console.is_terminal))
+    def __init__(self, text: str, console: Console, *, shown: bool = True) -> None:
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn(text),
+            console=console,
+            transient=True,
+            disable=not (shown and console.is_terminal),
+        )
 
     def stop(self) -> None:
         """Take the bars away."""
@@ -62,14 +71,7 @@ def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: s
         shown: False hides the bar on a terminal too.
         noun: Plural noun for the items.
     """
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn(f"{noun}  {{task.fields[remark]}}"),
-    )
-    with _Progress(*columns, console=console, shown=shown) as progress:
+    with _Progress(f"{noun}  {{task.fields[remark]}}", console, shown=shown) as progress:
         yield Bar(progress, progress.add_task(title, total=files, remark=""))
 
 
@@ -85,14 +87,7 @@ def counting(console: Console, title: str, noun: str) -> Iterator[Callable[[int,
     Yields:
         Function to call with the number of items done and their total.
     """
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn(noun),
-    )
-    with _Progress(*columns, console=console) as progress:
+    with _Progress(noun, console) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -113,8 +108,7 @@ def steps(console: Console, strategies: int) -> Iterator[Callable[[str, str, int
     Yields:
         Function to call with each step: strategy, stage, number done, and total.
     """
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-    with _Progress(*columns, console=console) as progress:
+    with _Progress("", console) as progress:
         whole = progress.add_task("Strategies", total=strategies)
         part = progress.add_task("", total=None)
         seen: list[str] = []
