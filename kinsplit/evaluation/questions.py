@@ -123,17 +123,6 @@ class SectionAnswer(Form):
     questions: list[Written]
 
 
-def prompt_of(section: QuestionSection, questions: int, excerpts: int) -> str:
-    """Return the prompt about a section."""
-    what = "a question" if questions == 1 else f"{questions} different questions"
-    return _PROMPT.format(what=what, excerpts=excerpts, section=escape_tags(section.text))
-
-
-def quoted(excerpt: str) -> str:
-    """Return an excerpt without the escapes of the prompt, as in the document."""
-    return excerpt.replace("<\\/", "</")
-
-
 #: Maximum number of excerpts of a question, as in Chroma's code.
 EXCERPTS = 5
 
@@ -211,19 +200,13 @@ class Corpus:
     def places(self, excerpt: str, section: QuestionSection) -> tuple[Place, ...]:
         """Return the places of an excerpt in the section, then copies elsewhere; none if it isn't in the section."""
         wanted = normalise(excerpt).text
-        found = [Place(source_id, span) for source_id, text in self._texts.items() for span in text.find(wanted)]
-        inside = [place for place in found if _is_in(place, section)]
-        return tuple(inside + [place for place in found if place not in inside]) if inside else ()
-
-
-def _is_in(place: Place, section: QuestionSection) -> bool:
-    span = place.span
-    return (
-        span is not None
-        and place.source_id == section.source_id
-        and section.span.start <= span.start
-        and span.end <= section.span.end
-    )
+        inside, copies = list[Place](), list[Place]()
+        for source_id, text in self._texts.items():
+            for span in text.find(wanted):
+                is_in = section.span.start <= span.start and span.end <= section.span.end
+                found = inside if source_id == section.source_id and is_in else copies
+                found.append(Place(source_id, span))
+        return (*inside, *copies) if inside else ()
 
 
 @dataclass
@@ -270,16 +253,15 @@ def _checked(one: Written, section: QuestionSection, corpus: Corpus, filters: Fi
     if reason := reason_of_form(question, one.excerpts):
         return reason
     # A document may itself hold text that looks like an escape of the prompt.
-    excerpts = [each if corpus.places(each, section) else quoted(each) for each in one.excerpts]
+    excerpts = [each if corpus.places(each, section) else each.replace("<\\/", "</") for each in one.excerpts]
     places = [corpus.places(excerpt, section) for excerpt in excerpts]
     if not all(places):
         return "excerpt not in the section"
     labels = tuple(dict.fromkeys(Label(found) for found in places))
     if reason := filters.reason(question, excerpts):
         return reason
-    digest = hashlib.blake2b(
-        f"{section.source_id}\0{section.span}\0{question}".encode("utf-8", "replace"), digest_size=4
-    )
+    written = f"{section.source_id}\0{section.span}\0{question}".encode("utf-8", "replace")
+    digest = hashlib.blake2b(written, digest_size=4)
     return Question(f"q_{digest.hexdigest()}", question, labels)
 
 
@@ -322,7 +304,8 @@ class _Plan:
         return -(-questions // self.together)
 
     def prompts(self, sections: Sequence[QuestionSection]) -> list[str]:
-        return [prompt_of(section, self.together, EXCERPTS) for section in sections]
+        what = "a question" if self.together == 1 else f"{self.together} different questions"
+        return [_PROMPT.format(what=what, excerpts=EXCERPTS, section=escape_tags(s.text)) for s in sections]
 
 
 def make_questions(
@@ -389,10 +372,8 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
     tokenizer = resolve("bundled")
     total = Cost()
     for prompt in plan.prompts(plan.sections[: plan.needed(number)]):
-        if cache.get(asked, prompt) is not None:
-            total += Cost(kept=1)
-        else:
-            total += Cost(1, int(tokenizer.count([prompt])[0]), ANSWER * plan.together)
+        called = Cost(1, int(tokenizer.count([prompt])[0]), ANSWER * plan.together)
+        total += called if cache.get(asked, prompt) is None else Cost(kept=1)
     return total
 
 

@@ -8,7 +8,7 @@ same values always give the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from kinsplit.evaluation.labels import Comparison, Estimate
 RESAMPLES = 10_000
 #: Differences below this are rounding errors.
 TIE = 1e-9
+#: P-value below which a difference is significant.
+SIGNIFICANT = 0.05
 #: Maximum number of differences for which all sign flips are tried, as 2 ** 13 < RESAMPLES.
 _EXACT = 13
 #: Maximum number of values in memory at once.
@@ -113,7 +115,7 @@ def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tal
 
 
 def compare(
-    measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, higher_is_better: bool = True
+    measure: str, baseline: str, values: Mapping[str, Sequence[float | None]], *, higher_is_better: bool = True
 ) -> list[Comparison]:
     """Compare each strategy with the baseline, on the questions for which both have a value; None is no value.
 

@@ -286,11 +286,10 @@ def stored_collection(
     index: Index, dataset: Dataset, leaves: Sequence[Chunk], tokenizer: Tokenizer
 ) -> StrategyCollection:
     """Return the leaves of a collection with their stored vectors; the caller closes the index."""
-    ids = [leaf.id for leaf in leaves]
     found = {
         id_: own.dense
-        for start in range(0, len(ids), _BATCH)
-        for id_, own in index.store.vectors(ids[start : start + _BATCH]).items()
+        for ids in batches((leaf.id for leaf in leaves), _BATCH)
+        for id_, own in index.store.vectors(ids).items()
         if own.dense is not None
     }
     return StrategyCollection(index.store, leaves, found, index, tokenizer, _ids(index, dataset))

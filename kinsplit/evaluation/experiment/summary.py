@@ -108,7 +108,6 @@ class Summary:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._measures = setup.measures
         self._values: dict[str, dict[str, list[float | None]]] = {}
         self._strategies: list[StrategyResult] = []
         self._results: list[QuestionResult] = []
@@ -119,7 +118,9 @@ class Summary:
         """Score the evidence of a strategy."""
         chunking = evidence.profile.chunking
         with record_warnings() as raised:
-            values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
+            values = {
+                m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._setup.measures
+            }
         self._values[label] = values
         self._chunkings[label] = chunking
         self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, raised))]
@@ -146,9 +147,11 @@ class Summary:
     def results(self) -> Results:
         """Return the results of all strategies."""
         setup = self._setup
-        headline, dataset = setup.headline, setup.dataset
-        (higher_is_better,) = {measure.higher_is_better for measure in self._measures if measure.name == headline}
-        labels = list(self._values)
+        headline, dataset, strategies = setup.headline, setup.dataset, self._strategies
+        (higher_is_better,) = {measure.higher_is_better for measure in setup.measures if measure.name == headline}
+        values = {label: columns[headline] for label, columns in self._values.items()}
+        measured = [m for m in setup.measures if any(m.name in own.measures for own in strategies)]
+        counted = [s for s in STATISTICS if any(s.name in own.statistics for own in strategies)]
         return Results(
             setting=SharedSettings(
                 dataset=dataset.name,
@@ -162,28 +165,13 @@ class Summary:
                 headline=headline,
                 versions={"kinsplit": kinsplit.__version__, **_versions()},
             ),
-            strategies=self._strategies,
+            strategies=strategies,
             questions=[self._asked(question) for question in dataset.questions],
             results=self._results,
-            comparisons=compare(
-                headline,
-                labels[0],
-                {label: self._values[label][headline] for label in labels},
-                higher_is_better=higher_is_better,
-            ),
-            warnings=[*self._warnings, *cautions(dataset, self._measures, headline, self._chunkings)],
-            notes=[
-                MeasureNote(
-                    name=measure.name, description=measure.description, higher_is_better=measure.higher_is_better
-                )
-                for measure in self._measures
-                if any(measure.name in strategy.measures for strategy in self._strategies)
-            ],
-            statistic_notes=[
-                StatisticNote(name=one.name, unit=one.unit, description=one.description)
-                for one in STATISTICS
-                if any(one.name in strategy.statistics for strategy in self._strategies)
-            ],
+            comparisons=compare(headline, next(iter(values)), values, higher_is_better=higher_is_better),
+            warnings=[*self._warnings, *cautions(dataset, setup.measures, headline, self._chunkings)],
+            notes=[MeasureNote.model_validate(each, from_attributes=True) for each in measured],
+            statistic_notes=[StatisticNote.model_validate(each, from_attributes=True) for each in counted],
         )
 
     def _asked(self, question: Question) -> AskedQuestion:
@@ -191,11 +179,10 @@ class Summary:
         return AskedQuestion(id=question.id, text=question.text, labels=labels)
 
     def _text(self, place: Place) -> SourceText:
-        if place.span is None:
-            return SourceText(source_id=place.source_id, spans=(), text="")
-        start, end = place.span
-        text = self._setup.dataset.sources[place.source_id].text[start:end]
-        return SourceText(source_id=place.source_id, spans=((start, end),), text=text)
+        spans = () if place.span is None else (place.span,)
+        source = self._setup.dataset.sources[place.source_id].text
+        text = "".join(source[start:end] for start, end in spans)
+        return SourceText(source_id=place.source_id, spans=spans, text=text)
 
 
 def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
@@ -212,5 +199,4 @@ def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:
 
 
 def _hit(chunk: Chunk, score: float) -> RetrievedChunk:
-    spans = [(span.start, span.end) for span in chunk.spans]
-    return RetrievedChunk(source_id=chunk.source_id, spans=spans, text=chunk.text, score=score)
+    return RetrievedChunk(source_id=chunk.source_id, spans=chunk.spans, text=chunk.text, score=score)

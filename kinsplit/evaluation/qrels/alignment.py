@@ -217,10 +217,8 @@ def tune_thresholds(
     trials = []
     for of_span, of_chunk in product(sorted(set(span_coverages)), sorted(set(chunk_coverages))):
         pair = SpanRule(span_coverage=of_span, chunk_coverage=of_chunk)
-        judged, relevant = zip(*(own.passed(pair) for own in held), strict=True)
-        trials.append(
-            ThresholdTrial(pair, tuple(n / len(labelled) for n in judged), tuple(n / len(labelled) for n in relevant))
-        )
+        numbers = zip(*(own.passed(pair) for own in held), strict=True)
+        trials.append(ThresholdTrial(pair, *(tuple(n / len(labelled) for n in own) for own in numbers)))
     enough = [trial.rule for trial in trials if min(trial.judged) >= least]
     return Tuning(tuple(trials), enough[-1] if enough else None)
 

@@ -140,8 +140,7 @@ def emphasised(results: Results) -> list[str]:
         return list(found)
     best = sorted(found, key=lambda name: -sum(estimate.mean for _, estimate in found[name]))
     chosen = dict.fromkeys([baseline_of(results), *best])
-    kept = {name for name in chosen if name in found}
-    first = [name for name in chosen if name in kept][:_CURVES]
+    first = [name for name in chosen if name in found][:_CURVES]
     return [name for name in found if name in first]
 
 
@@ -203,14 +202,8 @@ def comparison_chart(results: Results) -> str:
             found = verdict(comparison, measured)
             low, mean, high = (getattr(comparison.difference, end) * measured.factor for end in ("low", "mean", "high"))
             axes.plot([low, high], [row, row], color=_COLORS[found], linewidth=2)
-            axes.plot(
-                [mean],
-                [row],
-                color=_COLORS[found],
-                marker=_MARKERS[found],
-                markersize=8,
-                fillstyle="none" if found == "like" else "full",
-            )
+            fill = "none" if found == "like" else "full"
+            axes.plot([mean], [row], color=_COLORS[found], marker=_MARKERS[found], markersize=8, fillstyle=fill)
         axes.set_yticks(range(len(comparisons)), [label(comparison.strategy) for comparison in comparisons])
         axes.set_ylim(len(comparisons) - 0.4, -0.6)
         axes.margins(x=0.08)
@@ -238,21 +231,27 @@ def draw_lengths(figure: Figure, results: Results) -> None:
     """Draw a histogram of the chunk lengths in characters for each strategy, with the median."""
     every = [length for strategy in results.strategies for length in strategy.lengths]
     edges, logarithmic = _edges(every)
-    rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
-    for position, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
+    for axes, strategy, color in _rows(figure, results):
         counts, _ = np.histogram(strategy.lengths, edges)
-        axes.stairs(counts, edges, fill=True, color=look(position).color)
-        axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
+        axes.stairs(counts, edges, fill=True, color=color)
         axes.set_ylim(bottom=0)
         axes.locator_params(axis="y", nbins=3, integer=True)
         _median(axes, strategy.lengths)
-    bottom = rows[-1]
+    bottom = figure.axes[-1]
     if logarithmic:
         bottom.set_xscale("log")
     bottom.set_xlim(edges[0], edges[-1])
     bottom.xaxis.set_minor_locator(NullLocator())
     bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     bottom.set_xlabel("Characters of a chunk")
+
+
+def _rows(figure: Figure, results: Results) -> Iterator[tuple[Axes, StrategyResult, str]]:
+    """Yield the axes, one below the other, and the colour of each strategy."""
+    rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
+    for position, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
+        axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
+        yield axes, strategy, look(position).color
     figure.supylabel("Chunks", fontsize=10)
 
 
@@ -291,11 +290,9 @@ def documents_height(results: Results) -> float:
 def draw_documents(figure: Figure, results: Results) -> None:
     """Draw the number of chunks of each document, one row for each strategy."""
     names = documents(results)
-    rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
-    for position, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
+    for axes, strategy, color in _rows(figure, results):
         counts = [strategy.chunks_per_document.get(name, 0) for name in names]
-        _bars(axes, counts, look(position).color)
-        axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
+        _bars(axes, counts, color)
         axes.set_title(f"at most {max(counts, default=0):,}", loc="right", fontsize=9)
         axes.locator_params(axis="y", nbins=3, integer=True)
         axes.grid(visible=False, axis="x")
@@ -303,10 +300,9 @@ def draw_documents(figure: Figure, results: Results) -> None:
         folders = {name.rpartition("/")[0] for name in names}
         shared = f"{folders.pop()}/" if len(folders) == 1 else ""
         short = [label(name.removeprefix(shared), 24) for name in names]
-        rows[-1].set_xticks(range(len(names)), short, rotation=90, fontsize=8)
+        figure.axes[-1].set_xticks(range(len(names)), short, rotation=90, fontsize=8)
     else:
-        rows[-1].set_xlabel(f"{len(names):,} documents, in their order")
-    figure.supylabel("Chunks", fontsize=10)
+        figure.axes[-1].set_xlabel(f"{len(names):,} documents, in their order")
 
 
 def _bars(axes: Axes, counts: list[int], color: str) -> None:

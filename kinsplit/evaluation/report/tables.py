@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinsplit.evaluation.labels import AskedQuestion, Comparison, Estimate, QuestionResult, StrategyResult
-from kinsplit.evaluation.significance import TIE
+from kinsplit.evaluation.significance import SIGNIFICANT, TIE
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.results import Results
@@ -160,8 +160,6 @@ def _answers(results: Results, strategy: str, measure: str) -> Mapping[str, Ques
     }
 
 
-#: P-value below which a difference is significant.
-SIGNIFICANT = 0.05
 _UNLABELLED = "No question is labelled, so nothing here shows which strategy finds more of the answers."
 
 

@@ -73,11 +73,9 @@ def _first(item: Any, names: Iterable[str]) -> int | None:
     metadata = getattr(item, "metadata", None)
     values = metadata if isinstance(metadata, Mapping) else {}
     for name in names:
-        number = _offset(getattr(item, name, None))
-        if number is None:
-            number = _offset(values.get(name))
-        if number is not None:
-            return number
+        for value in (getattr(item, name, None), values.get(name)):
+            if (number := _offset(value)) is not None:
+                return number
     return None
 
 
@@ -112,13 +110,11 @@ class _Finder:
         self._found: set[Span] = set()
 
     def find(self, piece: ForeignPiece) -> Span | None:
-        given = self._given(piece)
-        if given is not None and (piece.text is None or given not in self._found):
-            span: Span | None = given
-        elif piece.text and not piece.text.isspace():
+        span = self._given(piece)
+        if span is None or (piece.text is not None and span in self._found):
+            if not piece.text or piece.text.isspace():
+                return None
             span = self._exact(piece.text) or self._squeezed(piece.text)
-        else:
-            return None
         if span is not None:
             self._before = span
             self._found.add(span)
@@ -282,15 +278,13 @@ class UnlocatedWarning(KinsplitWarning):
     @classmethod
     def combined(cls, found: Sequence[UnlocatedWarning]) -> list[UnlocatedWarning]:
         """Return one warning for each splitter."""
-        by_name: dict[str, UnlocatedWarning] = {}
+        by_name: dict[str, list[UnlocatedWarning]] = {}
         for one in found:
-            before = by_name.get(one.splitter)
-            by_name[one.splitter] = (
-                one
-                if before is None
-                else cls(one.splitter, before.lost + one.lost, before.total + one.total, before.example)
-            )
-        return list(by_name.values())
+            by_name.setdefault(one.splitter, []).append(one)
+        return [
+            cls(name, sum(one.lost for one in own), sum(one.total for one in own), own[0].example)
+            for name, own in by_name.items()
+        ]
 
 
 class ForeignStrategy(Strategy):

@@ -6,13 +6,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.evaluation.tuning.space import Choice, Space
-from kinsplit.evaluation.tuning.trial import Caps, EmbeddingCost, Trial
+from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial
 from kinsplit.parsers import Strategy
 from kinsplit.support.extras import needs
 
@@ -103,16 +103,6 @@ def _study(seed: int) -> optuna.Study:
 Ending = Literal["trials", "time", "all tried", "stopped"]
 
 
-class Bench(Protocol):
-    """A measuring instrument for the cost and recall of strategies."""
-
-    def cost(self, strategy: Strategy) -> EmbeddingCost:
-        """Return the cost of embedding the documents, without embedding them."""
-
-    def recall(self, strategy: Strategy) -> float:
-        """Return the mean recall of a strategy."""
-
-
 @dataclass(frozen=True, slots=True)
 class TuningLimits:
     """Limits of a search.
@@ -150,7 +140,7 @@ class SearchResult:
 
 
 def search(
-    bench: Bench,
+    bench: HalfBench,
     sampler: Sampler,
     baseline: Strategy,
     caps: Caps,
@@ -171,34 +161,32 @@ def search(
         on_trial: Callback for each finished trial.
     """
     begun = time.monotonic()
-    trials = [_try(bench, baseline, Caps(ratio=None))]
-    measured = 0
+    trials: list[Trial] = []
 
     def ended() -> Ending | None:
-        if limits.trials is not None and measured >= limits.trials:
+        if limits.trials is not None and sum(t.recall is not None for t in trials[1:]) >= limits.trials:
             return "trials"
         return "time" if limits.minutes is not None and time.monotonic() - begun >= 60 * limits.minutes else None
 
-    sampler.learn(baseline, trials[0].recall)
-    if on_trial:
-        on_trial(trials[0])
+    def learn(trial: Trial) -> None:
+        sampler.learn(trial.strategy, trial.recall)
+        trials.append(trial)
+        if on_trial:
+            on_trial(trial)
+
+    learn(_try(bench, baseline, Caps(ratio=None)))
     try:
         while (ending := ended()) is None:
             strategy = sampler.propose()
             if strategy is None:
                 return SearchResult(tuple(trials), "all tried")
-            trial = _try(bench, strategy, caps)
-            sampler.learn(strategy, trial.recall)
-            trials.append(trial)
-            measured += trial.recall is not None
-            if on_trial:
-                on_trial(trial)
+            learn(_try(bench, strategy, caps))
     except KeyboardInterrupt:
         ending = "stopped"
     return SearchResult(tuple(trials), ending)
 
 
-def _try(bench: Bench, strategy: Strategy, caps: Caps) -> Trial:
+def _try(bench: HalfBench, strategy: Strategy, caps: Caps) -> Trial:
     begun = time.monotonic()
     try:
         cost = bench.cost(strategy)

@@ -18,7 +18,7 @@ from kinsplit import language_models
 from kinsplit.embedding.sparse import ANY
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, require
 from kinsplit.evaluation.labels import Comparison, Dataset, Estimate, Question
-from kinsplit.evaluation.significance import compare, estimate
+from kinsplit.evaluation.significance import SIGNIFICANT, compare, estimate
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.search import Sampler, SearchResult, TuningLimits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
@@ -33,8 +33,6 @@ from kinsplit.parsers import Strategy, default_strategy, strategy_class
 SIGNATURE = "Written by kinsplit tune"
 # Attributes of `Tuned` that are in its JSON as they are.
 _SETTINGS = ("dataset", "measure", "embedder", "embedding_context", "language", "seed")
-# P-value below which a difference is significant.
-_SURE = 0.05
 
 
 @dataclass(frozen=True)
@@ -98,8 +96,7 @@ class Tuned:
         if result is None:
             others = sum(trial.recall is not None for trial in self.found.trials) - 1
             return f"Nothing found beats the library default: none of {others:,} others is better on the searched half"
-        gap = result.difference
-        size = f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {result.p_value:.3f}"
+        size = _size(result)
         if self.beats:
             return f"Its choice beats the library default on the held-out half by {size}: {result.strategy}"
         return (
@@ -112,8 +109,7 @@ class Tuned:
         """The verdict on the weights of kin scoring in one sentence."""
         if self.weighing is None:
             return "No weights of kin scoring beat the defaults on the searched half"
-        gap = self.weighing.difference
-        size = f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {self.weighing.p_value:.3f}"
+        size = _size(self.weighing)
         found = ", ".join(f"{key} {value:g}" for key, value in self.weights.model_dump(exclude_defaults=True).items())
         if _is_sure(self.weighing):
             return f"Weights of kin scoring beat the defaults on the held-out half by {size}: {found}"
@@ -167,9 +163,14 @@ class Tuned:
         }
 
 
+def _size(result: Comparison) -> str:
+    gap = result.difference
+    return f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {result.p_value:.3f}"
+
+
 def _is_sure(result: Comparison | None) -> bool:
     """Return whether a comparison shows a significant gain."""
-    return result is not None and result.difference.low > 0 and result.p_value < _SURE
+    return result is not None and result.difference.low > 0 and result.p_value < SIGNIFICANT
 
 
 def _described(trial: Trial) -> dict[str, Any]:
@@ -326,7 +327,7 @@ def _tested(found: SearchResult, benches: Sequence[HalfBench], embedder: str, se
     """Compare the best strategy of a search with the baseline on the held-out half."""
     searched, held_out = benches
     both = (found.baseline.strategy, found.best.strategy)
-    values: dict[str, Sequence[float]] = {spec_of(each): held_out.values(each) for each in both}
+    values = {spec_of(each): held_out.values(each) for each in both}
     return Tuned(
         dataset=held_out.dataset.name,
         measure=held_out.measure,
@@ -338,7 +339,7 @@ def _tested(found: SearchResult, benches: Sequence[HalfBench], embedder: str, se
         held_out=len(held_out.dataset.questions),
         found=found,
         estimates={label: estimate(own) for label, own in values.items()},
-        comparison=next(iter(compare(held_out.measure, spec_of(both[0]), dict(values))), None),
+        comparison=next(iter(compare(held_out.measure, spec_of(both[0]), values)), None),
         indexed=held_out.index is not None,
     )
 
@@ -349,10 +350,7 @@ def _with_weights(result: Tuned, benches: Sequence[HalfBench]) -> Tuned:
     chosen = choose(searched.recall)
     if chosen == KinWeights():
         return result
-    values: dict[str, Sequence[float | None]] = {
-        "default": held_out.values(KinWeights()),
-        "chosen": held_out.values(chosen),
-    }
+    values = {"default": held_out.values(KinWeights()), "chosen": held_out.values(chosen)}
     (comparison,) = compare(result.measure, "default", values)
     return replace(result, weights=chosen, weighing=comparison)
 
