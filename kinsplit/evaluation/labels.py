@@ -87,7 +87,7 @@ class Question:
     """A question with its labels.
 
     Attributes:
-        id: Id in qrels and runs.
+        id: Id in qrels.
         text: The question.
         labels: Texts that answer the question, all of which should be found; empty for none.
         answer: Reference answer; "" for none.

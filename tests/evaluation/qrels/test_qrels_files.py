@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,16 +17,12 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.qrels.export import (
     Embeddings,
-    Run,
-    ScoredChunk,
     read_embeddings,
     read_manifest,
     read_qrels,
-    read_run,
     write_embeddings,
     write_manifest,
     write_qrels,
-    write_run,
 )
 from kinsplit.parsers import create
 from kinsplit.tokenizers import resolve
@@ -38,10 +33,6 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
 )
 separators = st.sampled_from(["\t", " "])
 qrels = st.dictionaries(names, st.dictionaries(names, st.integers(-2, 9), min_size=1), max_size=4)
-scores = st.floats(-1e30, 1e30) | st.sampled_from([0.5, 0.50000001, -0.0, 0.0, 1e-42])
-hits = st.dictionaries(names, scores, min_size=1, max_size=8).map(
-    lambda found: [ScoredChunk(*hit) for hit in sorted(found.items(), key=lambda hit: -hit[1])]
-)
 
 
 @given(qrels, separators)
@@ -53,61 +44,15 @@ def test_qrels_are_read_as_they_were_written(
     assert read_qrels(path) == judged
 
 
-@given(names, st.dictionaries(names, hits, max_size=3), separators)
-def test_runs_keep_their_order_and_are_read_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, tag: str, rankings: dict[str, list[ScoredChunk]], separator: Any
-) -> None:
-    path = tmp_path_factory.mktemp("runs") / "run.txt"
-    write_run(path, Run(tag, rankings), separator)
-    read = read_run(path)
-    assert read.tag == (tag if rankings else "")
-    ids = {asked: [hit.chunk_id for hit in ranking] for asked, ranking in read.rankings.items()}
-    assert ids == {asked: [hit.chunk_id for hit in ranking] for asked, ranking in rankings.items()}
-    # Scores are never raised, and writing a run again doesn't change it.
-    for asked, ranking in rankings.items():
-        for old, new in zip(ranking, read.rankings[asked], strict=True):
-            assert new.score <= old.score
-    if rankings:
-        write_run(path, read, separator)
-        assert read_run(path) == read
-
-
 def test_the_lines_are_those_of_trec(tmp_path: Path) -> None:
     write_qrels(tmp_path / "qrels", {"q2": {"c": 1}, "q1": {"d": 2, "a": 1}}, " ")
     assert (tmp_path / "qrels").read_text() == "q1 0 a 1\nq1 0 d 2\nq2 0 c 1\n"
-    write_run(
-        tmp_path / "run", Run("mine", {"q": [ScoredChunk("a", 0.75), ScoredChunk("z", 0.75), ScoredChunk("b", 0.25)]})
-    )
-    lines = [line.split("\t") for line in (tmp_path / "run").read_text().splitlines()]
-    assert [line[:4] + line[5:] for line in lines] == [["q", "Q0", c, str(n + 1), "mine"] for n, c in enumerate("azb")]
-    assert [float(line[4]) for line in lines] == [0.75, pytest.approx(0.75, abs=1e-6), 0.25]
-
-
-def test_other_tools_rank_a_written_run_as_we_do(tmp_path: Path) -> None:
-    # The scores differ in double precision but not in single precision, where z would come before a.
-    ranking = [ScoredChunk("a", 0.5 + 1e-12), ScoredChunk("m", 0.5), ScoredChunk("z", 0.5)]
-    write_run(tmp_path / "run", Run("mine", {"q": ranking}))
-    run = list(ir_measures.read_trec_run(str(tmp_path / "run")))
-    for rank, hit in enumerate(ranking, start=1):
-        judged = [ir_measures.Qrel("q", hit.chunk_id, 1)]
-        measured = ir_measures.calc_aggregate([ir_measures.RR, ir_measures.nDCG @ rank], judged, run)
-        assert measured[ir_measures.RR] == pytest.approx(1 / rank)
-        assert measured[ir_measures.nDCG @ rank] > 0
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\u2028b", "a\u00a0", "\ufeffa"])
 def test_an_id_that_a_line_would_not_carry_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidParameterError, match="white space"):
         write_qrels(tmp_path / "qrels", {"q": {name: 1}})
-    with pytest.raises(InvalidParameterError, match="white space"):
-        write_run(tmp_path / "run", Run(name, {}))
-
-
-@pytest.mark.parametrize("bad", [[0.1, 0.2], [float("nan")], [float("inf")], [1e300]])
-def test_scores_that_rise_or_are_no_numbers_are_refused(tmp_path: Path, bad: list[float]) -> None:
-    ranking = [ScoredChunk(str(number), score) for number, score in enumerate(bad)]
-    with pytest.raises(InvalidParameterError, match="scores"):
-        write_run(tmp_path / "run", Run("mine", {"q": ranking}))
 
 
 @pytest.mark.parametrize(
@@ -122,21 +67,6 @@ def test_a_file_that_is_no_qrels_is_one_clear_error(tmp_path: Path, text: str, r
     (tmp_path / "qrels").write_text(text)
     with pytest.raises(LoadError, match=reason):
         read_qrels(tmp_path / "qrels")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("q Q0 a 1 0.5", "line 1: has 5 fields"),
-        ("q Q0 a 1 0.5 x\n\nq Q0 a 2 0.4 x", "line 3: a is there a second time"),
-        ("q Q0 a 1 0.5 x\nq Q0 b 2 0.4 y", "line 2: another tag"),
-        ("q Q0 a 1 nan x", "line 1: the score"),
-    ],
-)
-def test_a_file_that_is_no_run_is_one_clear_error(tmp_path: Path, text: str, reason: str) -> None:
-    (tmp_path / "run").write_text(text)
-    with pytest.raises(LoadError, match=reason):
-        read_run(tmp_path / "run")
 
 
 DOCUMENT = Document("d", "One two three four. Cats like warm milk. " * 4 + "\u2028The end \U0001f600.\n")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import ir_measures
+import numpy as np
 import pytest
 
 from kinsplit.chunk import Chunk
@@ -14,7 +15,7 @@ from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create_many
 from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, tune_thresholds
-from kinsplit.evaluation.qrels.export import Run, read_embeddings, read_manifest, read_qrels, read_run, write_qrels
+from kinsplit.evaluation.qrels.export import read_embeddings, read_manifest, read_qrels, write_qrels
 from tests.evaluation.making import Letters
 from tests.shared_data import shared_path
 
@@ -58,12 +59,15 @@ MEASURES = [
 ]
 
 
-def outcomes(run: Run, chunking: Chunking) -> Iterable[Outcome]:
+def outcomes(run: Path, chunking: Chunking) -> Iterable[Outcome]:
     by_id = {chunk.id: chunk for chunk in chunking.chunks}
+    hits = list(ir_measures.read_trec_run(str(run)))
+    # As in trec_eval: by score in single precision, and by descending id where scores are equal.
+    hits.sort(key=lambda hit: (np.float32(hit.score), hit.doc_id), reverse=True)
     for question in chunking.dataset.questions:
-        hits = run.rankings[question.id]
-        scores = [hit.score for hit in hits]
-        yield Outcome(question, [by_id[hit.chunk_id] for hit in hits], scores, scores, 0)
+        own = [hit for hit in hits if hit.query_id == question.id]
+        scores = [hit.score for hit in own]
+        yield Outcome(question, [by_id[hit.doc_id] for hit in own], scores, scores, 0)
 
 
 @pytest.mark.parametrize("name", CHUNKINGS)
@@ -73,7 +77,7 @@ def test_the_published_runs_score_as_ir_measures_scores_the_files(name: str, ali
     measures = create_many(MEASURES)
     ours = {
         (measure.name.replace("MRR", "RR").replace("MAP", "AP"), outcome.question.id): value
-        for outcome in outcomes(read_run(path), chunking)
+        for outcome in outcomes(path, chunking)
         for measure in measures
         if (value := measure.score(outcome, chunking)) is not None
     }
