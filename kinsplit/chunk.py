@@ -400,6 +400,14 @@ def _offset(moment: Moment) -> int:
     return moment.at
 
 
+def by_source(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
+    """Return chunks by the id of their document, each document's in the given order."""
+    found: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        found.setdefault(chunk.source_id, []).append(chunk)
+    return found
+
+
 def by_size(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
     """Yield items in batches that are at least this large together, or of 1,000 that are smaller."""
     batch: list[T] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size, text_length
+from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size, by_source, text_length
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
@@ -195,9 +195,7 @@ def index(
     chunks: Sequence[Chunk], strategy: Strategy, setup: Setup, embedder: Embedder, progress: Progress | None = None
 ) -> StrategyCollection:
     """Embed chunks into a store in memory, as `kinsplit.indexing.indexer.Indexer` does for every collection."""
-    by_source = dict[str, list[Chunk]]()
-    for chunk in chunks:
-        by_source.setdefault(chunk.source_id, []).append(chunk)
+    own_chunks = by_source(chunks)
     documents, bm25, context = setup.dataset.documents, setup.bm25, setup.embedding_context
     store = open_store("memory:", "evaluation", schema_of(strategy, embedder, bm25, context))
     opened = Index(
@@ -208,7 +206,7 @@ def index(
         language=bm25.language or ANY,
         opener=lambda *_: store,
     )
-    made = cast("Strategy", _ExistingChunks(strategy.name, strategy.fingerprint, by_source))
+    made = cast("Strategy", _ExistingChunks(strategy.name, strategy.fingerprint, own_chunks))
     for done, report in enumerate(Indexer(store, made, embedder, bm25, context).run(documents), 1):
         if report.error is not None:
             raise report.error
@@ -217,7 +215,7 @@ def index(
     leaves = [chunk for chunk in chunks if chunk.level == 0]
     vectors = {
         chunk.id: own.dense
-        for source_id in by_source
+        for source_id in own_chunks
         for chunk, own in store.export(source_id)
         if chunk.level == 0 and own.dense is not None
     }

@@ -5,8 +5,8 @@ Precision is that of "Evaluating Chunking Strategies for Retrieval" (Chroma, 202
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class Slices(Protocol):
     def text(self) -> str: ...  # noqa: D102
 
 
+SlicesT = TypeVar("SlicesT", bound=Slices)
 #: Spans that were read by source id, in order and without overlap.
 Read = Mapping[str, tuple[Span, ...]]
 
@@ -40,21 +41,13 @@ def read_chunks(chunks: Iterable[Chunk]) -> Read:
     return read_spans((chunk.source_id, span) for chunk in chunks for span in chunk.spans)
 
 
-def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Read:
+def read_tokens(ranking: Sequence[Chunk], budget: int, chunking: Chunking) -> Read:
     """Return the text of the first tokens of a ranking.
 
     Text that several chunks repeat costs its tokens each time; a chunk is cut where the budget ends.
     """
-    read: list[tuple[str, Span]] = []
-    left = budget
-    for chunk in ranking:
-        tokens = chunking.token_counts[chunk.id]
-        spans = chunk.spans if tokens <= left else _first_tokens(chunk, left, chunking.token_starts(chunk))
-        read += ((chunk.source_id, span) for span in spans)
-        left -= tokens
-        if left <= 0:
-            break
-    return read_spans(read)
+    counts = (chunking.token_counts[chunk.id] for chunk in ranking)
+    return _read_within(budget, zip(ranking, counts, strict=True), chunking.token_starts)
 
 
 def read_slices(slices: Sequence[Slices], budget: int, tokenizer: Tokenizer) -> Read:
@@ -62,17 +55,19 @@ def read_slices(slices: Sequence[Slices], budget: int, tokenizer: Tokenizer) -> 
 
     Another tokenizer than that of the search may count more.
     """
-    read: list[tuple[str, Span]] = []
-    left = budget
     counts = tokenizer.count([each.text for each in slices]).tolist() if slices else []
-    for each, tokens in zip(slices, counts, strict=True):
-        spans: Iterable[Span] = each.spans
-        if tokens > left:
-            (starts,) = tokenizer.starts([each.text])
-            spans = _first_tokens(each, left, starts)
+    return _read_within(budget, zip(slices, counts, strict=True), lambda each: tokenizer.starts([each.text])[0])
+
+
+def _read_within(
+    budget: int, counted: Iterable[tuple[SlicesT, int]], starts: Callable[[SlicesT], NDArray[np.int64]]
+) -> Read:
+    read: list[tuple[str, Span]] = []
+    for each, tokens in counted:
+        spans = each.spans if tokens <= budget else _first_tokens(each, budget, starts(each))
         read += ((each.source_id, span) for span in spans)
-        left -= tokens
-        if left <= 0:
+        budget -= tokens
+        if budget <= 0:
             break
     return read_spans(read)
 

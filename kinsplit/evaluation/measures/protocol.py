@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import Chunk, by_source
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule
 from kinsplit.language_models.structured import StructuredClient
@@ -30,10 +30,7 @@ class Chunking:
     @cached_property
     def by_source(self) -> Mapping[str, tuple[Chunk, ...]]:
         """The chunks by document id, without documents that have no chunks."""
-        found: dict[str, list[Chunk]] = {}
-        for chunk in self.chunks:
-            found.setdefault(chunk.source_id, []).append(chunk)
-        return {source_id: tuple(chunks) for source_id, chunks in found.items()}
+        return {source_id: tuple(chunks) for source_id, chunks in by_source(self.chunks).items()}
 
     @cached_property
     def alignment(self) -> Alignment:

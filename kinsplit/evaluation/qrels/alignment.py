@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import Chunk, by_source
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.labels import Label, Place, Question
 from kinsplit.spans import Span, length, unite
@@ -104,10 +104,7 @@ class Alignment:
     """The chunks of a chunking, in any order, indexed by their spans to find those relevant to a label."""
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
-        by_source: dict[str, list[Chunk]] = {}
-        for chunk in chunks:
-            by_source.setdefault(chunk.source_id, []).append(chunk)
-        self._placed = {source_id: Placed(own) for source_id, own in by_source.items()}
+        self._placed = {source_id: Placed(own) for source_id, own in by_source(chunks).items()}
 
     def holding(self, place: Place) -> Iterator[Holding]:
         """Yield the chunks that hold some of a place; for a whole document, all of its chunks with both shares 1."""

@@ -203,33 +203,35 @@ class SplitterConfiguration(NamedTuple):
 
 def configuration(splitter: object) -> SplitterConfiguration:
     """Return the class, version and settings of a splitter."""
+    opaque: list[object] = []
     if isinstance(splitter, FunctionType | BuiltinFunctionType | MethodType | partial | type):
-        return _of(splitter, depth=2)
-    kind = type(splitter)
-    settings = _of({**getattr(splitter, "__dict__", {}), **(getattr(splitter, "__pydantic_private__", None) or {})}, 2)
-    return SplitterConfiguration([_name(kind), _version(kind) or _source(kind), settings.value], settings.complete)
+        value = _configured(splitter, 2, opaque)
+    else:
+        kind = type(splitter)
+        own = {**getattr(splitter, "__dict__", {}), **(getattr(splitter, "__pydantic_private__", None) or {})}
+        value = [_name(kind), _version(kind) or _source(kind), _configured(own, 2, opaque)]
+    return SplitterConfiguration(value, complete=not opaque)
 
 
-def _of(value: Any, depth: int) -> SplitterConfiguration:
+def _configured(value: Any, depth: int, opaque: list[object]) -> Any:
+    """Return a setting as JSON, and add it to the opaque ones if that doesn't say all about it."""
     if isinstance(value, _PLAIN):
-        return SplitterConfiguration(value, complete=True)
+        return value
     if isinstance(value, Mapping) and depth:
-        pairs = {str(key): _of(own, depth - 1) for key, own in value.items()}
-        return SplitterConfiguration(
-            {k: pairs[k].value for k in sorted(pairs)}, all(own.complete for own in pairs.values())
-        )
+        pairs = {str(key): _configured(own, depth - 1, opaque) for key, own in value.items()}
+        return {key: pairs[key] for key in sorted(pairs)}
     if isinstance(value, list | tuple | set | frozenset) and depth:
         ordered = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        items = [_of(own, depth - 1) for own in ordered]
-        return SplitterConfiguration([own.value for own in items], all(own.complete for own in items))
+        return [_configured(own, depth - 1, opaque) for own in ordered]
     if isinstance(value, partial) and depth:
-        parts = _of([value.func, list(value.args), value.keywords], depth)
-        return SplitterConfiguration(["partial", parts.value], parts.complete)
+        return ["partial", _configured([value.func, list(value.args), value.keywords], depth, opaque)]
     if isinstance(value, BuiltinFunctionType | type):
-        return SplitterConfiguration(_name(value), complete=True)
+        return _name(value)
+    if not isinstance(value, FunctionType) or value.__closure__ is not None:
+        opaque.append(value)
     if isinstance(value, FunctionType):
-        return SplitterConfiguration([_name(value), _source(value)], value.__closure__ is None)
-    return SplitterConfiguration(_name(value if isinstance(value, MethodType) else type(value)), complete=False)
+        return [_name(value), _source(value)]
+    return _name(value if isinstance(value, MethodType) else type(value))
 
 
 def _name(value: Any) -> str:
