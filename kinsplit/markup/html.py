@@ -87,10 +87,8 @@ def details(summary: str, *content: str) -> str:
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of texts; the first column names the row, and the others are figures."""
     head = "".join(f'<th scope="col">{escaped(heading)}</th>' for heading in headings)
-    body = "".join(
-        f'<tr><th scope="row">{escaped(name)}</th>{"".join(f"<td>{escaped(cell)}</td>" for cell in cells)}</tr>'
-        for name, *cells in rows
-    )
+    figures = ((escaped(name), "".join(f"<td>{escaped(cell)}</td>" for cell in cells)) for name, *cells in rows)
+    body = "".join(f'<tr><th scope="row">{name}</th>{cells}</tr>' for name, cells in figures)
     return f'<div class="wide figures"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

@@ -59,13 +59,11 @@ class _CodeBlock(CodeBlock):
         yield _syntax(str(self.text).rstrip(), self.lexer_name)
 
 
+_ELEMENTS = {"heading_open": _Heading, "fence": _CodeBlock, "code_block": _CodeBlock}
+
+
 class _Markdown(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "heading_open": _Heading,
-        "fence": _CodeBlock,
-        "code_block": _CodeBlock,
-    }
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, **_ELEMENTS}
 
     def __init__(self, source: str) -> None:
         # The links' addresses are written out, since a terminal would open them unseen.

@@ -25,9 +25,8 @@ class CallableTokenizer:
         self._function = function
         tokens = function("one two")
         if isinstance(tokens, str) or not hasattr(tokens, "__len__"):
-            raise InvalidParameterError(
-                "tokenizer", "must return the list of a text's tokens", tokens, "Return a list of tokens."
-            )
+            rule = "must return the list of a text's tokens"
+            raise InvalidParameterError("tokenizer", rule, tokens, "Return a list of tokens.")
 
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""

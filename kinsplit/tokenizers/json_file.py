@@ -111,10 +111,8 @@ class FastEncoder:
     def _probe(self, points: npt.NDArray[np.integer[Any]]) -> None:
         """Check whether both libraries, whose Unicode versions differ, read some code points alike."""
         texts = [f"{c} a{c}b 1{c}{c}, {c}." for c in map(chr, points.tolist())]
-        for point, fast, exact in zip(
-            points.tolist(), _apart(*self._read(texts)), _apart(*self._encode_exactly(texts)), strict=True
-        ):
-            self._odd[point] = not np.array_equal(fast, exact)
+        read = zip(_apart(*self._read(texts)), _apart(*self._encode_exactly(texts)), strict=True)
+        self._odd[points] = [not np.array_equal(fast, exact) for fast, exact in read]
         self._probed[points] = True
 
     def _pieces(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -149,10 +147,8 @@ def _tokie(raw: dict[str, Any], encode_exactly: Encode) -> Any:
             fast = tokie.Tokenizer.from_json(str(file))
             fast.no_truncation()
             fast.no_padding()
-            same = all(
-                list(fast.encode(text, add_special_tokens=False).ids) == encode_exactly([text])[0].tolist()
-                for text in _PROBE
-            )
+            read = [list(fast.encode(text, add_special_tokens=False).ids) for text in _PROBE]
+            same = read == [encode_exactly([text])[0].tolist() for text in _PROBE]
         except (tokie.TokieError, RuntimeError) as error:
             raise ValueError(str(error)) from error
     if not same:
@@ -228,10 +224,9 @@ class JsonTokenizer:
             ranges = [[(0, len(text))] for text in texts]
         known = iter(self._exact.starts([text[s:e] for text, own in zip(texts, ranges, strict=True) for s, e in own]))
         first = 0 if self.splits_at_space else 1
-        return [
-            np.sort(np.concatenate([*(s + next(known) for s, _ in own), *(pieces(*span)[first:] for span in found)]))
-            for own, found in zip(ranges, spans, strict=True)
-        ]
+        starts = [[s + next(known) for s, _ in own] for own in ranges]
+        unknown = [[pieces(*span)[first:] for span in found] for found in spans]
+        return [np.sort(np.concatenate([*own, *more])) for own, more in zip(starts, unknown, strict=True)]
 
     def _unknown_words(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Return the spans of the unknown words in each text that count more than one token."""
@@ -265,10 +260,8 @@ class _LibraryTokenizer:
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...]."""
         ids = [each.ids for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
-        return (
-            np.array([token for own in ids for token in own], dtype=np.int64),
-            np.array([len(own) for own in ids], dtype=np.int64),
-        )
+        counts = np.array([len(own) for own in ids], dtype=np.int64)
+        return np.array([token for own in ids for token in own], dtype=np.int64), counts
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
         """Return, for each text, the code point at which each token begins, as int64[tokens], never decreasing."""
@@ -277,10 +270,9 @@ class _LibraryTokenizer:
 
     def unknown_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Return the spans of the unknown tokens of each text."""
-        return [
-            [span for token, span in zip(each.ids, each.offsets, strict=True) if token == self.unknown]
-            for each in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        ]
+        read = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        tokens = [zip(each.ids, each.offsets, strict=True) for each in read]
+        return [[span for token, span in own if token == self.unknown] for own in tokens]
 
 
 def _between(length: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -297,11 +289,10 @@ def _raw(config: dict[str, Any]) -> dict[str, Any]:
 def _splits_at_space(raw: dict[str, Any]) -> bool:
     """Return whether a tokenizer is BERT's, without added tokens that contain or absorb white space."""
     pre_tokenizer, normalizer = raw.get("pre_tokenizer") or {}, raw.get("normalizer") or {}
+    spaced = (t.get("lstrip") or t.get("rstrip") or any(map(str.isspace, t["content"])) for t in raw["added_tokens"])
     return (
         pre_tokenizer.get("type") == "BertPreTokenizer"
         and raw["model"].get("max_input_chars_per_word", LONGEST) < LONGEST
         and normalizer.get("type") in {None, "BertNormalizer"}
-        and not any(
-            t.get("lstrip") or t.get("rstrip") or any(map(str.isspace, t["content"])) for t in raw["added_tokens"]
-        )
+        and not any(spaced)
     )

@@ -49,9 +49,8 @@ def resolve(spec: str | object) -> Tokenizer:
         return TiktokenTokenizer(describe(spec), spec)
     if callable(spec):
         return CallableTokenizer(describe(spec), spec)
-    raise InvalidParameterError(
-        "tokenizer", "must be a name, a path, a tokenizer or a callable", spec, 'Try tokenizer="bundled".'
-    )
+    rule = "must be a name, a path, a tokenizer or a callable"
+    raise InvalidParameterError("tokenizer", rule, spec, 'Try tokenizer="bundled".')
 
 
 @functools.lru_cache(maxsize=32)
@@ -149,9 +148,8 @@ def count_tokens(text: str) -> int:
     # Words unknown to the bundled tokenizer are counted here, without it.
     (known,) = resolve(BUNDLED).count([_RARE.sub(" ", _WORDLESS.sub(" ", text))]).tolist()
     wordless, sparse, rare = (sum(map(_bytes, found.findall(text))) for found in (_WORDLESS, _SPARSE, _RARE))
-    return max(
-        int(known) - (-wordless // 2) + rare, -(-(_bytes(text) - sparse - rare) // _FEW) + -(-sparse // 2) + rare
-    )
+    by_words = int(known) - (-wordless // 2)
+    return rare + max(by_words, -(-(_bytes(text) - sparse - rare) // _FEW) + -(-sparse // 2))
 
 
 def _bytes(text: str) -> int:
