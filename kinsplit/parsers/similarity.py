@@ -15,7 +15,8 @@ scale, on which a gain above 0 favours a cut:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -139,26 +140,14 @@ _ROUGHNESS = 1e-4
 _CLUSTER_DIGITS = 9
 
 
-class Capacity(Protocol):
-    """Contents and capacity of clusters."""
+def cluster(vectors: NDArray[np.floating[Any]], threshold: float, chunks: ChunkBuilder) -> None:
+    """Add each passage, in order, to the chunk with the most similar mean of unit vectors, if it is similar enough.
 
-    def has_room(self, clusters: IntArray, member: int) -> NDArray[np.bool_]:
-        """Return which clusters probably have room for a further member."""
-        ...
+    A chunk without room is skipped in favour of the next best. Of equally similar chunks, the first is chosen. A
+    passage without a similar chunk with room starts a new one.
 
-    def take(self, cluster: int, member: int) -> bool:
-        """Add a member to a cluster, or to a new one numbered after the last; return False if there is no room."""
-        ...
-
-
-def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capacity) -> None:
-    """Add each vector, in order, to the cluster with the most similar mean of unit vectors, if it is similar enough.
-
-    A cluster without room is skipped in favour of the next best. Of equally similar clusters, the first is chosen. A
-    vector without a similar cluster with room starts a new one.
-
-    For n vectors of d dimensions in m clusters, the cost is that of a matrix multiplication, n * m * d. With many
-    clusters, it is done in blocks, and only means that have changed since the start of the block are compared one by
+    For n vectors of d dimensions in m chunks, the cost is that of a matrix multiplication, n * m * d. With many
+    chunks, it is done in blocks, and only means that have changed since the start of the block are compared one by
     one.
     """
     units = _normalised(np.asarray(vectors, dtype=np.float64))
@@ -179,11 +168,11 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capa
                 similar = means[:count] @ unit
                 numbers = np.flatnonzero(similar >= threshold - _ROUGHNESS)
                 similar = similar[numbers]
-            room = capacity.has_room(numbers, member)
+            room = chunks.has_room(numbers, member)
             ranked = _ranked(numbers[room], similar[room], threshold)
-            home = next((number for number in ranked if capacity.take(number, member)), count)
+            home = next((number for number in ranked if chunks.take(number, member)), count)
             if home == count:
-                capacity.take(home, member)
+                chunks.take(home, member)
                 count += 1
             sums[home] += unit
             means[home] = _normalised(sums[home])
@@ -203,68 +192,63 @@ def _normalised(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return vectors / np.where(norms > 0, norms, 1.0)
 
 
+@dataclass(slots=True)
 class ChunkBuilder:
-    """The chunks of one text while passages are added to them; implements `Capacity`.
+    """The chunks of one text while passages are added to them.
 
-    Args:
+    Attributes:
+        text: The text.
         passages: Its passages, in order; neighbours may overlap and have at most white space between them.
         alone: int64[n], tokens of each passage.
         added: int64[n], tokens that each passage adds to a chunk that ends with the previous passage.
+        separator: Separator between the spans of a chunk.
         joint: Tokens of the separator.
         limit: Maximum number of tokens in a chunk.
-        length: Function that counts the tokens of a text; None to assume that lengths add up.
+        length: Function that counts the tokens of a chunk before it grows; None to assume that lengths add up.
+        chunks: Spans of each chunk; chunks in the order of their first passages.
     """
 
-    def __init__(
-        self,
-        text: str,
-        passages: Sequence[Span],
-        alone: IntArray,
-        added: IntArray,
-        separator: str,
-        joint: int,
-        limit: int,
-        length: Callable[[str], int] | None = None,
-    ) -> None:
-        self._text, self._passages, self._alone, self._added = text, passages, alone, added
-        self._separator, self._joint, self._limit, self._length = separator, joint, limit, length
-        #: Spans of each chunk; chunks in the order of their first passages.
-        self.chunks: list[tuple[Span, ...]] = []
-        # Tokens and last passage of each chunk; there are at most as many chunks as passages.
-        self._tokens, self._last = np.zeros_like(alone), np.zeros_like(alone)
+    text: str
+    passages: Sequence[Span]
+    alone: IntArray
+    added: IntArray
+    separator: str
+    joint: int
+    limit: int
+    length: Callable[[str], int] | None = None
+    chunks: list[tuple[Span, ...]] = field(default_factory=list, init=False)
+    # Tokens and last passage of each chunk; there are at most as many chunks as passages.
+    _tokens: IntArray = field(init=False)
+    _last: IntArray = field(init=False)
 
-    def measured(self, length: Callable[[str], int]) -> ChunkBuilder:
-        """Return an empty builder that measures each chunk before it grows."""
-        return ChunkBuilder(
-            *(self._text, self._passages, self._alone, self._added),
-            *(self._separator, self._joint, self._limit, length),
-        )
+    def __post_init__(self) -> None:
+        self._tokens, self._last = np.zeros_like(self.alone), np.zeros_like(self.alone)
 
     def texts(self) -> list[str]:
         """Return the texts of the chunks."""
         return [self._joined(spans) for spans in self.chunks]
 
     def has_room(self, clusters: IntArray, member: int) -> NDArray[np.bool_]:
-        """See `Capacity`."""
+        """Return which chunks probably have room for a further passage."""
         follows = self._last[clusters] == member - 1
-        more = np.where(follows, self._added[member], self._joint + self._alone[member])
-        return np.asarray(self._tokens[clusters] + more <= self._limit)
+        more = np.where(follows, self.added[member], self.joint + self.alone[member])
+        return np.asarray(self._tokens[clusters] + more <= self.limit)
 
     def take(self, cluster: int, member: int) -> bool:
-        """See `Capacity`."""
-        passage = self._passages[member]
+        """Add a passage to a chunk, or to a new one numbered after the last; return False if there is no room."""
+        passage = self.passages[member]
         if cluster == len(self.chunks):
             self.chunks.append((passage,))
-            self._tokens[cluster] = self._alone[member]
+            self._tokens[cluster] = self.alone[member]
         else:
-            spans = merge_spans([*self.chunks[cluster], passage], self._text)
-            if self._length is not None and self._length(self._joined(spans)) > self._limit:
+            spans = merge_spans([*self.chunks[cluster], passage], self.text)
+            if self.length is not None and self.length(self._joined(spans)) > self.limit:
                 return False
             self.chunks[cluster] = spans
             follows = self._last[cluster] == member - 1
-            self._tokens[cluster] += self._added[member] if follows else self._joint + self._alone[member]
+            self._tokens[cluster] += self.added[member] if follows else self.joint + self.alone[member]
         self._last[cluster] = member
         return True
 
     def _joined(self, spans: Sequence[Span]) -> str:
-        return self._separator.join(self._text[start:end] for start, end in spans)
+        return self.separator.join(self.text[start:end] for start, end in spans)

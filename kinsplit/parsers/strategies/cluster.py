@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from kinsplit.tokenizers import resolve
 
 # Defaults of rag_eval; if only the size is given, the overlap has the same proportion.
 _OVERLAP, _PASSAGE = 50, 512
+_EMBEDDER = 'a name accepted by `kinsplit.embedding.create`, such as "bundled"'
 
 
 class ClusterStrategy(Strategy):
@@ -46,10 +48,7 @@ class ClusterStrategy(Strategy):
     name = "cluster"
     summary = "Passages on the same topic, adjacent or not, in one chunk"
     origin = "rag_eval (512 tokens, overlap 50, similarity 0.75)"
-    resources: ClassVar[Mapping[str, str]] = {
-        **Strategy.resources,
-        "embedder": 'a name accepted by `kinsplit.embedding.create`, such as "bundled"',
-    }
+    resources: ClassVar[Mapping[str, str]] = {**Strategy.resources, "embedder": _EMBEDDER}
 
     embedder: EmbedderField = "bundled"
     chunk_size: Size = 4 * _PASSAGE
@@ -89,40 +88,31 @@ class ClusterStrategy(Strategy):
         for i, cuts in enumerate(counted):
             if any(cut.tokens is not None and cut.tokens > self.chunk_size for cut in cuts):
                 # Lengths don't add up in this text, so chunks are measured before they grow.
-                builders[i] = builders[i].measured(self._ruler.length)
+                builders[i] = replace(builders[i], length=Ruler("token", resolve(self.tokenizer)).length)
                 cluster(vectors[i], self.threshold, builders[i])
                 (counted[i],) = self._counted([builders[i]])
         return [[cuts] for cuts in counted]
 
     def _passages(self, texts: Sequence[str]) -> list[list[Span]]:
-        windows = TokenStrategy(
-            chunk_size=self.passage_size, chunk_overlap=self.passage_overlap, tokenizer=self.tokenizer
-        )
+        size, overlap = self.passage_size, self.passage_overlap
         try:
-            return windows.split_many(texts)
+            return TokenStrategy(chunk_size=size, chunk_overlap=overlap, tokenizer=self.tokenizer).split_many(texts)
         except LimitTooSmallError as error:
             raise error.of("passage_size") from None
-
-    @property
-    def _ruler(self) -> Ruler:
-        return Ruler("token", resolve(self.tokenizer))
 
     def _builders(
         self, texts: Sequence[str], passages: Sequence[list[Span]], pieces: Sequence[str]
     ) -> list[ChunkBuilder]:
-        added = [
-            text[before.end : span.end]
-            for text, spans in zip(texts, passages, strict=True)
-            for before, span in zip([Span(0, 0), *spans], spans, strict=False)
-        ]
+        befores = [[Span(0, 0), *spans] for spans in passages]
+        pairs = zip(texts, befores, passages, strict=True)
+        added = [text[b.end : span.end] for text, *both in pairs for b, span in zip(*both, strict=False)]
         counts = resolve(self.tokenizer).count([self.separator, *pieces, *added])
         sizes = [len(spans) for spans in passages]
         extents = np.array([len(text) + len(self.separator) for text in [*pieces, *added]], dtype=np.int64)
         alone, joined = np.split(np.maximum(counts[1:], -(-extents // CHARACTERS_PER_TOKEN)), 2)
-        return [
-            ChunkBuilder(text, spans, own, more, self.separator, int(counts[0]), self.chunk_size)
-            for text, spans, own, more in zip(texts, passages, divide(alone, sizes), divide(joined, sizes), strict=True)
-        ]
+        limits = self.separator, int(counts[0]), self.chunk_size
+        own = zip(texts, passages, divide(alone, sizes), divide(joined, sizes), strict=True)
+        return [ChunkBuilder(*of_text, *limits) for of_text in own]
 
     def _counted(self, builders: Sequence[ChunkBuilder]) -> list[list[Cut]]:
         chunks = [builder.texts() for builder in builders]
