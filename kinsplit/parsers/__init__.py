@@ -1,7 +1,7 @@
 """Text -> chunks: the strategies and their registry, independent of any framework.
 
-`names()` lists the strategies, `create(name, **parameters)` makes one, `parameters(name)` describes its parameters, and
-`default_strategy()` is the one that applies when none is named.
+`names()` lists the strategies, `create(name, **parameters)` makes one, `describe(name)` describes it and its
+parameters, and `default_strategy()` is the one that applies when none is named.
 Every strategy guarantees: chunks are exact slices of the text, in order; without their overlap, they contain every
 character that is not white space exactly once; no chunk is blank or exceeds its limit; and the same text gives the same
 chunks everywhere.
@@ -12,10 +12,9 @@ from kinsplit.parsers.factory import create, default_strategy, split
 from kinsplit.parsers.registry import (
     DEFAULT,
     DEFAULT_PARAMETERS,
-    Parameter,
     class_and_parameters,
+    describe,
     names,
-    parameters,
     strategy_class,
 )
 
@@ -23,13 +22,12 @@ __all__ = [
     "DEFAULT",
     "DEFAULT_PARAMETERS",
     "Cost",
-    "Parameter",
     "Strategy",
     "class_and_parameters",
     "create",
     "default_strategy",
+    "describe",
     "names",
-    "parameters",
     "split",
     "strategy_class",
 ]

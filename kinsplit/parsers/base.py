@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, ValidationError
@@ -25,31 +26,19 @@ from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
 @contextlib.contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pause the garbage collector inside the block.
+def garbage_collector(*, runs: bool) -> Iterator[None]:
+    """Pause the garbage collector inside the block, or run it during a long wait even if it is paused around it.
 
     Spans and chunks form no reference cycles, so there is nothing to collect. But the collector runs every few hundred
     new objects and visits all earlier ones, which takes longer than making them once a document has some megabytes.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    ran = gc.isenabled()
+    (gc.enable if runs else gc.disable)()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def gc_resumed() -> Iterator[None]:
-    """Run the garbage collector inside the block even if it is paused around it, for example during long waits."""
-    was_enabled = gc.isenabled()
-    gc.enable()
-    try:
-        yield
-    finally:
-        if not was_enabled:
-            gc.disable()
+        if ran != runs:
+            (gc.enable if ran else gc.disable)()
 
 
 class Cut(NamedTuple):
@@ -96,12 +85,7 @@ class Cost:
         return self.prompt_tokens + self.answer_tokens
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.answer_tokens + other.answer_tokens,
-            self.kept + other.kept,
-        )
+        return Cost(*map(operator.add, astuple(self), astuple(other)))
 
 
 class Strategy(Documented):
@@ -178,10 +162,8 @@ class Strategy(Documented):
     @property
     def described(self) -> dict[str, Any]:
         """The parameters as JSON values, with a description instead of each loaded object, and without addresses."""
-        return {
-            key: without_location(describe(value)) if key in self.resources else value
-            for key, value in self.parameters.items()
-        }
+        loaded = {key: without_location(describe(getattr(self, key))) for key in self.resources}
+        return {**self.parameters, **loaded}
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -232,11 +214,9 @@ class Strategy(Documented):
         Returns:
             The result of `split` for each text.
         """
-        with gc_paused():
-            return [
-                [Span(cut.spans[0].start, cut.spans[-1].end) for level in reversed(levels) for cut in level]
-                for levels in self._cut(texts)
-            ]
+        with garbage_collector(runs=False):
+            found = [[cut.spans for level in reversed(levels) for cut in level] for levels in self._cut(texts)]
+            return [[Span(spans[0].start, spans[-1].end) for spans in of_text] for of_text in found]
 
     def __call__(self, document: Document | str) -> list[Chunk]:
         """Split a document into chunks, as `chunk` does."""
@@ -274,13 +254,13 @@ class Strategy(Documented):
         if isinstance(documents, str | Document):
             raise InvalidParameterError("documents", "must be several", documents, "Pass a list, or call chunk.")
         named = [_document(given) for given in documents]
-        with gc_paused():
+        with garbage_collector(runs=False):
             cut = self._cut_documents(named)
             return [self.assemble(document, levels) for document, levels in zip(named, cut, strict=True)]
 
     def cut(self, document: Document) -> Levels:
         """Return the cuts of a document, from which `assemble` makes the chunks."""
-        with gc_paused():
+        with garbage_collector(runs=False):
             return self._cut_documents([document])[0]
 
     def _cut_documents(self, documents: Sequence[Document]) -> list[Levels]:
@@ -303,10 +283,8 @@ class Strategy(Documented):
         Returns:
             The same chunks as from `chunk`.
         """
-        ids = [
-            [chunk_id(document.id, self.fingerprint, level, i) for i in range(len(cuts))]
-            for level, cuts in enumerate(levels)
-        ]
+        own = self.fingerprint
+        ids = [[chunk_id(document.id, own, n, i) for i in range(len(cuts))] for n, cuts in enumerate(levels)]
         chunks: list[Chunk] = []
         for level in range(len(levels) - 1, -1, -1):
             parents = ids[level + 1] if level + 1 < len(levels) else []
@@ -328,23 +306,9 @@ class Strategy(Documented):
             before = spans
             if document.outline or not context:
                 context = contexts.of(spans)
-            yield Chunk(
-                ids[i],
-                source,
-                i,
-                total,
-                level,
-                spans,
-                piece,
-                content_hash(piece, context),
-                overlap,
-                None if parent is None else parents[parent],
-                around[i],
-                around[i + 2],
-                context,
-                tokens,
-                {**own, **metadata} if own else metadata,
-            )
+            kin = None if parent is None else parents[parent], around[i], around[i + 2]
+            place, facts = (ids[i], source, i, total, level), {**own, **metadata} if own else metadata
+            yield Chunk(*place, spans, piece, content_hash(piece, context), overlap, *kin, context, tokens, facts)
 
     def __reduce__(self) -> tuple[Callable[..., Strategy], tuple[type[Strategy], dict[str, Any]]]:
         for field, names in self.resources.items():

@@ -78,7 +78,6 @@ def split(text: str | Document, strategy: str | Strategy | None = None, **parame
         return create(strategy, **parameters).chunk(text)
     if parameters:
         name, value = next(iter(parameters.items()))
-        raise InvalidParameterError(
-            name, "can't be combined with a strategy that is an object", value, "Give it to the strategy instead."
-        )
+        rule = "can't be combined with a strategy that is an object"
+        raise InvalidParameterError(name, rule, value, "Give it to the strategy instead.")
     return strategy.chunk(text)

@@ -101,11 +101,8 @@ def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Segm
     left = np.concatenate([[0], right[:-1]])
     runs = pack(Scale(left, right), budget, max(1, budget // _SHARED), overlap_units=_FEWEST_SHARED)
     middles = [(later.first + earlier.stop) // 2 for earlier, later in pairwise(runs)]
-    segments = [
-        Segment(run.first, run.stop, begin, end)
-        for run, begin, end in zip(runs, [0, *middles], [*middles, len(lines)], strict=True)
-    ]
-    return SegmentPlan(lines, segments)
+    bounds = pairwise([0, *middles, len(lines)])
+    return SegmentPlan(lines, [Segment(*run, *bound) for run, bound in zip(runs, bounds, strict=True)])
 
 
 def budget_of(window: int, segment_size: int) -> int:
@@ -184,9 +181,8 @@ def outline(text: str, language: str) -> Outline:
     # The first of consecutive headings begins the section; a heading without text below it begins none.
     first = [i for i in range(len(found)) if i == 0 or found[i - 1].kind == "body"]
     last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
-    headings, titles = (
-        [numbers[i] for i in first if found[i].kind == kind and i < last] for kind in ("heading", "title")
-    )
+    marked = [i for i in first if i < last]
+    headings, titles = ([numbers[i] for i in marked if found[i].kind == kind] for kind in ("heading", "title"))
     return Outline(units, sorted({numbers[i] for i in first}), headings, titles)
 
 
@@ -250,13 +246,10 @@ class FallbackWarning(KinsplitWarning):
     @classmethod
     def combined(cls, found: Sequence[Self]) -> list[Self]:
         """Return one warning per reason."""
-        by_reason: dict[str, list[Self]] = {}
+        numbers: dict[str, list[tuple[int, int]]] = {}
         for one in found:
-            by_reason.setdefault(one.reason, []).append(one)
-        return [
-            cls(reason, sum(one.segments for one in same), sum(one.total for one in same))
-            for reason, same in by_reason.items()
-        ]
+            numbers.setdefault(one.reason, []).append((one.segments, one.total))
+        return [cls(reason, *map(sum, zip(*own, strict=True))) for reason, own in numbers.items()]
 
 
 class BoundaryAnswer(NamedTuple):

@@ -13,7 +13,7 @@ from kinsplit.errors import require
 from kinsplit.parsers.units.languages import check_language
 
 
-def _either(methods: tuple[str, ...], rule: str) -> WrapValidator:
+def _either(rule: str, *methods: str) -> WrapValidator:
     """Return a validator that accepts strings and objects with any of the methods, unchanged."""
 
     def check(value: object, _: object) -> object:
@@ -24,40 +24,34 @@ def _either(methods: tuple[str, ...], rule: str) -> WrapValidator:
     return WrapValidator(check)
 
 
+def _described(*lines: str) -> Any:
+    return Field(description=" ".join(lines), json_schema_extra={"type": "string"})
+
+
 TokenizerField = Annotated[
     Any,
-    _either(("__call__", "encode_batch", "encode_ordinary"), "must be a name, a path, a tokenizer or a callable"),
-    Field(
-        description='Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", '
-        "the path of a tokenizer.json, or a callable.",
-        json_schema_extra={"type": "string"},
+    _either("must be a name, a path, a tokenizer or a callable", "__call__", "encode_batch", "encode_ordinary"),
+    _described(
+        'Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a',
+        "tokenizer.json, or a callable.",
     ),
 ]
-
+_EMBEDDER = "must be an embedder's name, or an embedder of kinsplit, LlamaIndex or LangChain"
 EmbedderField = Annotated[
     Any,
-    _either(
-        ("embed", "get_text_embedding_batch", "embed_documents"),
-        "must be an embedder's name, or an embedder of kinsplit, LlamaIndex or LangChain",
-    ),
-    Field(
-        description="Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, "
-        "LlamaIndex or LangChain.",
-        json_schema_extra={"type": "string"},
+    _either(_EMBEDDER, "embed", "get_text_embedding_batch", "embed_documents"),
+    _described(
+        "Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, LlamaIndex or",
+        "LangChain.",
     ),
 ]
-
+_MODEL = "must be a language model's name, a language model of kinsplit, LlamaIndex or LangChain, or a function"
 ModelField = Annotated[
     Any,
-    _either(
-        ("complete", "invoke", "__call__"),
-        "must be a language model's name, a language model of kinsplit, LlamaIndex or LangChain, or a function",
-    ),
-    Field(
-        description='Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with '
-        "OpenAI's API, "
+    _either(_MODEL, "complete", "invoke", "__call__"),
+    _described(
+        'Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI\'s API,',
         'a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.',
-        json_schema_extra={"type": "string"},
     ),
 ]
 
@@ -67,11 +61,8 @@ Size = Annotated[int, Field(gt=0, le=2**31 - 1, strict=True)]
 #: Sizes of several levels of chunks. Each level costs as much as splitting the text once.
 Sizes = Annotated[tuple[Size, ...], Field(min_length=1, max_length=16)]
 Overlap = Annotated[int, Field(ge=0, strict=True)]
-Language = Annotated[
-    str,
-    AfterValidator(check_language),
-    Field(description='Language of the text as an ISO 639-1 code, or "auto" to detect it.'),
-]
+_LANGUAGE = 'Language of the text as an ISO 639-1 code, or "auto" to detect it.'
+Language = Annotated[str, AfterValidator(check_language), Field(description=_LANGUAGE)]
 
 
 def share(data: dict[str, Any], field: str, of: str, default: int, divisor: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import PydanticUndefined
 
@@ -35,22 +35,6 @@ STRATEGIES: Registry[type[Strategy]] = Registry(
 #: Name and parameters of the strategy that applies when none is named; see `default_strategy`.
 DEFAULT = "sentence"
 DEFAULT_PARAMETERS: Mapping[str, Any] = MappingProxyType({"chunk_size": 160, "chunk_overlap": 0})
-
-
-class Parameter(NamedTuple):
-    """One row of a strategy's parameter table.
-
-    Attributes:
-        name: Name of the parameter.
-        default: Default value.
-        annotation: Type.
-        description: Description.
-    """
-
-    name: str
-    default: Any
-    annotation: Any
-    description: str
 
 
 def names() -> list[str]:
@@ -85,20 +69,6 @@ def class_and_parameters(name: str | None, parameters: Mapping[str, Any]) -> tup
     return strategy_class(name), dict(parameters)
 
 
-def parameters(name: str) -> list[Parameter]:
-    """Return the parameter table of a strategy.
-
-    Args:
-        name: One of `names()`.
-    """
-    return [
-        Parameter(
-            field, None if info.default is PydanticUndefined else info.default, info.annotation, info.description or ""
-        )
-        for field, info in strategy_class(name).model_fields.items()
-    ]
-
-
 def describe(name: str) -> dict[str, Any]:
     """Return name, summary, origin and parameter table of a strategy as JSON values.
 
@@ -109,12 +79,9 @@ def describe(name: str) -> dict[str, Any]:
         InvalidParameterError: No strategy has that name.
     """
     kind = strategy_class(name)
-    return {
-        "name": kind.name,
-        "summary": kind.summary,
-        "origin": kind.origin,
-        "parameters": [
-            {"name": p.name, "default": p.default, "type": type_name(p.annotation), "description": p.description}
-            for p in parameters(kind.name)
-        ],
-    }
+    parameters = []
+    for field, info in kind.model_fields.items():
+        default = None if info.default is PydanticUndefined else info.default
+        own = {"name": field, "default": default, "type": type_name(info.annotation)}
+        parameters.append({**own, "description": info.description or ""})
+    return {"name": kind.name, "summary": kind.summary, "origin": kind.origin, "parameters": parameters}

@@ -27,10 +27,10 @@ def test_every_strategy_is_listed_with_what_it_does_and_where_its_defaults_come_
 def test_every_parameter_of_a_strategy_is_listed_on_one_line_of_a_pipe(cli: Cli, name: str) -> None:
     lines = cli("strategies", name).stdout.splitlines()
 
-    for parameter in parsers.parameters(name):
-        (line,) = (line for line in lines if line.startswith(f"{parameter.name} "))
-        assert default_text(parameter.default) in line
-        assert parameter.description in line
+    for parameter in parsers.describe(name)["parameters"]:
+        (line,) = (line for line in lines if line.startswith(f"{parameter['name']} "))
+        assert default_text(parameter["default"]) in line
+        assert parameter["description"] in line
 
 
 def test_json_lists_the_same_strategies_and_parameters(cli: Cli) -> None:
@@ -44,7 +44,7 @@ def test_json_lists_the_same_strategies_and_parameters(cli: Cli) -> None:
 
 def test_a_default_can_be_given_back_to_set(cli: Cli, folder: object) -> None:
     for name in parsers.names():
-        defaults = {p.name: p.default for p in parsers.parameters(name)} | WITHOUT_MODEL.get(name, {})
+        defaults = {p["name"]: p["default"] for p in parsers.describe(name)["parameters"]} | WITHOUT_MODEL.get(name, {})
         settings = [f"--set={parameter}={default_text(value)}" for parameter, value in defaults.items()]
         result = cli("chunk", folder, "--strategy", name, *settings)
         assert result.exit_code == 0, result.stderr

@@ -21,7 +21,7 @@ from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
 from kinsplit.integrations.shared.metadata import BOOKKEEPING
 from kinsplit.integrations.shared.origins import generated_name
-from kinsplit.parsers import create, names, parameters, strategy_class
+from kinsplit.parsers import create, describe, names, strategy_class
 from tests.integrations.helpers import TEXT, small
 
 #: Keys that are only in the metadata of some chunks.
@@ -201,18 +201,19 @@ def test_classes_show_the_strategys_parameters(name: str) -> None:
     assert type(parser).class_name() == type(parser).__name__
     from inspect import signature
 
-    for parameter in parameters(name):
-        assert getattr(parser, parameter.name) == parameter.default == create(name).parameters[parameter.name]
-        assert type(parser).model_fields[parameter.name].description == parameter.description
+    for parameter in describe(name)["parameters"]:
+        field, default = parameter["name"], parameter["default"]
+        assert getattr(parser, field) == default == create(name).parameters[field]
+        assert type(parser).model_fields[field].description == parameter["description"]
         for kind in (type(parser), type(splitter)):
-            assert signature(kind).parameters[parameter.name].default == parameter.default
-            assert parameter.name in kind.__doc__
+            assert signature(kind).parameters[field].default == default
+            assert field in kind.__doc__
 
 
 @every_strategy
 def test_a_parser_describes_itself_as_json_schema(name: str) -> None:
     schema = type(node_parser(name)).model_json_schema()
-    assert {parameter.name for parameter in parameters(name)} < set(schema["properties"])
+    assert set(strategy_class(name).model_fields) < set(schema["properties"])
 
 
 @every_strategy

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, KinsplitError
-from kinsplit.parsers import Strategy, create, names, parameters, strategy_class
+from kinsplit.parsers import Strategy, create, describe, names, strategy_class
 from tests.parsers.sized import plain, sized
 
 every_strategy = pytest.mark.parametrize("name", names())
@@ -56,12 +56,12 @@ def test_the_defaults_are_those_of_the_design(name: str) -> None:
 
 @every_strategy
 def test_every_parameter_is_described_and_its_default_is_true(name: str) -> None:
-    table = parameters(name)
-    assert [row.name for row in table] == list(create(name).parameters)
+    table = describe(name)["parameters"]
+    assert [row["name"] for row in table] == list(create(name).parameters)
     for row in table:
-        assert row.description.endswith(".")
-        assert row.annotation is not None
-        assert create(name).parameters[row.name] == row.default
+        assert row["description"].endswith(".")
+        assert row["type"]
+        assert create(name).parameters[row["name"]] == row["default"]
 
 
 @every_strategy
@@ -108,7 +108,7 @@ def test_fingerprints_do_not_change_between_versions_by_accident() -> None:
 
 @pytest.mark.parametrize("name", ["", "Token", "semantics", "token ", None, 3, ["token"], {}])
 def test_an_unknown_strategy_is_refused_with_the_known_ones(name: Any) -> None:
-    for attempt in (create, parameters, strategy_class):
+    for attempt in (create, describe, strategy_class):
         with pytest.raises(InvalidParameterError) as caught:
             attempt(name)
         error = caught.value
@@ -123,11 +123,11 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones(name: str) -> None:
     error = caught.value
     assert (error.field, error.value) == ("chunk_sise", 512)
     assert error.rule == f'is not a parameter of "{name}"'
-    assert all(row.name in error.remedy for row in parameters(name))
+    assert all(row["name"] in error.remedy for row in describe(name)["parameters"])
 
 
 def _sizes(name: str) -> list[str]:
-    return [row.name for row in parameters(name) if "size" in row.name or row.name in {"stride", "max_sentences"}]
+    return [field for field in create(name).parameters if "size" in field or field in {"stride", "max_sentences"}]
 
 
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name in names() for field in _sizes(name)])

@@ -214,10 +214,8 @@ def _groups(text: str, refined: Refined, runs: Sequence[UnitRun], ruler: Ruler) 
         return [Group(run, span, None) for run, span in zip(runs, spans, strict=True)]
     left, right = refined.scale.left.tolist(), refined.scale.right.tolist()
     glued = list(accumulate([text[end] not in SEPARATORS for end in ends[:-1]], initial=0))
-    return [
-        Group(run, span, right[run.stop - 1] - left[run.first] if glued[run.first] == glued[run.stop - 1] else None)
-        for run, span in zip(runs, spans, strict=True)
-    ]
+    sums = (right[stop - 1] - left[first] if glued[first] == glued[stop - 1] else None for first, stop in runs)
+    return [Group(*own) for own in zip(runs, spans, sums, strict=True)]
 
 
 def _counted(texts: Sequence[str], grouped: Sequence[list[Group]], ruler: Ruler) -> list[list[Group]]:

@@ -16,7 +16,6 @@ from kinsplit.parsers.units.sentences import (
     Units,
     as_units,
     cut_units,
-    cut_units_with_origin,
     sentences,
     words,
 )
@@ -57,7 +56,7 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
         long = units.ends - units.starts > LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
-        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))
+        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))[0]
 
     return [
         by_sentence,
@@ -190,7 +189,7 @@ class _Job:
     def _replace(self, chosen: Mask, rung: Rung) -> None:
         if chosen.any():
             before = self.units
-            self.units, source = cut_units_with_origin(self.text, before, np.flatnonzero(chosen), rung)
+            self.units, source = cut_units(self.text, before, np.flatnonzero(chosen), rung)
             same = (self.units.starts == before.starts[source]) & (self.units.ends == before.ends[source])
             self.origin = self.origin[source]
             self.lengths = np.where(chosen[source] & ~same, -1, self.lengths[source])

@@ -49,9 +49,9 @@ class CharacterStrategy(Strategy):
         return window_count(len(text), self.chunk_size, self.chunk_size - self.chunk_overlap)
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        found = [(text, self._spans(text)) for text in texts]
         return [
-            [[Cut((span,)) for span in self._spans(text) if not text[span.start : span.end].isspace()]]
-            for text in texts
+            [[Cut((span,)) for span in spans if not text[span.start : span.end].isspace()]] for text, spans in found
         ]
 
     def _spans(self, text: str) -> list[Span]:

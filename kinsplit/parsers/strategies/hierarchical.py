@@ -119,11 +119,7 @@ class HierarchicalStrategy(Measured):
         for groups, r, layer, ends in zip(grouped, refined, layers, edges, strict=True):
             stretch = [bisect_right(ends, g.run.first) for g in groups]
             paths = [layer.paths[n] for n in stretch]
-            cuts.append(
-                [
-                    Cut((g.span,), path, g.tokens, None if is_top else n)
-                    for g, path, n in zip(groups, paths, stretch, strict=True)
-                ]
-            )
+            found = zip(groups, paths, stretch, strict=True)
+            cuts.append([Cut((g.span,), path, g.tokens, None if is_top else n) for g, path, n in found])
             below.append(_Layer(r.units, [g.run.first for g in groups[1:]], paths))
         return cuts, below

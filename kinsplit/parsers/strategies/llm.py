@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -9,7 +8,7 @@ from pydantic import Field, model_validator
 
 from kinsplit import language_models
 from kinsplit.language_models import LanguageModel
-from kinsplit.parsers.base import Cost, Cut, Levels, Measured, gc_resumed
+from kinsplit.parsers.base import Cost, Cut, Levels, Measured, garbage_collector
 from kinsplit.parsers.llm_boundaries import (
     BoundaryAnswer,
     Outline,
@@ -117,12 +116,8 @@ class LLMStrategy(Measured):
         edges = [np.searchsorted(r.origin, s).tolist() for r, s in zip(refined, starts, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            stretches = pairwise([*edges[i], len(refined[i].origin)])
-            return [
-                run
-                for first, stop in stretches
-                for run in balance(refined[i].scale, UnitRun(first, stop), self.chunk_size, fits)
-            ]
+            stretches = map(UnitRun, edges[i], [*edges[i][1:], len(refined[i].origin)])
+            return [run for whole in stretches for run in balance(refined[i].scale, whole, self.chunk_size, fits)]
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
         return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
@@ -136,16 +131,14 @@ class LLMStrategy(Measured):
         else:
             plans = [self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True)]
             questions = [question for each in plans for question in each.questions(self._sizes())]
-            with gc_resumed():
+            with garbage_collector(runs=True):
                 answers = ask(model, questions, _cache(), self.concurrency) if questions else []
             report(answers, as_error=self.fallback == "error")
             following = iter(answers)
             for each, o, r in zip(plans, outlines, refined, strict=True):
                 found.append(self._merge_answers(each.segments, [next(following) for _ in each.segments], o, r))
-        return [
-            space(starts, len(o.sentences.starts), self.min_sentences, self.max_sentences)
-            for starts, o in zip(found, outlines, strict=True)
-        ]
+        totals, least, most = [len(o.sentences.starts) for o in outlines], self.min_sentences, self.max_sentences
+        return [space(starts, total, least, most) for starts, total in zip(found, totals, strict=True)]
 
     def _merge_answers(
         self, segments: Sequence[Segment], answers: Sequence[BoundaryAnswer], found: Outline, refined: Refined

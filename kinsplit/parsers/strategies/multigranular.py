@@ -51,10 +51,8 @@ class MultigranularStrategy(Strategy):
         return max(2, len(self.chunk_sizes))
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return [
-            _nested([word_windows(found, size, self.chunk_overlap) for size in self.chunk_sizes])
-            for found in map(words, texts)
-        ]
+        sizes, overlap = self.chunk_sizes, self.chunk_overlap
+        return [_nested([word_windows(found, size, overlap) for size in sizes]) for found in map(words, texts)]
 
 
 def _nested(levels: list[list[Span]]) -> Levels:
@@ -65,10 +63,8 @@ def _nested(levels: list[list[Span]]) -> Levels:
         seen.update(spans)
     while len(kept) > 1 and not kept[-1]:
         kept.pop()
-    return [
-        [Cut((span,), parent=_holder(span, kept[i + 1]) if i + 1 < len(kept) else None) for span in spans]
-        for i, spans in enumerate(kept)
-    ]
+    around: list[list[Span]] = [*kept[1:], []]
+    return [[Cut((s,), parent=_holder(s, wider)) for s in own] for own, wider in zip(kept, around, strict=True)]
 
 
 def _holder(span: Span, wider: list[Span]) -> int | None:

@@ -25,6 +25,7 @@ from kinsplit.text.blocks import Section, sections
 SECTION = "section"
 
 _ADAPTIVE = THRESHOLDS["adaptive"]
+_METHODS = "; ".join(f"{kind}: {t.unit}, default {t.default:g}" for kind, t in THRESHOLDS.items())
 
 
 class SemanticStrategy(Measured):
@@ -59,10 +60,7 @@ class SemanticStrategy(Measured):
     embedder: EmbedderField = "bundled"
     threshold_kind: ThresholdKind = "adaptive"
     threshold: Annotated[float, Field(strict=True)] = Field(
-        default=_ADAPTIVE.default,
-        description="Threshold of the method. "
-        + "; ".join(f"{kind}: {t.unit}, default {t.default:g}" for kind, t in THRESHOLDS.items())
-        + ".",
+        default=_ADAPTIVE.default, description=f"Threshold of the method. {_METHODS}."
     )
     window: Size = _ADAPTIVE.window
     min_sentences: Size = 3
@@ -135,17 +133,9 @@ class SemanticStrategy(Measured):
             cut -= self.threshold * variance(vectors)
         elif vectors is not None:
             cut = gains(similarities(vectors, self.window), self.threshold_kind, self.threshold)
-        runs = partition(
-            refined.scale,
-            self.chunk_size,
-            cut,
-            least=self.min_sentences,
-            most=self.max_sentences,
-            coherence=within,
-            barred=barred,
-            fits=fits,
-        )
-        return with_overlap(runs, self.overlap_sentences, refined.scale, self.chunk_size, fits)
+        scale, size, least, most = refined.scale, self.chunk_size, self.min_sentences, self.max_sentences
+        runs = partition(scale, size, cut, least=least, most=most, coherence=within, barred=barred, fits=fits)
+        return with_overlap(runs, self.overlap_sentences, scale, size, fits)
 
 
 def _behind_headings(found: Sequence[Section], units: Units) -> list[int]:

@@ -71,15 +71,11 @@ class SentenceStrategy(Measured):
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            return pack(
-                refined[i].scale,
-                self.chunk_size,
-                self.chunk_overlap,
-                most=self.max_sentences,
-                overlap_units=self.overlap_sentences,
-                ends=() if counted else _section_starts(documents[i].headings, refined[i].units),
-                fits=fits,
-            )
+            scale, size, overlap = refined[i].scale, self.chunk_size, self.chunk_overlap
+            if counted:
+                most, shared = self.max_sentences, self.overlap_sentences
+                return pack(scale, size, overlap, most=most, overlap_units=shared, fits=fits)
+            return pack(scale, size, overlap, ends=_section_starts(documents[i].headings, refined[i].units), fits=fits)
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
         return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
@@ -88,8 +84,5 @@ class SentenceStrategy(Measured):
 def _section_starts(headings: Sequence[Heading], units: Units) -> list[int]:
     """Return the number of the first unit of each heading that the text contains."""
     firsts = np.searchsorted(units.starts, [heading.start for heading in headings]).tolist()
-    return [
-        first
-        for first, heading in zip(firsts, headings, strict=True)
-        if first < len(units.starts) and units.starts[first] < heading.end
-    ]
+    known = [(first, one) for first, one in zip(firsts, headings, strict=True) if first < len(units.starts)]
+    return [first for first, heading in known if units.starts[first] < heading.end]

@@ -72,10 +72,9 @@ class StructureStrategy(Measured):
         edges = [_starts_of(s, r) for s, r in zip(found, refined, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            ends = np.flatnonzero(np.diff(refined[i].origin)) + 1
-            return merge(
-                refined[i].scale, self.min_chunk_size, self.chunk_size, ends=ends.tolist(), edges=edges[i], fits=fits
-            )
+            ends = (np.flatnonzero(np.diff(refined[i].origin)) + 1).tolist()
+            least, limit = self.min_chunk_size, self.chunk_size
+            return merge(refined[i].scale, least, limit, ends=ends, edges=edges[i], fits=fits)
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
         return [[_cuts(groups, s, bs, r)] for groups, s, bs, r in zip(grouped, found, blocks, refined, strict=True)]

@@ -94,9 +94,8 @@ class TokenStrategy(Strategy):
         ahead = min(left, self.chunk_size + (job.ahead - 1) * self.stride)
         # Only a window at the end of the text is a tail.
         tail = self.tail if ahead == left else "keep"
-        return [
-            UnitRun(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)
-        ]
+        runs = windows(ahead, self.chunk_size, self.stride, tail)
+        return [UnitRun(job.at + run.first, job.at + run.stop) for run in runs]
 
     def _accept(
         self, job: _Job, runs: Sequence[UnitRun], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer

@@ -45,10 +45,8 @@ class WordStrategy(Strategy):
         return window_count(len(words(text).starts), self.chunk_size, self.chunk_size - self.chunk_overlap)
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return [
-            [[Cut((span,)) for span in word_windows(words(text), self.chunk_size, self.chunk_overlap)]]
-            for text in texts
-        ]
+        size, overlap = self.chunk_size, self.chunk_overlap
+        return [[[Cut((span,)) for span in word_windows(words(text), size, overlap)]] for text in texts]
 
 
 def word_windows(found: Units, size: int, overlap: int) -> list[Span]:

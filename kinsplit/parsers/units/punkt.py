@@ -94,13 +94,9 @@ def abbreviations(language: str) -> Abbreviations:
     several = [entry for kind in kinds for entry in kind if "." in entry]
     forms = "|".join(re.escape(entry).replace(r"\.", r"\.\s?") for entry in several) or "(?!)"
     anything, counted, trailing = (frozenset(map(str.lower, kind)) for kind in kinds)
-    return Abbreviations(
-        anything,
-        counted,
-        trailing,
-        parts=frozenset(part.lower() for entry in several for part in entry.split(".")),
-        spaced=re.compile(rf"(?<![\w.'’])({forms})\.", re.IGNORECASE),
-    )
+    parts = frozenset(part.lower() for entry in several for part in entry.split("."))
+    spaced = re.compile(rf"(?<![\w.'’])({forms})\.", re.IGNORECASE)
+    return Abbreviations(anything, counted, trailing, parts, spaced)
 
 
 #: Names of the languages with a Punkt model, by ISO 639-1 code.

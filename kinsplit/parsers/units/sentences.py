@@ -213,7 +213,7 @@ def _words(text: str) -> Units:
     clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & ~space)
     numbers = np.searchsorted(units.ends, clustered, side="right")
     cut = numbers[np.diff(numbers, prepend=-1) > 0]
-    return cut_units(text, units, cut, lambda *part: as_units([m.span() for m in _UNSPACED_WORDS.finditer(*part)]))
+    return cut_units(text, units, cut, lambda *part: as_units([m.span() for m in _UNSPACED_WORDS.finditer(*part)]))[0]
 
 
 def _merged(offsets: IntArray, others: IntArray) -> IntArray:
@@ -235,18 +235,16 @@ def _kinds(points: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], npt.N
     return unspaced[points], plain[points]
 
 
-def cut_units(text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]) -> Units:
-    """Replace the units with some ascending numbers by the finer units that `cut` returns for their ranges."""
-    return cut_units_with_origin(text, units, numbers, cut)[0]
-
-
-def cut_units_with_origin(
+def cut_units(
     text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]
 ) -> tuple[Units, IntArray]:
-    """Return the result of `cut_units`, and the number of the original unit of each unit."""
-    pieces = [
-        cut(text, s, e) for s, e in zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
-    ]
+    """Replace the units with some ascending numbers by the finer units that `cut` returns for their ranges.
+
+    Returns:
+        The units, and the number of the original unit of each.
+    """
+    spans = zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
+    pieces = [cut(text, start, end) for start, end in spans]
     sizes = np.ones(len(units.starts), dtype=np.int64)
     sizes[numbers] = [len(piece.starts) for piece in pieces]
     is_cut = np.zeros(len(units.starts), dtype=np.bool_)
@@ -328,9 +326,7 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
     if certain:
         starts = sorted({*starts, *certain})
     if not text.isascii():
-        starts = [
-            s for s in starts if not 0 < s < len(text) or text[s - 1].isspace() or grapheme_floor(text, s, 0) == s
-        ]
+        starts = [s for s in starts if text[s - 1 : s].isspace() or grapheme_floor(text, s, 0) == s]
     return _between(text, starts)
 
 
