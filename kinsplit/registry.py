@@ -144,37 +144,28 @@ def _shape(spec: str) -> tuple[bool, bool]:
     return bool(colon), bool(rest.strip())
 
 
-def function(name: str, part: Any) -> Any:
-    """Return a part that must be a function or a class, as it is; an `adopt` of `Registry`.
+def _adopter(what: str, fits: Callable[[Any], bool]) -> Callable[[str, Any], Any]:
+    def adopt(name: str, part: Any) -> Any:
+        if not fits(part):
+            raise TypeError(f"{name} must be {what}, not {part!r}")
+        return part
 
-    Raises:
-        TypeError: It is neither.
-    """
-    if not callable(part):
-        raise TypeError(f"{name} must be a function or a class, not {part!r}")
-    return part
+    return adopt
+
+
+#: An `adopt` of `Registry` for parts that are functions or classes.
+function = _adopter("a function or a class", callable)
 
 
 def instance(kind: type[T]) -> Callable[[str, Any], T]:
     """Return an `adopt` of `Registry` for parts that are objects of a type."""
-
-    def adopt(name: str, part: Any) -> T:
-        if not isinstance(part, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, not {part!r}")
-        return part
-
-    return adopt
+    return _adopter(f"a {kind.__name__}", lambda part: isinstance(part, kind))
 
 
 def subclass(kind: type[Any]) -> Callable[[str, Any], Any]:
     """Return an `adopt` of `Registry` for parts that are classes derived from another one."""
-
-    def adopt(name: str, part: Any) -> Any:
-        if not (isinstance(part, type) and issubclass(part, kind)):
-            raise TypeError(f"{name} must be a subclass of {kind.__module__}.{kind.__name__}, not {part!r}")
-        return part
-
-    return adopt
+    what = f"a subclass of {kind.__module__}.{kind.__name__}"
+    return _adopter(what, lambda part: isinstance(part, type) and issubclass(part, kind))
 
 
 def several(kind: type[T]) -> Callable[[str, Any], tuple[T, ...]]:

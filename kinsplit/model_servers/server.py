@@ -7,7 +7,7 @@ import importlib.util
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kinsplit.errors import KinsplitError, MissingExtraError
 from kinsplit.model_servers.messages import error_message, error_of_body
@@ -36,6 +36,10 @@ _UNAVAILABLE = frozenset({401, 403, 404, 405, 407, 501})
 _BAD_REQUEST = frozenset({400, 422})
 
 T = TypeVar("T")
+#: Function that sends a body and reads the answer, or raises a `failed` of the server if it can't.
+Send = Callable[["OpenAI", dict[str, Any]], T]
+_Pieces = Generator[str, None, bool]
+_Read = Callable[[Any], _Pieces]
 
 
 class FailedCall(NamedTuple):
@@ -96,9 +100,7 @@ class ModelServer:
         # End of the time without requests, and the error that began it.
         self._down: tuple[float, str] | None = None
 
-    def call(
-        self, send: Callable[[OpenAI, dict[str, Any]], T], body: Mapping[str, Any], optional: Sequence[str] = ()
-    ) -> T:
+    def call(self, send: Send[T], body: Mapping[str, Any], optional: Sequence[str] = ()) -> T:
         """Call the server by a function that sends a body and reads the answer, or raises a `failed` if it can't.
 
         The optional keys of the body, least supported first, are those that a server may reject.
@@ -111,19 +113,11 @@ class ModelServer:
             raise outcome.error
         return outcome
 
-    def attempt(
-        self, send: Callable[[OpenAI, dict[str, Any]], T], body: Mapping[str, Any], optional: Sequence[str] = ()
-    ) -> T | FailedCall:
+    def attempt(self, send: Send[T], body: Mapping[str, Any], optional: Sequence[str] = ()) -> T | FailedCall:
         """Do the same as `call`, but return a failure."""
         return self._accepted(body, optional, functools.partial(self._try, send))
 
-    def stream(
-        self,
-        send: Callable[[OpenAI, dict[str, Any]], Any],
-        read: Callable[[Any], Generator[str, None, bool]],
-        body: Mapping[str, Any],
-        optional: Sequence[str] = (),
-    ) -> Generator[str, None, bool]:
+    def stream(self, send: Send[Any], read: _Read, body: Mapping[str, Any], optional: Sequence[str] = ()) -> _Pieces:
         """Call the server and yield the pieces of the answer as they come; see `call`.
 
         Closing the generator closes the connection, which stops the server.
@@ -168,7 +162,7 @@ class ModelServer:
             self._down = (time.monotonic() + REST, str(failure.error))
         return failure
 
-    def _try(self, send: Callable[[OpenAI, dict[str, Any]], T], sent: dict[str, Any]) -> T | FailedCall:
+    def _try(self, send: Send[T], sent: dict[str, Any]) -> T | FailedCall:
         with self._open(self.longest) as (client, limits):
             try:
                 answer = send(client, sent)
@@ -177,10 +171,7 @@ class ModelServer:
         return answer
 
     def _begin(
-        self,
-        send: Callable[[OpenAI, dict[str, Any]], Any],
-        read: Callable[[Any], Generator[str, None, bool]],
-        sent: dict[str, Any],
+        self, send: Send[Any], read: _Read, sent: dict[str, Any]
     ) -> tuple[str | None, Generator[str, None, bool | FailedCall]] | FailedCall:
         """Return the first piece of an answer and the generator of all others, or the failure before it."""
         pieces = self._pieces(send, read, sent)
@@ -189,12 +180,7 @@ class ModelServer:
         except StopIteration as end:
             return end.value if isinstance(end.value, FailedCall) else (None, _ended(end.value))
 
-    def _pieces(
-        self,
-        send: Callable[[OpenAI, dict[str, Any]], Any],
-        read: Callable[[Any], Generator[str, None, bool]],
-        sent: dict[str, Any],
-    ) -> Generator[str, None, bool | FailedCall]:
+    def _pieces(self, send: Send[Any], read: _Read, sent: dict[str, Any]) -> Generator[str, None, bool | FailedCall]:
         with self._open(LONGEST_STREAM, STREAM_TIME * self.timeout) as (client, limits):
             try:
                 with closing(send(client, sent)) as opened:
@@ -212,17 +198,9 @@ class ModelServer:
         hooks: Any = {"request": [limits.begin, self._authorize], "response": [limits.limit]}
         with httpx.Client(headers=PACKING, timeout=timeout, event_hooks=hooks, verify=certificates()) as http:
             try:
-                yield (
-                    openai.OpenAI(
-                        # The key itself is set on each request, so that the client can't show it.
-                        api_key="-",
-                        base_url=self.url,
-                        http_client=cast("Any", http),
-                        timeout=cast("Any", timeout),
-                        max_retries=RETRIES,
-                    ),
-                    limits,
-                )
+                options: dict[str, Any] = {"http_client": http, "timeout": timeout, "max_retries": RETRIES}
+                # The key itself is set on each request, so that the client can't show it.
+                yield openai.OpenAI(api_key="-", base_url=self.url, **options), limits
             finally:
                 limits.watchdog.stop()
 
@@ -261,9 +239,8 @@ class ModelServer:
             return FailedCall(self.failed(f"{self.name}: the server says: {error_message(error.body)}."))
         if isinstance(error, KinsplitError):
             return FailedCall(error)
-        return FailedCall(
-            self.failed(f"{self.name}: the server answered with something else than JSON: {_reason(error)}.")
-        )
+        rule = f"{self.name}: the server answered with something else than JSON: {_reason(error)}"
+        return FailedCall(self.failed(f"{rule}."))
 
     def _obstacle(self) -> str:
         """Return why no request can be sent, or "".
@@ -328,16 +305,8 @@ def _expected() -> tuple[type[Exception], ...]:
     """Return the errors of a call: those of the client, of httpx, of reading, and kinsplit's own."""
     import openai
 
-    return (
-        openai.OpenAIError,
-        httpx.HTTPError,
-        httpx.InvalidURL,
-        httpx.StreamError,
-        ResponseTooLongError,
-        KinsplitError,
-        ValueError,
-        RecursionError,
-    )
+    own = (KinsplitError, ResponseTooLongError, ValueError, RecursionError)
+    return (*own, openai.OpenAIError, httpx.HTTPError, httpx.InvalidURL, httpx.StreamError)
 
 
 def _reason(error: Exception) -> str:

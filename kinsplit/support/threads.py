@@ -186,22 +186,12 @@ def _work(calls: _Calls, loop: asyncio.AbstractEventLoop) -> None:
 def _settle(future: asyncio.Future[T], function: Callable[[], T], loop: asyncio.AbstractEventLoop) -> None:
     """Call a function in this thread, and set a future of the loop to its result or error."""
     try:
-        settle = partial(_set_result, future, function())
+        settle = partial(future.set_result, function())
     except BaseException as error:
-        settle = partial(_set_error, future, error)
+        settle = partial(future.set_exception, error)
     # Nothing waits in a closed loop.
     with suppress(RuntimeError):
-        loop.call_soon_threadsafe(settle)
-
-
-def _set_result(future: asyncio.Future[T], result: T) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
-def _set_error(future: asyncio.Future[Any], error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
+        loop.call_soon_threadsafe(lambda: future.done() or settle())
 
 
 def _retrieve_error(future: asyncio.Future[Any]) -> None:

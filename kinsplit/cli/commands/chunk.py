@@ -49,7 +49,7 @@ def chunk(
     """
     from kinsplit.chunk import by_size, text_length
     from kinsplit.embedding import use_vector_cache
-    from kinsplit.evaluation.datasets.normalised import normalised_document, steps_of
+    from kinsplit.evaluation.datasets.normalised import check_name, normalised_document
     from kinsplit.loaders import discover, load_files
     from kinsplit.options import AddOptions
     from kinsplit.tokenizers import resolve
@@ -58,7 +58,8 @@ def chunk(
     adding, own = AddOptions.part(options)
     splitter = make_strategy(own.get("strategy", configured.strategy), settings, configured)
     tokenizer = resolve(splitter.tokenizer)
-    steps = steps_of(normalise) if normalise else ()
+    if normalise:
+        check_name(normalise)
     found = discover(paths, subjects=adding.subjects, readers=adding.readers)
     files = _without(output, found.files)
     report_skipped(found.skipped, terminal)
@@ -79,7 +80,7 @@ def chunk(
             for loaded in load_files(files, adding.limits):
                 _report(loaded, summary, terminal)
                 moving.advance()
-                yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)
+                yield from (normalised_document(own) if normalise else own for own in loaded.documents)
 
         for batch in by_size(documents(), _BATCH, text_length):
             chunked = list(_chunked(splitter, batch, summary, terminal))

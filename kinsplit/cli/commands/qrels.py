@@ -61,19 +61,20 @@ def qrels(
     """
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
-    from kinsplit.evaluation.datasets.normalised import normalised_dataset, steps_of
+    from kinsplit.evaluation.datasets.normalised import check_name, normalised_dataset
     from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule, starved, tune_thresholds
     from kinsplit.evaluation.qrels.export import export
 
     rule = SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage, levels=tuple(level or ()))
     model = None if embedder is None else embedding.create(embedder)
-    steps = steps_of(normalise) if normalise else ()
+    if normalise:
+        check_name(normalise)
     dataset = load(paths, queries or None)
     if not dataset.labelled:
         remedy = "Label some, or generate labelled questions with `kinsplit questions`."
         raise InvalidParameterError("queries", "must have labels", dataset.name, remedy)
-    if steps:
-        dataset = normalised_dataset(dataset, steps)
+    if normalise:
+        dataset = normalised_dataset(dataset)
     with spinner(terminal.screen, "Splitting"):
         chunkings = _chunkings(dataset, strategy or ([] if manifest else ["default"]), manifest or [])
     if tune:

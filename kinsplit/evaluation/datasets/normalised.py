@@ -6,31 +6,19 @@ SC-Qrels labels texts after replacing quotation marks, dashes and white space, s
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Document, Part
-from kinsplit.errors import InvalidParameterError, require
+from kinsplit.errors import require
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.spans import Span
 
 Offsets = NDArray[np.int64]
-
-
-class Rewritten(NamedTuple):
-    """The result of a step."""
-
-    text: str
-    starts: Offsets  # Start of each new character's range in the old text, in ascending order.
-    ends: Offsets  # End of that range, in ascending order.
-
-
-Step = Callable[[str], Rewritten]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,63 +52,42 @@ class Normalised:
             at = self.text.find(wanted, at + len(wanted))
 
 
-def quotes(text: str) -> Rewritten:
-    """Straighten curly quotation marks."""
-    return _as_long(text.translate(_QUOTES))
+# Straight quotation marks for curly ones, and hyphens for en and em dashes.
+_PLAIN = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
+_WHITE_SPACE = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
+#: Names of the known normalisations.
+NAMES = ("sc-qrels",)
 
 
-def dashes(text: str) -> Rewritten:
-    """Replace en and em dashes by hyphens."""
-    return _as_long(text.translate(_DASHES))
+def check_name(name: str) -> None:
+    """Raise InvalidParameterError unless a normalisation has that name."""
+    require(name in NAMES, "normalise", "must name a normalisation", name, f"Known: {', '.join(NAMES)}.")
 
 
-def spaces(text: str) -> Rewritten:
-    """Replace each run of white space by one space."""
-    return _rewritten(text, ((match.start(), match.end(), " ") for match in _SPACES.finditer(text)))
+def normalise(text: str) -> Normalised:
+    """Normalise a text as SC-Qrels does: quotation marks, dashes, and white space, of which single spaces remain."""
+    plain = text.translate(_PLAIN).rstrip()
+    is_space = np.isin(np.frombuffer(plain.encode("utf-32-le", "surrogatepass"), dtype=np.uint32), _WHITE_SPACE)
+    # The first character of each run of white space stands for the run, except at the beginning.
+    starts = np.flatnonzero(~is_space | np.append(False, ~is_space[:-1])[: len(plain)])
+    ends = np.append(starts[1:], len(plain))[: len(starts)]
+    return Normalised(text, " ".join(plain.split()), starts, ends)
 
 
-def strip(text: str) -> Rewritten:
-    """Remove white space at both ends."""
-    kept = text.strip()
-    starts = np.arange(len(kept), dtype=np.int64) + text.find(kept)
-    return Rewritten(kept, starts, starts + 1)
-
-
-#: Steps of the SC-Qrels pipeline.
-SC_QRELS: tuple[Step, ...] = (quotes, dashes, spaces, strip)
-_NAMED = {"sc-qrels": SC_QRELS}
-
-
-def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
-    """Normalise a text."""
-    made = _as_long(text)
-    for step in steps:
-        new = step(made.text)
-        made = Rewritten(new.text, made.starts[new.starts], made.ends[new.ends - 1] if new.text else new.ends)
-    return Normalised(text, *made)
-
-
-def steps_of(name: str) -> tuple[Step, ...]:
-    """Return the steps of the normalisation with a name, or raise InvalidParameterError if the name is unknown."""
-    if name not in _NAMED:
-        raise InvalidParameterError("normalise", "must name a normalisation", name, f"Known: {', '.join(_NAMED)}.")
-    return _NAMED[name]
-
-
-def normalised_document(document: Document, steps: Sequence[Step] = SC_QRELS) -> Document:
+def normalised_document(document: Document) -> Document:
     """Return a document with its text normalised, and its pages, times and parts moved accordingly."""
-    return _as_document(document, normalise(document.text, steps))
+    return _as_document(document, normalise(document.text))
 
 
-def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Dataset:
+def normalised_dataset(dataset: Dataset) -> Dataset:
     """Return a dataset with its documents normalised, and its labels moved accordingly.
 
     Raises:
         InvalidParameterError: Nothing is left of a label.
     """
-    made = {document.id: normalise(document.text, steps) for document in dataset.documents}
+    made = {document.id: normalise(document.text) for document in dataset.documents}
 
-    def moved(place: Place, question: Question) -> Place:
+    def moved(question: Question, place: Place) -> Place:
         if place.span is None:
             return place
         span = made[place.source_id].from_source(place.span)
@@ -129,17 +96,14 @@ def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Da
         return Place(place.source_id, span)
 
     documents = tuple(_as_document(document, made[document.id]) for document in dataset.documents)
-    questions = tuple(
-        replace(
-            question,
-            labels=tuple(
-                replace(label, places=tuple(moved(place, question) for place in label.places))
-                for label in question.labels
-            ),
-        )
-        for question in dataset.questions
-    )
+    questions = tuple(with_places(question, partial(moved, question)) for question in dataset.questions)
     return replace(dataset, documents=documents, questions=questions)
+
+
+def with_places(question: Question, move: Callable[[Place], Place]) -> Question:
+    """Return a question with the places of its labels moved."""
+    labels = (replace(label, places=tuple(map(move, label.places))) for label in question.labels)
+    return replace(question, labels=tuple(labels))
 
 
 def _as_document(document: Document, made: Normalised) -> Document:
@@ -153,29 +117,3 @@ def _as_document(document: Document, made: Normalised) -> Document:
         outline=tuple(Part(*span, title) for span, title in parts if span is not None),
         headings=tuple(headings),
     )
-
-
-def _as_long(text: str) -> Rewritten:
-    starts = np.arange(len(text), dtype=np.int64)
-    return Rewritten(text, starts, starts + 1)
-
-
-def _rewritten(text: str, changes: Iterator[tuple[int, int, str]]) -> Rewritten:
-    """Replace ranges of a text, given in order; each new character maps to the whole range."""
-    pieces: list[str] = []
-    starts: list[Offsets] = []
-    ends: list[Offsets] = []
-    reached = 0
-    for start, end, new in (*changes, (len(text), len(text), "")):
-        kept = np.arange(reached, start, dtype=np.int64)
-        pieces += text[reached:start], new
-        starts += kept, np.full(len(new), start, np.int64)
-        ends += kept + 1, np.full(len(new), end, np.int64)
-        reached = end
-    return Rewritten("".join(pieces), np.concatenate(starts), np.concatenate(ends))
-
-
-_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
-_DASHES = str.maketrans("\u2013\u2014", "--")
-# A single space needs no change, so it isn't matched.
-_SPACES = re.compile(r"\s{2,}|[^\S ]")

@@ -6,7 +6,7 @@ questions*.json      [{"qid": "q1", "question": "...", "docid": "a"}, ...]
 annotations*.json    [{"qid": "q1", "docid": "a", "start": 0, "end": 5, "text": "...", "logic": "AND", "group": "g1"}]
 ```
 
-Offsets refer to the text after SC-Qrels' normalisation (`kinsplit.evaluation.datasets.normalised.SC_QRELS`); the labels
+Offsets refer to the text after SC-Qrels' normalisation (`kinsplit.evaluation.datasets.normalised`); the labels
 of the dataset refer to the stored documents.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets.files import FileRow, Problems, object_row, read_json
 from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
-from kinsplit.evaluation.datasets.normalised import Normalised, normalise
+from kinsplit.evaluation.datasets.normalised import Normalised, normalise, with_places
 from kinsplit.evaluation.datasets.verification import (
     ALONE,
     LOGIC,
@@ -30,7 +30,7 @@ from kinsplit.evaluation.datasets.verification import (
     labels_of,
     verified,
 )
-from kinsplit.evaluation.labels import Dataset, Label, Question
+from kinsplit.evaluation.labels import Dataset, Place, Question
 
 
 def _fields(path: Path) -> frozenset[str]:
@@ -102,26 +102,18 @@ def _stated(questions: list[FileRow], annotations: list[FileRow], problems: Prob
             place = StatedPlace("start, end or text", value.get("docid"), span, value.get("text"), row)
             marks[qid].append(AnnotatedSpan([place], logic, str(value.get("group") or "g1")))
     return [
-        StatedQuestion(
-            row,
-            row.value.get("qid"),
-            row.value.get("question"),
-            labels_of(marks[row.value.get("qid")]),
-            field="question",
-        )
+        StatedQuestion(row, qid, row.value.get("question"), labels_of(marks[qid]), field="question")
         for row in questions
+        for qid in [row.value.get("qid")]
     ]
 
 
 def _to_source(question: Question, normalised: dict[str, Normalised]) -> Question:
-    labels = []
-    for label in question.labels:
-        places = []
-        for place in label.places:
-            assert place.span is not None, "an annotation has a span"  # noqa: S101
-            places.append(place._replace(span=normalised[place.source_id].to_source(place.span)))
-        labels.append(Label(tuple(places), label.group, label.grade))
-    return replace(question, labels=tuple(labels))
+    def moved(place: Place) -> Place:
+        assert place.span is not None, "an annotation has a span"  # noqa: S101
+        return place._replace(span=normalised[place.source_id].to_source(place.span))
+
+    return with_places(question, moved)
 
 
 def _json_files(path: Path) -> list[Path]:

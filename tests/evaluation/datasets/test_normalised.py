@@ -10,23 +10,11 @@ from hypothesis import strategies as st
 
 from kinsplit.chunk import Document, Moment, Part
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.datasets.normalised import (
-    SC_QRELS,
-    Step,
-    dashes,
-    normalise,
-    normalised_dataset,
-    normalised_document,
-    quotes,
-    spaces,
-    strip,
-)
+from kinsplit.evaluation.datasets.normalised import normalise, normalised_dataset, normalised_document
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.spans import Span
 from tests.generators import texts
 from tests.shared_data import shared_rows
-
-STEPS: tuple[tuple[Step, ...], ...] = ((quotes,), (dashes,), (spaces,), (strip,), SC_QRELS)
 
 
 def test_spans_of_the_normalised_text_are_found_in_the_source() -> None:
@@ -48,16 +36,15 @@ def test_nothing_is_left_of_white_space_at_the_edge() -> None:
 
 
 def test_every_occurrence_is_found() -> None:
-    made = normalise("One  two. One\ntwo.", (spaces,))
+    made = normalise("One  two. One\ntwo.")
     assert list(made.find("One two.")) == [(0, 9), (10, 18)]
     assert list(made.find("three")) == []
     assert list(made.find("")) == []
 
 
-@pytest.mark.parametrize("steps", STEPS, ids=lambda steps: "+".join(step.__name__ for step in steps))
 @given(text=texts(), data=st.data())
-def test_there_and_back_covers_the_same_text(steps: tuple[Step, ...], text: str, data: st.DataObject) -> None:
-    made = normalise(text, steps)
+def test_there_and_back_covers_the_same_text(text: str, data: st.DataObject) -> None:
+    made = normalise(text)
     assert len(made.text) == len(made.starts) == len(made.ends)
     assert all(0 <= start < end <= len(text) for start, end in zip(made.starts, made.ends, strict=True))
     assert all(a <= b for a, b in pairwise(made.starts))
