@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from kinsplit.identity import DOCUMENT_CONTEXT, text_id
@@ -391,13 +392,10 @@ class Document:
         """
         if not self.times:
             return None
-        first = max(0, bisect.bisect_right(self.times, start, key=_offset) - 1)
-        last = max(first + 1, bisect.bisect_left(self.times, end, key=_offset))
+        offset = attrgetter("at")
+        first = max(0, bisect.bisect_right(self.times, start, key=offset) - 1)
+        last = max(first + 1, bisect.bisect_left(self.times, end, key=offset))
         return self.times[first].start, max(moment.end for moment in self.times[first:last])
-
-
-def _offset(moment: Moment) -> int:
-    return moment.at
 
 
 def by_source(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:

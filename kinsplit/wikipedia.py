@@ -18,7 +18,8 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 import kinsplit
-from kinsplit.errors import FetchError, InvalidParameterError
+from kinsplit.errors import FetchError, require
+from kinsplit.support.environment import redact_url
 from kinsplit.support.http import Client, ResponseTooLongError, read_response
 
 ATTEMPTS = 5
@@ -60,13 +61,12 @@ class Api:
     """
 
     def __init__(self, language: str = "en", contact: str | None = None, url: str | None = None) -> None:
-        if not _LANGUAGE.fullmatch(language):
-            raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
+        is_code = _LANGUAGE.fullmatch(language)
+        require(is_code, "language", "must be a code such as en or de", language, "Give the code.")
         self.url = url or f"https://{language}.wikipedia.org/w/api.php"
-        # For messages, without a password.
-        self._shown = re.sub(r"^([^/]*//).*@", r"\1", self.url)
-        if contact and not (contact.isascii() and contact.isprintable()):
-            raise InvalidParameterError("contact", "must be printable ASCII", contact, "Give an address or a page.")
+        self._shown = redact_url(self.url)
+        sendable = not contact or (contact.isascii() and contact.isprintable())
+        require(sendable, "contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
         self._client = Client(_TIMEOUT, _TIMEOUT, {"user-agent": who})
 
@@ -82,12 +82,14 @@ class Api:
         Raises:
             FetchError: The wiki can't be reached, is busy for too long, or rejects the query.
         """
+        busy = retry_if_exception_type(_BusyError)
+        again = Retrying(retry=busy, stop=stop_after_attempt(ATTEMPTS), wait=_wait, reraise=True)
         request = {"action": "query", "format": "json", "formatversion": "2", "maxlag": str(_MAX_LAG), **parameters}
         found: dict[str, Any] = {}
         pages: dict[str, dict[str, Any]] = {}
         more: dict[str, str] = {}
         for _ in range(MOST_PARTS):
-            answer = self._query_with_retries({**request, **more})
+            answer = again(self._query, {**request, **more})
             try:
                 part = answer.get("query") or {}
                 found |= part
@@ -103,12 +105,6 @@ class Api:
             more = goes_on
         raise FetchError(f"{self._shown} has no end: {MOST_PARTS} parts of an answer came. Ask for fewer titles.")
 
-    def _query_with_retries(self, parameters: Mapping[str, str]) -> dict[str, Any]:
-        again = Retrying(
-            retry=retry_if_exception_type(_BusyError), stop=stop_after_attempt(ATTEMPTS), wait=_wait, reraise=True
-        )
-        return again(self._query, parameters)
-
     def _query(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         try:
             response = self._send(self._client.request("GET", self.url, params=dict(parameters)))
@@ -119,7 +115,8 @@ class Api:
         except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise _BusyError(f"{self._shown} can't be reached: {reason}. Check the network.") from error
-        pause = _requested_pause(response)
+        value = response.headers.get("retry-after", "").strip()
+        pause = float(value) if value.isdecimal() else None
         if response.status_code in _TRANSIENT:
             raise self._busy(f"status {response.status_code}", pause)
         if not response.is_success:
@@ -157,11 +154,6 @@ def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     pause = error.pause if isinstance(error, _BusyError) else None
     return PAUSE * 2 ** (state.attempt_number - 1) if pause is None else pause
-
-
-def _requested_pause(response: httpx.Response) -> float | None:
-    value = response.headers.get("retry-after", "").strip()
-    return float(value) if value.isdecimal() else None
 
 
 LICENCE = "CC BY-SA 4.0"
@@ -213,11 +205,8 @@ def look_up(api: Api, titles: Sequence[str]) -> list[Article]:
         FetchError: The wiki can't be queried.
     """
     unique = list(dict.fromkeys(titles))
-    return [
-        article
-        for first in range(0, len(unique), _TOGETHER)
-        for article in _look_up(api, unique[first : first + _TOGETHER])
-    ]
+    parts = (unique[first : first + _TOGETHER] for first in range(0, len(unique), _TOGETHER))
+    return [article for part in parts for article in _look_up(api, part)]
 
 
 def _look_up(api: Api, titles: Sequence[str]) -> Iterator[Article]:
@@ -342,9 +331,9 @@ def fetch(
         FetchError: The wiki can't be queried. Files that were already written remain.
         OSError: The folder can't be written.
     """
-    if not all(title.strip() for title in titles):
-        raise InvalidParameterError("titles", "must each name an article", list(titles), "Leave blank ones out.")
-    articles = look_up(api, [title.strip() for title in titles])
+    given = [title.strip() for title in titles]
+    require(all(given), "titles", "must each name an article", list(titles), "Leave blank ones out.")
+    articles = look_up(api, given)
     output.mkdir(parents=True, exist_ok=True)
     done: list[Fetched] = []
     owners: dict[str, str] = {}

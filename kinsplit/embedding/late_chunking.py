@@ -86,6 +86,7 @@ def _offsets(text: str, tokenizer: Tokenizer) -> NDArray[np.int64]:
 #: Spans of a piece in order; nearly always one.
 Spans = Sequence[Span]
 
+_REMEDY = "Take the bundled model or another one of sentence-transformers."
 # Windows whose token vectors are in memory together.
 _BATCH = 64
 
@@ -97,10 +98,8 @@ def token_embedder(embedder: Embedder) -> TokenEmbedder:
         InvalidParameterError: The embedder has none.
     """
     if not isinstance(embedder, TokenEmbedder):
-        remedy = "Take the bundled model or another one of sentence-transformers."
-        raise InvalidParameterError(
-            "embedding_context", "'late' needs an embedder with vectors for tokens", embedder.name, remedy
-        )
+        rule = "'late' needs an embedder with vectors for tokens"
+        raise InvalidParameterError("embedding_context", rule, embedder.name, _REMEDY)
     return embedder
 
 
@@ -139,10 +138,7 @@ def embed_late(
 def _tokenizer_of(embedder: Embedder) -> Tokenizer:
     tokenizer: Tokenizer | None = getattr(embedder, "tokenizer", None)
     if tokenizer is None:
-        raise EmbeddingError(
-            f"{embedder.name} has no `tokenizer`, so its tokens can't be placed. "
-            "Take the bundled model or another one of sentence-transformers."
-        )
+        raise EmbeddingError(f"{embedder.name} has no `tokenizer`, so its tokens can't be placed. {_REMEDY}")
     return tokenizer
 
 

@@ -34,7 +34,7 @@ from kinsplit.embedding.backends.openvino import has_openvino
 from kinsplit.embedding.backends.torch import TorchBackend
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
-from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning, MissingExtraError, require
+from kinsplit.errors import EmbeddingError, KinsplitWarning, MissingExtraError, require
 from kinsplit.identity import UNSTORED
 
 if TYPE_CHECKING:
@@ -79,13 +79,11 @@ class SentenceTransformerEmbedder:
         query_prompt: str | None = None,
         batch_tokens: int | None = None,
     ) -> None:
-        if backend not in BACKENDS:
-            rule = f"must be one of {', '.join(BACKENDS)}"
-            raise InvalidParameterError("backend", rule, backend, "Leave it out for the default.")
-        if backend not in {"auto", "torch"} and device not in {"auto", "cpu"}:
-            remedy = "Leave the device out, or the backend."
-            raise InvalidParameterError("device", f"must be 'cpu' for the backend {backend!r}", device, remedy)
         remedy = "Leave it out for the default."
+        require(backend in BACKENDS, "backend", f"must be one of {', '.join(BACKENDS)}", backend, remedy)
+        ok = backend in {"auto", "torch"} or device in {"auto", "cpu"}
+        rule = f"must be 'cpu' for the backend {backend!r}"
+        require(ok, "device", rule, device, "Leave the device out, or the backend.")
         require(batch_tokens is None or batch_tokens >= 1, "batch_tokens", "must be at least 1", batch_tokens, remedy)
         self.model = model
         self.backend = backend

@@ -188,9 +188,9 @@ class Bm25Embedder:
         if language == ANY:
             language = None
         known = sorted(name.lower() for name in vars(qe.Language) if name[0].isupper())
-        if language is not None and language not in known:
-            remedy = f"Take {ANY!r} for words as they are, or one of: {', '.join(known)}."
-            raise InvalidParameterError("language", "must name a known language or be None", language, remedy)
+        remedy = f"Take {ANY!r} for words as they are, or one of: {', '.join(known)}."
+        ok = language is None or language in known
+        require(ok, "language", "must name a known language or be None", language, remedy)
         remedy = "Leave it out for the default of 256."
         require(average_length > 0, "average_length", "must be positive", average_length, remedy)
         self.language = language

@@ -7,7 +7,6 @@ doesn't distinguish it from one with other settings, and both frameworks have ca
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from itertools import chain
 from typing import Any
@@ -85,7 +84,7 @@ class LlamaIndexModel(_ObjectModel):
         except NotImplementedError:  # Many models implement this abstract method so.
             return (yield from super()._pieces(prompt))
         with _closed(parts):
-            for part in _from(first, parts):
+            for part in chain([] if first is None else [first], parts):
                 if part.delta:
                     yield str(part.delta)
         return False
@@ -131,7 +130,3 @@ def _text(answer: Any) -> str:
 def _closed(parts: Any) -> Any:
     """Return a context that closes an iterator, if it can be closed."""
     return closing(parts) if hasattr(parts, "close") else nullcontext(parts)
-
-
-def _from(first: Any, rest: Iterable[Any]) -> Iterator[Any]:
-    return chain((first,), rest) if first is not None else iter(())

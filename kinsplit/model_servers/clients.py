@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.model_servers.secrets import read_key, redact_url
+from kinsplit.model_servers.secrets import read_key
 from kinsplit.model_servers.server import ModelServer
-from kinsplit.support.environment import Origin, Setting, check_address, look_up
+from kinsplit.support.environment import Origin, Setting, check_address, look_up, redact_url
 
 if TYPE_CHECKING:
     import httpx
@@ -30,13 +30,9 @@ def connect_openai(name: str, base_url: str | None, api_key: str | None, **optio
         MissingExtraError: OpenAI's client is not installed.
     """
     key = read_key(api_key, OPENAI_KEY)
-    address = Setting("base_url", base_url, Origin.GIVEN) if base_url else look_up(OPENAI_ADDRESS)
-    if address is not None:
-        check_address(address, key)
-    url = (OPENAI if address is None else address.value).strip().rstrip("/")
-    remedy = (
-        f"Set {OPENAI_KEY} in the environment or in .env, or {OPENAI_ADDRESS} in the environment for another server."
-    )
+    url = (_address("base_url", base_url or None, OPENAI_ADDRESS, key) or OPENAI).strip().rstrip("/")
+    other = f"or {OPENAI_ADDRESS} in the environment for another server"
+    remedy = f"Set {OPENAI_KEY} in the environment or in .env, {other}."
     missing = OPENAI_KEY if url == OPENAI and key is None else ""
     return ModelServer(name, url, remedy, key="" if key is None else key.value, missing=missing, **options)
 
@@ -69,12 +65,18 @@ def connect_ollama(model: str, host: str | None, **options: Any) -> ModelServer:
         MissingExtraError: OpenAI's client is not installed.
     """
     key = read_key(None, OLLAMA_KEY)
-    address = look_up(OLLAMA_ADDRESS) if host is None else Setting("host", host, Origin.GIVEN)
-    if address is not None:
-        check_address(address, key)
-    url = _url("" if address is None else address.value)
+    url = _url(_address("host", host, OLLAMA_ADDRESS, key))
     remedy = f"Run `ollama serve` and `ollama pull {model}`, or set {OLLAMA_ADDRESS}."
     return ModelServer(f"ollama:{model}", url, remedy, key="" if key is None else key.value, **options)
+
+
+def _address(field: str, given: str | None, variable: str, key: Setting | None) -> str:
+    """Return the address that is given, or else that of the variable, after a check; "" for none."""
+    address = look_up(variable) if given is None else Setting(field, given, Origin.GIVEN)
+    if address is None:
+        return ""
+    check_address(address, key)
+    return address.value
 
 
 def post(client: OpenAI, path: str, body: dict[str, Any]) -> httpx.Response:

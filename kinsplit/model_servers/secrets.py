@@ -8,13 +8,10 @@ import re
 from dataclasses import replace
 from urllib.parse import unquote
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.support.environment import Origin, Setting, look_up
 
 _CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
-# Text before an @ may be a password even if the address is invalid.
-_ANY_CREDENTIALS = re.compile(r"^(\w+://)?.*@")
-
 # A shorter key is a placeholder for servers that need none, such as "x". Of a longer secret, this many characters are
 # matched, since a message may quote only the beginning of a response.
 _LEAST_KEY = 8
@@ -31,9 +28,9 @@ def read_key(key: str | None, variable: str) -> Setting | None:
     """
     setting = Setting("api_key", key, Origin.GIVEN) if key else look_up(variable)
     found = "" if setting is None else setting.value.strip()
-    if not found.isascii() or not found.isprintable() or " " in found:
-        rule, remedy = "must be printable ASCII without blanks", f"Check that {variable} holds only the key."
-        raise InvalidParameterError("api_key", rule, f"{len(found)} characters", remedy)
+    is_sendable = found.isascii() and found.isprintable() and " " not in found
+    rule, remedy = "must be printable ASCII without blanks", f"Check that {variable} holds only the key."
+    require(is_sendable, "api_key", rule, f"{len(found)} characters", remedy)
     return replace(setting, value=found) if setting is not None and found else None
 
 
@@ -45,11 +42,6 @@ def split_credentials(url: str) -> tuple[str, str, str]:
     password = unquote(found["password"] or "")
     token = base64.b64encode(f"{unquote(found['name'])}:{password}".encode()).decode()
     return url[: found.start()] + url[found.end() :], token, password
-
-
-def redact_url(url: str) -> str:
-    """Return a URL without its credentials, for messages."""
-    return _ANY_CREDENTIALS.sub(r"\1", url)
 
 
 class Secrets:

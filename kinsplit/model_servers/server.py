@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kinsplit.errors import KinsplitError, MissingExtraError
 from kinsplit.model_servers.messages import error_message, error_of_body
-from kinsplit.model_servers.secrets import Secrets, redact_url, split_credentials
+from kinsplit.model_servers.secrets import Secrets, split_credentials
+from kinsplit.support.environment import redact_url
 from kinsplit.support.extras import needs
 
 with needs("openai"):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.model_servers.secrets import redact_url
+from kinsplit.support.environment import redact_url
 
 _OPTION = re.compile(r"(?:^|[:,])\s*([\w-]+)=")
 # In the name of a model, these can only be an option that is written in another way, such as "?base_url=...".

@@ -10,9 +10,9 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,12 +95,6 @@ class DiskCache:
                 self._connection.close()
             self._connection = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _get(self, kind: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
         now, unnoted = _now(), list[tuple[int, bytes]]()
@@ -148,7 +142,6 @@ class DiskCache:
             # After a fork: a thread of the parent may hold the lock, and the connection is the parent's.
             self._inherited.append(self._connection)
             self._lock, self._process, self._connection = threading.Lock(), os.getpid(), None
-        nothing_lost = "Delete the folder: nothing in it is needed"
         try:
             with self._lock:
                 if self._connection is None:
@@ -156,13 +149,13 @@ class DiskCache:
                 yield self._connection
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
-                raise CacheError(
-                    f"{self.folder}: another process keeps the cache locked. Wait until it ends."
-                ) from error
+                rule = f"{self.folder}: another process keeps the cache locked"
+                raise CacheError(f"{rule}. Wait until it ends.") from error
             remedy = "Choose a folder that can be written and has room."
             raise CacheError(f"{self.folder}: the cache can't be used ({error}). {remedy}") from error
         except sqlite3.Error as error:
-            raise CacheError(f"{self.folder}: the cache is damaged ({error}). {nothing_lost}.") from error
+            remedy = "Delete the folder: nothing in it is needed."
+            raise CacheError(f"{self.folder}: the cache is damaged ({error}). {remedy}") from error
         except OSError as error:
             remedy = "Choose a folder that can be written."
             raise CacheError(f"{self.folder}: nothing can be kept there ({error}). {remedy}") from error
@@ -274,13 +267,8 @@ def _check_tables(connection: sqlite3.Connection) -> None:
     found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
     marks = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
     if not found and marks == (0, 0):
-        _make_tables(connection, _TABLES.values())
+        marks_set = (f"PRAGMA application_id = {_APPLICATION}", f"PRAGMA user_version = {_VERSION}")
+        for statement in (*_TABLES.values(), *marks_set):
+            connection.execute(statement)
     elif found != _TABLES or marks != (_APPLICATION, _VERSION):
         raise sqlite3.DatabaseError(f"{FILE} is not a cache of this version of kinsplit")
-
-
-def _make_tables(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
-    for statement in statements:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {_VERSION}")

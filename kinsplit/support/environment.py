@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ VARIABLES = (
 )
 _BY_NAME = {variable.name: variable for variable in VARIABLES}
 _KEY = "_API_KEY"
+# Text before an @ may be a password even if the address is invalid.
+_ANY_CREDENTIALS = re.compile(r"^(\w+://)?.*@")
 # Addresses that libraries read from the environment, with the secrets that they send there.
 _SENT_BY_LIBRARIES = (
     ("HF_ENDPOINT", "HF_TOKEN"),
@@ -207,13 +210,12 @@ def check_address(address: Setting, secret: Setting | None) -> None:
     if secret is not None and min(secret.origin, Origin.ENVIRONMENT) > address.origin:
         rule = f"can't be an address from {address.file} while the key is {secret.source}, which is trusted more"
         remedy = f"Set both in {address.file}, or both in the environment."
-        raise InvalidParameterError(address.name, rule, _shown(address.value), remedy)
+        raise InvalidParameterError(address.name, rule, redact_url(address.value), remedy)
 
 
-def _shown(address: str) -> str:
-    """Return an address without user and password."""
-    scheme, separator, rest = address.rpartition("//")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+def redact_url(url: str) -> str:
+    """Return a URL without its credentials, for messages."""
+    return _ANY_CREDENTIALS.sub(r"\1", url)
 
 
 def cache_folder() -> Path:

@@ -104,17 +104,9 @@ class Client:
     bytes, and `connect` seconds for a connection.
     """
 
-    def __init__(
-        self,
-        wait: float,
-        connect: float,
-        headers: Mapping[str, str] | None = None,
-        auth: httpx.BasicAuth | None = None,
-        **options: Any,
-    ) -> None:
-        headers = {**PACKING, **(headers or {})}
+    def __init__(self, wait: float, connect: float, headers: Mapping[str, str] = PACKING, **options: Any) -> None:
         timeout = httpx.Timeout(wait, connect=connect)
-        self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, verify=certificates(), **options)
+        self._client = httpx.Client(headers={**PACKING, **headers}, timeout=timeout, verify=certificates(), **options)
         self._watchdog = Watchdog()
 
     def __enter__(self) -> Self:
@@ -210,12 +202,8 @@ def read_response(response: httpx.Response, limit: int) -> httpx.Response:
         for part in read_body(response, ERROR_BODY if is_error else limit):
             data += part
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in _DECODED_HEADERS]
-    return httpx.Response(
-        response.status_code,
-        headers=headers,
-        content=bytes(data),
-        extensions={key: value for key, value in response.extensions.items() if key == "reason_phrase"},
-    )
+    extensions = {key: value for key, value in response.extensions.items() if key == "reason_phrase"}
+    return httpx.Response(response.status_code, headers=headers, content=bytes(data), extensions=extensions)
 
 
 def _body(arriving: Iterable[bytes], packing: str, limit: int) -> Iterator[bytes]:

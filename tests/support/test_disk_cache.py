@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,10 @@ def change(folder: Path, statement: str, *values: object) -> None:
 
 def test_json_and_vectors_are_found_again(tmp_path: Path) -> None:
     vector = np.array([1.5, -0.0, np.nan], dtype=np.float32)
-    with DiskCache(tmp_path / "a" / "b", SIZE) as cache:
+    with closing(DiskCache(tmp_path / "a" / "b", SIZE)) as cache:
         cache.put_json(KEY, {"text": "na\u00efve \ud800", "numbers": [1, 2.5, None]})
         cache.put_vectors({OTHER: vector})
-    with DiskCache(tmp_path / "a" / "b", SIZE) as cache:
+    with closing(DiskCache(tmp_path / "a" / "b", SIZE)) as cache:
         assert cache.get_json(KEY) == {"text": "na\u00efve \ud800", "numbers": [1, 2.5, None]}
         assert cache.get_vectors([OTHER, KEY], 3)[OTHER].tobytes() == vector.tobytes()
         assert (cache.get_json(OTHER), cache.get_vectors([KEY], 3), cache.get_vectors([OTHER], 2)) == (None, {}, {})
@@ -50,7 +51,7 @@ def test_json_and_vectors_are_found_again(tmp_path: Path) -> None:
 
 def test_many_keys_are_found_at_once(tmp_path: Path) -> None:
     vectors = {number.to_bytes(16, "big"): np.full(2, number, dtype=np.float32) for number in range(2500)}
-    with DiskCache(tmp_path, SIZE) as cache:
+    with closing(DiskCache(tmp_path, SIZE)) as cache:
         cache.put_vectors(vectors)
         found = cache.get_vectors(list(vectors), 2)
     assert {key: vector.tolist() for key, vector in found.items()} == {k: v.tolist() for k, v in vectors.items()}
@@ -62,7 +63,7 @@ def test_many_keys_are_found_at_once(tmp_path: Path) -> None:
     ids=["pickle", "packed pickle", "deep", "empty", "text", "number", "null"],
 )
 def test_what_is_neither_json_nor_a_vector_is_missing(tmp_path: Path, value: object) -> None:
-    with DiskCache(tmp_path, SIZE) as cache:
+    with closing(DiskCache(tmp_path, SIZE)) as cache:
         cache.put_json(KEY, "fine")
         cache.put_vectors({OTHER: np.ones(1, dtype=np.float32)})
     for key, kind in ((KEY, "json"), (OTHER, "vector")):
@@ -71,7 +72,7 @@ def test_what_is_neither_json_nor_a_vector_is_missing(tmp_path: Path, value: obj
             change(tmp_path, "UPDATE entries SET value = ?, checksum = ? WHERE key = ?", value, checksum, key)
         else:
             change(tmp_path, "DELETE FROM entries")
-    with DiskCache(tmp_path, SIZE) as cache:
+    with closing(DiskCache(tmp_path, SIZE)) as cache:
         assert cache.get_json(KEY) is None
         assert cache.get_vectors([OTHER], 1) == {}
         cache.put_json(KEY, "fine again")
@@ -79,15 +80,15 @@ def test_what_is_neither_json_nor_a_vector_is_missing(tmp_path: Path, value: obj
 
 
 def test_a_value_that_was_changed_is_missing(tmp_path: Path) -> None:
-    with DiskCache(tmp_path, SIZE) as cache:
+    with closing(DiskCache(tmp_path, SIZE)) as cache:
         cache.put_vectors({KEY: np.ones(4, dtype=np.float32)})
     change(tmp_path, "UPDATE entries SET value = ?", np.zeros(4, dtype="<f4").tobytes())
-    with DiskCache(tmp_path, SIZE) as cache:
+    with closing(DiskCache(tmp_path, SIZE)) as cache:
         assert cache.get_vectors([KEY], 4) == {}
 
 
 def test_what_unpacks_to_more_than_is_sane_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with DiskCache(tmp_path, SIZE) as cache:
+    with closing(DiskCache(tmp_path, SIZE)) as cache:
         cache.put_json(KEY, "x" * 100_000)
         assert cache.get_json(KEY) is not None
         monkeypatch.setattr(disk_cache, "_LONGEST_JSON", 50_000)
@@ -116,7 +117,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path, monkeypatch: p
     hour = [1]
     monkeypatch.setattr(disk_cache, "_now", lambda: hour[0])
     numbers = np.random.default_rng(0).random((300, 256), dtype=np.float32)
-    with DiskCache(tmp_path, 1 << 17) as cache:
+    with closing(DiskCache(tmp_path, 1 << 17)) as cache:
         cache.put_vectors({KEY: numbers[0], OTHER: numbers[1]})
         for number, vector in enumerate(numbers):
             hour[0] += 1
@@ -131,9 +132,10 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path, monkeypatch: p
 
 WRITER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from kinsplit.support.disk_cache import DiskCache
-with DiskCache(Path(sys.argv[1]), 1 << 22) as cache:
+with closing(DiskCache(Path(sys.argv[1]), 1 << 22)) as cache:
     for i in range(100):
         cache.put_json(f"{sys.argv[2]} {i}".encode(), i)
         assert cache.get_json(f"{sys.argv[2]} {i}".encode()) == i

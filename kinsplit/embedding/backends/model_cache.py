@@ -288,7 +288,10 @@ def read_cached(name: str, make: Callable[[Path], None], read: Callable[[Path], 
         # Only a cache folder that can't be written has this cause; errors of `make` are passed on.
         if not isinstance(error.__cause__, OSError):
             raise
-        return _without_cache(make, read, error)
+        warnings.warn(f"{error} Until then it is converted again in every process.", CacheWarning, stacklevel=2)
+        with tempfile.TemporaryDirectory(prefix="kinsplit-", ignore_cleanup_errors=True) as temporary:
+            make(Path(temporary))
+            return _read(read, Path(temporary))
     problem = damage(folder)
     if problem is None:
         try:
@@ -301,21 +304,12 @@ def read_cached(name: str, make: Callable[[Path], None], read: Callable[[Path], 
     return _read(read, make_once(name, make))
 
 
-def _without_cache(make: Callable[[Path], None], read: Callable[[Path], T], reason: EmbeddingError) -> T:
-    warnings.warn(f"{reason} Until then it is converted again in every process.", CacheWarning, stacklevel=2)
-    with tempfile.TemporaryDirectory(prefix="kinsplit-", ignore_cleanup_errors=True) as folder:
-        make(Path(folder))
-        return _read(read, Path(folder))
-
-
 def _read(read: Callable[[Path], T], folder: Path) -> T:
     try:
         return read(folder)
     except Exception as error:
-        raise EmbeddingError(
-            f"{folder}: this model can't be read, although it was just made ({error}). "
-            "Use the backend 'torch', or report this."
-        ) from error
+        rule = f"{folder}: this model can't be read, although it was just made ({error})"
+        raise EmbeddingError(f"{rule}. Use the backend 'torch', or report this.") from error
 
 
 def _remove(folder: Path) -> None:

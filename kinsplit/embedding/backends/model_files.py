@@ -116,8 +116,7 @@ def model_key(model: str, folder: Path) -> str:
 def _digest(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(paths):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        digest.update(bytes.fromhex(sha256(path)))
     return digest.hexdigest()
 
 
@@ -371,10 +370,8 @@ def fetch(model: str, file: str = "modules.json") -> Path | None:
 
 def unusable(model: str, reason: Exception) -> EmbeddingError:
     """Return the error for a model that can't be loaded."""
-    return EmbeddingError(
-        f"The embedding model {model!r} can't be loaded: {reason}. Give the name of a "
-        "sentence-transformers model that this machine can reach, or a folder that holds one."
-    )
+    remedy = "Give the name of a sentence-transformers model that this machine can reach, or a folder that holds one."
+    return EmbeddingError(f"The embedding model {model!r} can't be loaded: {reason}. {remedy}")
 
 
 @contextmanager

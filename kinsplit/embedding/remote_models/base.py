@@ -20,9 +20,8 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.protocol import Embedder, check_texts, unit_vectors
 from kinsplit.embedding.windows import SPECIAL_TOKENS, CountedTokens, SlicingEmbedder, Tokens, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, TextRefusedError, require
-from kinsplit.model_servers.secrets import redact_url
 from kinsplit.model_servers.specs import split_options
-from kinsplit.support.environment import read
+from kinsplit.support.environment import read, redact_url
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.registry import count_tokens
 

@@ -21,9 +21,9 @@ from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExt
 from kinsplit.identity import UNSTORED
 from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post, required_address
 from kinsplit.model_servers.messages import error_message, quoted
-from kinsplit.model_servers.secrets import Secrets, read_key, redact_url
+from kinsplit.model_servers.secrets import Secrets, read_key
 from kinsplit.model_servers.server import FailedCall
-from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up, variables
+from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up, redact_url, variables
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:

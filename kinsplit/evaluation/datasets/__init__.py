@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kinsplit.errors import InvalidParameterError, LoadError, require
+from kinsplit.errors import LoadError, require
 from kinsplit.evaluation.datasets import beir, chroma, rows, sc_qrels
 from kinsplit.evaluation.datasets.format import DatasetFormat, DatasetWarning, Given
 from kinsplit.evaluation.labels import Dataset
@@ -66,8 +66,8 @@ def _paths(field: str, value: str | Path | Iterable[str | Path]) -> tuple[Path, 
 
 
 def _chosen(given: Given, name: str | None) -> tuple[DatasetFormat, Given]:
-    if name is not None and name not in names():
-        raise InvalidParameterError("format", f"must be one of {', '.join(names())}", name, "Take one of them.")
+    rule = f"must be one of {', '.join(names())}"
+    require(name in (None, *names()), "format", rule, name, "Take one of them.")
     fitting = [(fmt, found) for fmt in FORMATS if name in (None, fmt.name) and (found := fmt.find(given)) is not None]
     if len(fitting) == 1:
         return fitting[0]

@@ -96,18 +96,12 @@ def _labels(row: FileRow, source_id: str, query_id: str, problems: Problems) -> 
     if not isinstance(references, list) or not all(isinstance(each, dict) for each in references):
         problems.add(row, query_id, "references", "must be a JSON list of objects", stated, remedy)
         return []
-    return [
-        StatedLabel(
-            [
-                StatedPlace(
-                    f"references[{i}]", source_id, (each.get("start_index"), each.get("end_index")), each.get("content")
-                )
-            ]
-        )
-        for i, each in enumerate(references)
-    ]
+    places = (
+        StatedPlace(f"references[{i}]", source_id, (one.get("start_index"), one.get("end_index")), one.get("content"))
+        for i, one in enumerate(references)
+    )
+    return [StatedLabel([place]) for place in places]
 
 
-FORMAT = DatasetFormat(
-    "chroma", "questions_df.csv with question, references and corpus_id, and corpora/*.md", _find, _read
-)
+_SHAPE = "questions_df.csv with question, references and corpus_id, and corpora/*.md"
+FORMAT = DatasetFormat("chroma", _SHAPE, _find, _read)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,20 +72,11 @@ def _read(given: Given, name: str) -> Dataset:
     try:
         found = verified(stated, replace(dataset, documents=plainer), problems)
     except LoadError:
-        as_stored = Problems(given.questions[0])
-        if before or not _fits(stated, dataset, as_stored):
-            raise
-        return replace(dataset, questions=verified(stated, dataset, as_stored))
+        if not before:
+            with suppress(LoadError):  # The annotations may have been made on the texts as they are stored.
+                return replace(dataset, questions=verified(stated, dataset, Problems(given.questions[0])))
+        raise
     return replace(dataset, questions=tuple(_to_source(question, normalised) for question in found))
-
-
-def _fits(stated: Sequence[StatedQuestion], dataset: Dataset, problems: Problems) -> bool:
-    """Return whether the annotations were made on the texts as they are stored."""
-    try:
-        verified(stated, dataset, problems)
-    except LoadError:
-        return False
-    return True
 
 
 def _stated(questions: list[FileRow], annotations: list[FileRow], problems: Problems) -> list[StatedQuestion]:
