@@ -20,7 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 import kinsplit
 from kinsplit.errors import FetchError, require
 from kinsplit.support.environment import redact_url
-from kinsplit.support.http import Client, ResponseTooLongError, read_response
+from kinsplit.support.http import PACKING, RequestLimits, ResponseTooLongError, certificates
 
 ATTEMPTS = 5
 #: Seconds before the second try; doubled before each further one, unless the server says how long to wait.
@@ -68,7 +68,15 @@ class Api:
         sendable = not contact or (contact.isascii() and contact.isprintable())
         require(sendable, "contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
-        self._client = Client(_TIMEOUT, _TIMEOUT, {"user-agent": who})
+        self._limits = limits = RequestLimits(SECONDS, None, LONGEST)
+        self._client = httpx.Client(
+            headers={**PACKING, "user-agent": who},
+            timeout=_TIMEOUT,
+            event_hooks={"request": [limits.begin], "response": [limits.limit]},
+            follow_redirects=True,
+            max_redirects=_REDIRECTS,
+            verify=certificates(),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -107,11 +115,14 @@ class Api:
 
     def _query(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         try:
-            response = self._send(self._client.request("GET", self.url, params=dict(parameters)))
+            with self._limits.watched():
+                response = self._client.get(self.url, params=dict(parameters))
         except ResponseTooLongError as error:
             raise FetchError(f"{self._shown} sent {error}. Is it a wiki's api.php?") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise FetchError(f"{self._shown} is not a valid address: {str(error).rstrip('.')}.") from error
+        except httpx.TooManyRedirects as error:
+            raise FetchError(f"{self._shown} redirects without end.") from error
         except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise _BusyError(f"{self._shown} can't be reached: {reason}. Check the network.") from error
@@ -133,15 +144,6 @@ class Api:
             info = str(problem.get("info") or problem.get("code"))[:200]
             raise self._busy(info, pause) if problem.get("code") in _BUSY else FetchError(f"{self._shown}: {info}")
         return dict(answer)
-
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and follow its redirects."""
-        for _ in range(1 + _REDIRECTS):
-            with self._client.exchange(request, SECONDS) as response:
-                if response.next_request is None:
-                    return read_response(response, LONGEST)
-                request = response.next_request
-        raise FetchError(f"{self._shown} redirects without end.")
 
     def _busy(self, reason: str, pause: float | None) -> FetchError:
         message = f"{self._shown} is busy: {reason.rstrip('.')}. Try again later."

@@ -18,7 +18,7 @@ from kinsplit.support.extras import needs
 with needs("openai"):
     import httpx
 
-    from kinsplit.support.http import PACKING, LimitedStream, ResponseTooLongError, Watchdog, certificates
+    from kinsplit.support.http import PACKING, RequestLimits, ResponseTooLongError, certificates
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -190,11 +190,11 @@ class ModelServer:
                 return self._failure(error, limits)
 
     @contextmanager
-    def _open(self, longest: int, seconds: float | None = None) -> Iterator[tuple[OpenAI, _Limits]]:
+    def _open(self, longest: int, seconds: float | None = None) -> Iterator[tuple[OpenAI, RequestLimits]]:
         """Yield a client for one call; a model takes seconds and a connection milliseconds, so that none stays open."""
         import openai
 
-        limits = _Limits(self.timeout, seconds, longest)
+        limits = RequestLimits(self.timeout, seconds, longest)
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, _CONNECT))
         hooks: Any = {"request": [limits.begin, self._authorize], "response": [limits.limit]}
         with httpx.Client(headers=PACKING, timeout=timeout, event_hooks=hooks, verify=certificates()) as http:
@@ -210,14 +210,14 @@ class ModelServer:
         if self._authorization:
             request.headers["Authorization"] = self._authorization
 
-    def _failure(self, error: Exception, limits: _Limits) -> FailedCall:
+    def _failure(self, error: Exception, limits: RequestLimits) -> FailedCall:
         """Return the failure behind an error, without the secrets that some servers repeat."""
         found = self._explained(error, limits)
         message = self._secrets.redact(str(found.error))
         # A new error, so that neither traceback nor chain lead to the request and to the whole response.
         return found._replace(error=type(found.error)(message))
 
-    def _explained(self, error: Exception, limits: _Limits) -> FailedCall:
+    def _explained(self, error: Exception, limits: RequestLimits) -> FailedCall:
         import openai
 
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
@@ -272,33 +272,6 @@ class ModelServer:
         if status in _UNAVAILABLE or 300 <= status < 400:
             return FailedCall(self.unavailable(f"{message} {self.remedy}"), status, is_unavailable=True)
         return FailedCall(self.failed(message), status, response.text)
-
-
-class _Limits:
-    """Limits of the requests of one client, as event hooks of httpx.
-
-    The seconds last until the beginning of a response's body, and include the body if it has none of its own. `excess`
-    is the limit of bytes that was exceeded, or None.
-    """
-
-    def __init__(self, seconds: float, body_seconds: float | None, longest: int) -> None:
-        self.watchdog = Watchdog()
-        self.excess: ResponseTooLongError | None = None
-        self._seconds, self._body_seconds, self._longest = seconds, body_seconds, longest
-
-    def begin(self, request: httpx.Request) -> None:
-        if self.excess is not None:
-            # Instead of another attempt of the client, which takes this for a failure that may pass.
-            raise self.excess
-        self.watchdog.start(request, self._seconds)
-
-    def limit(self, response: httpx.Response) -> None:
-        if self._body_seconds is not None:
-            self.watchdog.restart(self._body_seconds)
-        response.stream = LimitedStream(response, self._longest, self._exceed)
-
-    def _exceed(self, excess: ResponseTooLongError) -> None:
-        self.excess = excess
 
 
 @functools.cache

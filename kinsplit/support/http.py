@@ -9,7 +9,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
@@ -20,8 +20,6 @@ _PART = 1 << 16
 _GZIP = zlib.MAX_WBITS | 16
 #: The only packing to request, since no other is unpacked within limits.
 PACKING = {"accept-encoding": "gzip"}
-# No longer true once a body was read and decoded; the declared charset may also name a slow codec.
-_DECODED_HEADERS = ("content-encoding", "content-length", "content-type", "transfer-encoding")
 
 
 @functools.cache
@@ -36,14 +34,6 @@ class ResponseTooLongError(Exception):
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.what = what
-
-
-class ExchangeTimeoutError(httpx.ReadTimeout):
-    """An exchange exceeds its time."""
-
-    def __init__(self, seconds: float, request: httpx.Request) -> None:
-        super().__init__(f"there is no end after {seconds:g} s", request=request)
-        self.seconds = seconds
 
 
 class Watchdog:
@@ -97,69 +87,13 @@ class Watchdog:
             self._streams.append(details["return_value"])
 
 
-class Client:
-    """Sends requests one after another, each with a time limit; see `Watchdog`, and `httpx.Client` for the options.
-
-    Redirects are not followed, and only gzip is requested and unpacked. It waits at most `wait` seconds for the next
-    bytes, and `connect` seconds for a connection.
-    """
-
-    def __init__(self, wait: float, connect: float, headers: Mapping[str, str] = PACKING, **options: Any) -> None:
-        timeout = httpx.Timeout(wait, connect=connect)
-        self._client = httpx.Client(headers={**PACKING, **headers}, timeout=timeout, verify=certificates(), **options)
-        self._watchdog = Watchdog()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def request(self, method: str, url: str, **content: Any) -> httpx.Request:
-        """Return a request; see `httpx.Client.build_request`."""
-        return self._client.build_request(method, url, **content)
-
-    @contextmanager
-    def exchange(self, request: httpx.Request, seconds: float) -> Iterator[httpx.Response]:
-        """Send a request and yield the response, whose body `read_body` or `read_response` reads within some seconds.
-
-        Raises:
-            ExchangeTimeoutError: The time is over.
-            httpx.HTTPError: See `httpx.Client.send`.
-        """
-        self._watchdog.start(request, seconds)
-        try:
-            response = self._client.send(request, stream=True)
-            try:
-                yield response
-            finally:
-                response.close()
-        except Exception as error:
-            # A connection that was shut down can look broken in any way,
-            if self._watchdog.is_over:
-                raise ExchangeTimeoutError(seconds, request) from error
-            raise
-        else:
-            # or complete, if only its end marks the end of the response.
-            if self._watchdog.is_over:
-                raise ExchangeTimeoutError(seconds, request)
-        finally:
-            self._watchdog.stop()
-
-
 class LimitedStream(httpx.SyncByteStream):
     """The body of a response, unpacked, and limited in bytes both packed and unpacked.
 
     The body of an error is truncated at `ERROR_BODY`. The excess is reported before it is raised.
     """
 
-    def __init__(
-        self, response: httpx.Response, limit: int, on_excess: Callable[[ResponseTooLongError], None] | None = None
-    ) -> None:
+    def __init__(self, response: httpx.Response, limit: int, on_excess: Callable[[ResponseTooLongError], None]) -> None:
         self._stream = response.stream
         self._packing = response.headers.pop("content-encoding", "")
         self._is_error, self._limit = response.is_error, limit
@@ -174,8 +108,7 @@ class LimitedStream(httpx.SyncByteStream):
         try:
             yield from _body(self._stream, self._packing, self._limit)
         except ResponseTooLongError as error:
-            if self._on_excess is not None:
-                self._on_excess(error)
+            self._on_excess(error)
             raise
 
     def close(self) -> None:
@@ -184,30 +117,69 @@ class LimitedStream(httpx.SyncByteStream):
         self._stream.close()
 
 
-def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
-    """Yield a response's body, unpacked, with a maximum of bytes both packed and unpacked.
+class RequestLimits:
+    """Limits of the requests of one client, which sends them one after another, as event hooks of httpx.
+
+    The seconds last until the beginning of a response's body, and include the body if it has none of its own. `excess`
+    is the limit of bytes that was exceeded, or None.
+    """
+
+    def __init__(self, seconds: float, body_seconds: float | None, longest: int) -> None:
+        self.watchdog = Watchdog()
+        self.excess: ResponseTooLongError | None = None
+        self._seconds, self._body_seconds, self._longest = seconds, body_seconds, longest
+
+    def begin(self, request: httpx.Request) -> None:
+        """Limit a request that is about to be sent."""
+        if self.excess is not None:
+            # Instead of another attempt of the client, which takes this for a failure that may pass.
+            raise self.excess
+        self.watchdog.start(request, self._seconds)
+
+    def limit(self, response: httpx.Response) -> None:
+        """Limit the body of a response."""
+        if self._body_seconds is not None:
+            self.watchdog.restart(self._body_seconds)
+        response.stream = LimitedStream(response, self._longest, self._exceed)
+        response.encoding = "utf-8"  # The declared charset may name a slow codec.
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Watch one call of the client, whatever came of the calls before.
+
+        Raises:
+            httpx.ReadTimeout: The time is over.
+            ResponseTooLongError: The response exceeds its limit.
+        """
+        self.excess = None
+        try:
+            yield
+        except Exception as error:
+            # A connection that was shut down can look broken in any way,
+            if self.watchdog.is_over:
+                raise self._timeout() from error
+            raise
+        else:
+            # or complete, if only its end marks the end of the response.
+            if self.watchdog.is_over:
+                raise self._timeout()
+        finally:
+            self.watchdog.stop()
+
+    def _timeout(self) -> httpx.ReadTimeout:
+        return httpx.ReadTimeout(f"there is no end after {self.watchdog.seconds:g} s")
+
+    def _exceed(self, excess: ResponseTooLongError) -> None:
+        self.excess = excess
+
+
+def _body(arriving: Iterable[bytes], packing: str, limit: int) -> Iterator[bytes]:
+    """Return the parts of a body, unpacked, with a maximum of bytes both packed and unpacked.
 
     Raises:
         ResponseTooLongError: There are more.
         httpx.DecodingError: Its packing is not the declared or not the requested one.
     """
-    return _body(response.iter_raw(), response.headers.get("content-encoding", ""), limit)
-
-
-def read_response(response: httpx.Response, limit: int) -> httpx.Response:
-    """Return a response with its body read as UTF-8; the body of an error is truncated at `ERROR_BODY`."""
-    data = bytearray()
-    is_error = not response.is_success
-    with suppress(*(ResponseTooLongError, httpx.DecodingError) if is_error else ()):
-        for part in read_body(response, ERROR_BODY if is_error else limit):
-            data += part
-    headers = [(name, value) for name, value in response.headers.multi_items() if name not in _DECODED_HEADERS]
-    extensions = {key: value for key, value in response.extensions.items() if key == "reason_phrase"}
-    return httpx.Response(response.status_code, headers=headers, content=bytes(data), extensions=extensions)
-
-
-def _body(arriving: Iterable[bytes], packing: str, limit: int) -> Iterator[bytes]:
-    """Return the parts of a body, unpacked; see `read_body`."""
     arriving, packing = _counted(arriving, limit), packing.strip().lower()
     if packing in ("", "identity"):
         return arriving

@@ -17,7 +17,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.ollama import OllamaModel, lines
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.model_servers import server
-from kinsplit.support.http import Client, ExchangeTimeoutError, ResponseTooLongError, read_body, read_response
+from kinsplit.support.http import LimitedStream, RequestLimits, ResponseTooLongError
 from tests.hostile_server import Hostile
 
 #: What a hostile server has to send at most, so that a client that would read it all ends as well.
@@ -88,7 +88,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked(
 def test_what_is_unpacked_takes_no_more_memory_than_is_asked_for() -> None:
     packed = packed_all(b"x")
     response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(packed))
-    parts = read_body(response, 1 << 20)
+    parts = iter(LimitedStream(response, 1 << 20, lambda excess: None))
     assert max(len(next(parts)) for _ in range(8)) <= _PART
     with pytest.raises(ResponseTooLongError, match="more than 1,048,576 bytes"):
         list(parts)
@@ -179,16 +179,20 @@ def test_what_a_body_says_of_its_charset_is_passed_over() -> None:
     response = httpx.Response(
         500, headers={"content-type": "text/plain; charset=punycode"}, stream=httpx.ByteStream("é".encode() * 99_999)
     )
-    assert read_response(response, 1 << 20).text.startswith("ééé")
+    RequestLimits(5, None, 1 << 20).limit(response)
+    response.read()
+    assert response.text.startswith("ééé")
 
 
 def test_a_connection_that_is_kept_is_ended_in_time_as_well(hostile: Hostile) -> None:
     hostile.head, hostile.keeps = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", True
     hostile.parts = lambda: iter([b"{}"])
-    with Client(5, 5) as client:
-        with client.exchange(client.request("GET", hostile.url), 5) as response:
-            assert read_response(response, 99).json() == {}
+    limits = RequestLimits(0.2, None, 99)
+    hooks = {"request": [limits.begin], "response": [limits.limit]}
+    with httpx.Client(event_hooks=hooks) as client:
+        with limits.watched():
+            assert client.get(hostile.url).json() == {}
         hostile.pause = 0.05
-        with pytest.raises(ExchangeTimeoutError), client.exchange(client.request("GET", hostile.url), 0.2) as response:
-            read_response(response, 99)
+        with pytest.raises(httpx.ReadTimeout, match=r"no end after 0.2 s"), limits.watched():
+            client.get(hostile.url)
     assert (hostile.calls, len(hostile.connections)) == (2, 1)
