@@ -232,7 +232,33 @@ class Index:
             InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
             CollectionNotFoundError: The collection did not exist when it was opened, and is still empty.
         """
-        return self._search(query, self._options(options))
+        asked = self._options(options)
+        require(isinstance(query, str) and query.strip(), "query", "must not be blank", query, "Ask a question.")
+        reranker = self._reranker(asked.rerank)
+        if self._missing and not self.store.count():
+            raise CollectionNotFoundError(self._missing)
+        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "window": asked.siblings}
+        limits = {"top_k": asked.passages, "budget": asked.budget}
+        retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
+        with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
+            dense = None
+            if pick(asked.ranking).embeds:
+                with model_span("embeddings", self.embedder.name):
+                    dense = self.embedder.embed_query(query)
+            levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
+            question = SearchQuestion(dense, self.bm25.embed_query(query), levels[0], asked.where)
+            terms_asked = frozenset(question.terms.indices)
+
+            def terms(texts: Sequence[str]) -> list[frozenset[int]]:
+                return [terms_asked.intersection(vector.indices) for vector in self.bm25.embed(texts)]
+
+            # A tokenizer given as an object is missing when the collection is reopened.
+            tokenizer = None if asked.budget is None else resolve(self.strategy.tokenizer)
+            passages = search(
+                self.store, query, question, self.store.schema.fingerprint, asked, reranker, tokenizer, terms, levels
+            )
+            record(passages=len(passages))
+        return passages
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
@@ -244,34 +270,6 @@ class Index:
     def _options(self, keywords: SearchKeywords) -> SearchOptions:
         options = SearchOptions(**keywords)
         return options if "weights" in keywords else options.model_copy(update={"weights": self.weights})
-
-    def _search(self, query: str, options: SearchOptions) -> list[Passage]:
-        require(isinstance(query, str) and query.strip(), "query", "must not be blank", query, "Ask a question.")
-        reranker = self._reranker(options.rerank)
-        if self._missing and not self.store.count():
-            raise CollectionNotFoundError(self._missing)
-        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "window": options.siblings}
-        limits = {"top_k": options.passages, "budget": options.budget}
-        retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
-        with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
-            dense = None
-            if pick(options.ranking).embeds:
-                with model_span("embeddings", self.embedder.name):
-                    dense = self.embedder.embed_query(query)
-            levels = range(self.strategy.depth) if options.level == "all" else (options.level,)
-            question = SearchQuestion(dense, self.bm25.embed_query(query), levels[0], options.where)
-            asked = frozenset(question.terms.indices)
-
-            def terms(texts: Sequence[str]) -> list[frozenset[int]]:
-                return [asked.intersection(vector.indices) for vector in self.bm25.embed(texts)]
-
-            # A tokenizer given as an object is missing when the collection is reopened.
-            tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-            passages = search(
-                self.store, query, question, self.store.schema.fingerprint, options, reranker, tokenizer, terms, levels
-            )
-            record(passages=len(passages))
-        return passages
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:
         """Return a reranker; a named one is cached, since its model takes seconds to load."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from kinsplit.answering.values import Source
+from kinsplit.retrieval.passage import page_range
 from kinsplit.spans import replace_surrogates
 
 #: The sentence that the model must answer with if the passages don't contain the answer.
@@ -51,16 +52,9 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
 
 
 def _opening(source: Source, digest: str) -> str:
-    labels = {"file": source.file, "pages": _pages(source), "section": source.section}
+    labels = {"file": source.file, "pages": page_range(source.pages) if source.pages else "", "section": source.section}
     shown = "".join(f' {name}="{_label(value)}"' for name, value in labels.items() if value)
     return f'<passage-{digest} number="{source.number}"{shown}>'
-
-
-def _pages(source: Source) -> str:
-    if source.pages is None:
-        return ""
-    first, last = source.pages
-    return f"{first}-{last}" if last > first else str(first)
 
 
 def _label(text: str) -> str:

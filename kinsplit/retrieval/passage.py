@@ -108,10 +108,13 @@ class Passage:
 
 def cite(source_id: str, start: int, end: int, pages: tuple[int, int] | None) -> str:
     """Return a citation of a part of a document, such as "notes.pdf, p. 3-4 [120:480]"."""
-    if pages is None:
-        return f"{source_id} [{start}:{end}]"
+    return f"{source_id}{f', p. {page_range(pages)}' if pages else ''} [{start}:{end}]"
+
+
+def page_range(pages: tuple[int, int]) -> str:
+    """Return pages as "3" or "3-4"."""
     first, last = pages
-    return f"{source_id}, p. {first if first == last else f'{first}-{last}'} [{start}:{end}]"
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def continues(before: Chunk, after: Chunk) -> bool:

@@ -194,8 +194,8 @@ def test_no_documents_give_nothing(name: str) -> None:
 @every_strategy
 def test_classes_show_the_strategys_parameters(name: str) -> None:
     parser, splitter = node_parser(name), text_splitter(name)
-    assert type(parser) is getattr(llama_index_classes, generated_name(strategy_class(name), "NodeParser"))
-    assert type(splitter) is getattr(langchain_classes, generated_name(strategy_class(name), "TextSplitter"))
+    assert type(parser) is getattr(llama_index_classes, generated_name(strategy_class(name).__name__, "NodeParser"))
+    assert type(splitter) is getattr(langchain_classes, generated_name(strategy_class(name).__name__, "TextSplitter"))
     assert isinstance(parser, llama_index.core.node_parser.NodeParser)
     assert isinstance(splitter, langchain_text_splitters.TextSplitter)
     assert type(parser).class_name() == type(parser).__name__

@@ -282,4 +282,4 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
     described = "\n".join([documentation(strategy), *(f"    {name}: {about}" for name, about in own.items())])
     body = {"strategy_class": strategy, "__doc__": described, "__module__": __package__}
     body["__signature__"] = Signature(keywords)
-    return type(generated_name(strategy, "TextSplitter"), (KinsplitTextSplitter,), body)
+    return type(generated_name(strategy.__name__, "TextSplitter"), (KinsplitTextSplitter,), body)

@@ -216,7 +216,7 @@ def node_parser_class(strategy: type[Strategy]) -> type[KinsplitNodeParser]:
     """Return the node parser class of a strategy, with the strategy's parameters as fields."""
     fields: dict[str, Any] = {name: (info.annotation, info) for name, info in strategy.model_fields.items()}
     made = create_model(
-        generated_name(strategy, "NodeParser"),
+        generated_name(strategy.__name__, "NodeParser"),
         __base__=KinsplitNodeParser,
         __module__=__package__,
         __doc__=documentation(strategy),

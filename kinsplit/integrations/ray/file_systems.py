@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fnmatch import translate
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kinsplit.chunk import ABSOLUTE_PATH
 from kinsplit.errors import LoadError
@@ -67,9 +67,6 @@ class TemporaryDict(MutableMapping[str, V]):
     def __len__(self) -> int:
         number: int = self._items.execute("SELECT count(*) FROM items").fetchone()[0]
         return number
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (), None, None, iter(self.items())
 
 
 def _encoded(key: str) -> bytes:

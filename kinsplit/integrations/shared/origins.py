@@ -112,15 +112,11 @@ def _context(metadata: Mapping[str, Any]) -> str:
 
 def generated_names(suffix: str) -> dict[str, str]:
     """Return the names of a framework's generated classes, such as NodeParser, each with the name of its strategy."""
-    return {_generated_name(attribute, suffix): name for name, attribute in STRATEGIES.attributes().items()}
+    return {generated_name(attribute, suffix): name for name, attribute in STRATEGIES.attributes().items()}
 
 
-def generated_name(strategy: type[Strategy], suffix: str) -> str:
+def generated_name(class_name: str, suffix: str) -> str:
     """Return the name of a strategy's class in a framework."""
-    return _generated_name(strategy.__name__, suffix)
-
-
-def _generated_name(class_name: str, suffix: str) -> str:
     return f"Kinsplit{class_name.removesuffix('Strategy')}{suffix}"
 
 

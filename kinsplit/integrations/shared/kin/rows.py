@@ -115,7 +115,7 @@ class SqliteRows:
                 raise
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Add or replace rows; see `kinsplit.integrations.shared.kin.sidecar.Rows`."""
+        """Add or replace rows by id, and delete those that `stale` names."""
         sources = json.dumps(list({row.place.source_id for row in rows}))
 
         def write(connection: sqlite3.Connection) -> None:
@@ -218,7 +218,7 @@ class KeyValueRows:
         self._writing = threading.Lock()
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Add or replace rows; see `kinsplit.integrations.shared.kin.sidecar.Rows`."""
+        """Add or replace rows by id, and delete those that `stale` names."""
         sources = list({row.place.source_id for row in rows})
         with self._writing:
             entries = self._entries(sources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
@@ -15,29 +15,8 @@ from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores.json_values import to_json
 from kinsplit.support.threads import awaiting
 
-
-class Rows(Protocol):
-    """Rows of chunks by id and by place, in a database of any kind."""
-
-    def put(self, rows: Sequence[Row]) -> None:
-        """Add or replace rows by id, and delete those that `kinsplit.integrations.shared.kin.rows.stale` names."""
-        ...
-
-    def get(self, ids: Sequence[str], places: Sequence[SiblingPlace]) -> list[Row]:
-        """Return rows by id, and others by place."""
-        ...
-
-    def level(self, source_ids: Sequence[str], level: int) -> list[Row]:
-        """Return the rows of a level of some documents."""
-        ...
-
-    def delete(self, source_ids: Sequence[str]) -> int:
-        """Delete the rows of documents and return their number."""
-        ...
-
-    def close(self) -> None:
-        """Close what was opened here."""
-        ...
+#: Rows of chunks by id and by place.
+Rows = SqliteRows | KeyValueRows
 
 
 class KinStore(AbstractContextManager[Any]):
