@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.identity import text_id
 
 # Between the pages of a Docling document.
@@ -97,8 +97,7 @@ def _row(number: int, row: Mapping[str, Any], text: str, own_id: str | None) -> 
                 remedy += " Pass id=None to derive ids from the texts."
             raise InvalidParameterError(field, "must be a column", column, remedy)
     content = row[text]
-    if not isinstance(content, str):
-        raise InvalidParameterError(f"rows[{number}][{text!r}]", "must be a text", content, "Filter such rows out.")
+    require(isinstance(content, str), f"rows[{number}][{text!r}]", "must be a text", content, "Filter such rows out.")
     metadata = {key: value for key, value in row.items() if key not in (text, own_id)}
     return Fields(text_id(content) if own_id is None else str(row[own_id]), content, metadata)
 

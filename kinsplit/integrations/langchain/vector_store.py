@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,16 @@ from kinsplit.embedding.protocol import finite_vectors
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
 from kinsplit.indexing.refusals import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
-from kinsplit.integrations.shared.collection import Collection, clear, find, get, put, refuse_unknown, remove
+from kinsplit.integrations.shared.collection import (
+    Collection,
+    clear,
+    find,
+    get,
+    put,
+    refuse_unknown,
+    remove,
+    with_vectors,
+)
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.stores import ChunkStore, Hit, Query
 from kinsplit.stores.values import Where
@@ -154,12 +162,13 @@ class KinsplitVectorStore(VectorStore):
             finite_vectors(vectors, len(part), describe(self._embedding))
             return vectors
 
-        with _own_exceptions():
-            division = Division[tuple[str, str], list[float]](
-                describe(self._embedding), embed, lambda: embed([("", PROBE)]), name_of=lambda item: item[0]
-            )
-            found = division.settle(_named(documents, ids))
-        return _all(found)
+        division = Division[tuple[str, str], list[float]](
+            describe(self._embedding), embed, lambda: embed([("", PROBE)]), name_of=lambda item: item[0]
+        )
+        try:
+            return _all(division.settle(_named(documents, ids)))
+        except EmbedderUnavailableError as error:  # Of an object that fails with any text, callers expect its own.
+            raise error.__cause__ or error from None
 
     def _either(self, method: str, argument: object) -> Any:
         """Call a method of the embeddings, in its form for event loops if this thread works for one."""
@@ -345,12 +354,9 @@ def _diverse(
     store: ChunkStore, vector: list[float], limit: int, fetch: int, lambda_mult: float, where: Where | None
 ) -> list[Chunk]:
     """Return chunks that are similar to a vector and differ from each other, by LangChain's own rule."""
-    hits = _search(store, vector, fetch, where)
-    vectors = store.vectors([hit.chunk.id for hit in hits])
-    chunks = [hit.chunk for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
-    embeddings: list[Any] = [vectors[chunk.id].dense for chunk in chunks]
+    hits, embeddings = with_vectors(store, _search(store, vector, fetch, where))
     chosen = maximal_marginal_relevance(np.asarray(vector, dtype=np.float32), embeddings, lambda_mult, limit)
-    return [chunks[index] for index in chosen]
+    return [hits[index].chunk for index in chosen]
 
 
 def _of_chunks(chunks: Sequence[Chunk]) -> list[Document]:
@@ -373,15 +379,6 @@ def _all(found: Sequence[list[float] | KinsplitError]) -> Vectors:
         more = f" Refused are {len(refused):,} of {len(found):,} documents." if refused[1:] else ""
         raise EmbeddingError(f"Nothing was stored. {refused[0]}{more}")
     return [each for each in found if not isinstance(each, KinsplitError)]
-
-
-@contextmanager
-def _own_exceptions() -> Iterator[None]:
-    """Raise the exceptions of an embedding object that fails with any text, as the framework's callers expect."""
-    try:
-        yield
-    except EmbedderUnavailableError as error:
-        raise error.__cause__ or error from None
 
 
 def _ids(

@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_found
 from kinsplit.integrations.shared.collection import to_reranker
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
@@ -46,8 +46,7 @@ class Rerank(BaseDocumentCompressor):
     def __init__(
         self, reranker: str | Reranker, *, top_n: int | None = None, embedder: str | Embedder = "bundled"
     ) -> None:
-        if top_n is not None and top_n < 1:
-            raise InvalidParameterError("top_n", "must be at least 1", top_n, "Leave it out for all documents.")
+        require(top_n is None or top_n >= 1, "top_n", "must be at least 1", top_n, "Leave it out for all documents.")
         super().__init__(top_n=top_n)
         self._reranker = to_reranker(reranker, embedder)
 

@@ -10,7 +10,7 @@ from llama_index.core.vector_stores import types
 
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.retrieval.scoring import unit
 from kinsplit.stores.filters import MOST_DEPTH
@@ -54,9 +54,8 @@ def to_queries(query: types.VectorStoreQuery, where: Where, bm25: Bm25Embedder) 
     Raises:
         InvalidParameterError: The mode is not supported, or the query lacks the embedding or the text that it needs.
     """
-    if query.mode not in _MODES:
-        rule = f"must be one of {', '.join(mode.value for mode in _MODES)}"
-        raise InvalidParameterError("mode", rule, str(query.mode), "Use one of them.")
+    rule = f"must be one of {', '.join(mode.value for mode in _MODES)}"
+    require(query.mode in _MODES, "mode", rule, str(query.mode), "Use one of them.")
     queries = []
     for using in _MODES[query.mode]:
         if using == "dense":
@@ -80,8 +79,7 @@ def fuse(dense: Sequence[Hit], terms: Sequence[Hit], alpha: float) -> list[Hit]:
     Raises:
         InvalidParameterError: `alpha` is not from 0 to 1.
     """
-    if not 0 <= alpha <= 1:
-        raise InvalidParameterError("alpha", "must be from 0 to 1", alpha, "Leave it out for 0.5.")
+    require(0 <= alpha <= 1, "alpha", "must be from 0 to 1", alpha, "Leave it out for 0.5.")
     shares = [unit({hit.chunk.id: hit.score for hit in hits}) for hits in (dense, terms)]
     chunks = {hit.chunk.id: hit.chunk for hit in (*dense, *terms)}
     joined = [
@@ -103,9 +101,7 @@ def _matches_text(filters: types.MetadataFilters) -> bool:
 
 
 def _group(filters: types.MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
-    if depth > MOST_DEPTH:
-        remedy = "Nest fewer filters."
-        raise InvalidParameterError("filters", f"must be nested at most {MOST_DEPTH} deep", depth, remedy)
+    require(depth <= MOST_DEPTH, "filters", f"must be nested at most {MOST_DEPTH} deep", depth, "Nest fewer filters.")
     parts = [
         _group(one, chunks, depth + 1) if isinstance(one, types.MetadataFilters) else _condition(one, chunks)
         for one in filters.filters

@@ -15,7 +15,7 @@ from llama_index.core.utils import get_tqdm_iterable
 from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJsonSchema, create_model
 
 from kinsplit import chunk as core
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.nodes import build_nodes, join_pages, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
@@ -175,8 +175,7 @@ class KinsplitNodeParser(TextSplitter):
         remedies = {field: f"Name it: {names}." for field, names in self.strategy_class.resources.items()}
         for field, remedy in {**remedies, "id_func": "Define it at the top of a module."}.items():
             value = self.to_dict()[field]
-            if not isinstance(value, str | None):
-                raise InvalidParameterError(field, "can't be written as JSON", value, remedy)
+            require(isinstance(value, str | None), field, "can't be written as JSON", value, remedy)
         return super().to_json(**kwargs)
 
     def __reduce__(self) -> tuple[Callable[..., KinsplitNodeParser], tuple[Any, ...]]:

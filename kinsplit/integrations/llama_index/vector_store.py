@@ -17,7 +17,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
-from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove
+from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Vectors
@@ -230,9 +230,7 @@ def _diverse(
     """Choose hits that are similar to a question and differ from each other, by LlamaIndex's own rule."""
     if threshold is not None and not 0 <= threshold <= 1:
         raise InvalidParameterError("mmr_threshold", "must be from 0 to 1", threshold, "Leave it out for 0.5.")
-    vectors = store.vectors([hit.chunk.id for hit in hits])
-    kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
-    embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in kept]
+    kept, embeddings = with_vectors(store, hits)
     question: Any = np.asarray(query.query_embedding, dtype=np.float32)
     scores, chosen = get_top_k_mmr_embeddings(
         question, embeddings, similarity_top_k=query.similarity_top_k, mmr_threshold=threshold

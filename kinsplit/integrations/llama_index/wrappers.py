@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.shared.collection import to_reranker
 from kinsplit.integrations.shared.origins import FINDING
@@ -56,8 +56,7 @@ class Rerank(BaseNodePostprocessor):
         embedder: str | Embedder = "bundled",
         **data: object,
     ) -> None:
-        if top_n is not None and top_n < 1:
-            raise InvalidParameterError("top_n", "must be at least 1", top_n, "Leave it out for all nodes.")
+        require(top_n is None or top_n >= 1, "top_n", "must be at least 1", top_n, "Leave it out for all nodes.")
         super().__init__(top_n=top_n, **data)
         self._reranker = to_reranker(reranker, embedder)
 

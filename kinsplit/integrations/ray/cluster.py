@@ -8,14 +8,16 @@ import re
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from pydantic import Field
 
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import usage_of
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.ray.stages import TOKENS
 from kinsplit.support.extras import needs
+from kinsplit.support.settings import Settings
 
 #: Address of the cluster that runs on this machine, or that RAY_ADDRESS names.
 AUTO = "auto"
@@ -164,8 +166,7 @@ class Pool(NamedTuple):
     tasks: int  # Number of tasks among which files are divided, if there are enough.
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(Settings):
     """Share of a cluster that `kinsplit.integrations.ray.index` takes.
 
     Attributes:
@@ -180,18 +181,11 @@ class Resources:
         InvalidParameterError: A number is too small.
     """
 
-    concurrency: int | None = None
-    num_cpus: float | None = None
-    num_gpus: float = 0
-    tokens: int = TOKENS
-    writers: int = 4
-
-    def __post_init__(self) -> None:
-        least = {"concurrency": 1, "num_cpus": 0, "num_gpus": 0, "tokens": 1, "writers": 1}
-        for field, lowest in least.items():
-            value = getattr(self, field)
-            if value is not None and value < lowest:
-                raise InvalidParameterError(field, f"must be at least {lowest}", value, "Leave it out for the default.")
+    concurrency: int | None = Field(default=None, ge=1)
+    num_cpus: float | None = Field(default=None, ge=0)
+    num_gpus: float = Field(default=0, ge=0)
+    tokens: int = Field(default=TOKENS, ge=1)
+    writers: int = Field(default=4, ge=1)
 
     def on(self, cluster: Mapping[str, float], embedder: Embedder) -> Pool:
         """Return the arguments for a cluster.

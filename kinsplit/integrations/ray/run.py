@@ -14,7 +14,7 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import Used, usage_of
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
@@ -207,15 +207,12 @@ def _given(source: Any, address: str, adding: AddOptions) -> FoundFiles | Datase
     """
     from ray.data import Dataset
 
-    if not has_server(address):
-        rule = "must be one that several processes can open: 'pgvector:DSN' or 'qdrant:URL'"
-        remedy = "Use a server, or index without Ray."
-        raise InvalidParameterError("address", rule, address.partition(":")[0], remedy)
+    rule = "must be one that several processes can open: 'pgvector:DSN' or 'qdrant:URL'"
+    require(has_server(address), "address", rule, address.partition(":")[0], "Use a server, or index without Ray.")
     if not isinstance(source, Dataset):
         return find(source, adding.subjects, adding.readers)
-    if adding.prune:
-        rule = "must be False for a dataset, which lies in no folder"
-        raise InvalidParameterError("prune", rule, adding.prune, "Delete documents by id: kinsplit delete ID.")
+    rule = "must be False for a dataset, which lies in no folder"
+    require(not adding.prune, "prune", rule, adding.prune, "Delete documents by id: kinsplit delete ID.")
     check_documents(source.columns() or ())
     return source
 

@@ -17,7 +17,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
-from kinsplit.stores import ChunkStore, Schema, Vectors, open_store
+from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
 from kinsplit.stores.values import Where
 
 T = TypeVar("T")
@@ -121,3 +121,10 @@ def to_reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker 
     if not isinstance(reranker, str):
         return reranker
     return create_reranker(reranker, embedding.create(embedder) if isinstance(embedder, str) else embedder)
+
+
+def with_vectors(store: ChunkStore, hits: Sequence[Hit]) -> tuple[list[Hit], list[Any]]:
+    """Return hits and their dense vectors, without those deleted in the meantime."""
+    vectors = store.vectors([hit.chunk.id for hit in hits])
+    kept = [hit for hit in hits if hit.chunk.id in vectors]
+    return kept, [vectors[hit.chunk.id].dense for hit in kept]

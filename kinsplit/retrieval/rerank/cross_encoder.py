@@ -11,7 +11,7 @@ from kinsplit.embedding.backends.base import choose_device
 from kinsplit.embedding.backends.model_files import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
+from kinsplit.errors import EmbeddingError, MissingExtraError, require
 from kinsplit.options import Ranked
 from kinsplit.retrieval.rerank.protocol import RerankWarning
 from kinsplit.support.extras import needs
@@ -39,8 +39,7 @@ class CrossEncoderReranker:
     """
 
     def __init__(self, model: str, batch_size: int = 32) -> None:
-        if batch_size < 1:
-            raise InvalidParameterError("batch_size", "must be at least 1", batch_size, "Leave it out for 32.")
+        require(batch_size >= 1, "batch_size", "must be at least 1", batch_size, "Leave it out for 32.")
         self.model = model
         self.batch_size = batch_size
         self._lock = threading.Lock()
@@ -58,10 +57,8 @@ class CrossEncoderReranker:
                 self._loaded = _load(self.model)
             scorer = self._loaded
         if cut := sum(length > scorer.window for length in scorer.lengths(query, texts)):
-            problem = (
-                f"{cut} of {len(texts)} texts are longer than the cross-encoder's window of {scorer.window} tokens"
-            )
-            warnings.warn(f"{problem}; their ends were not read.", RerankWarning, stacklevel=2)
+            long = f"longer than the cross-encoder's window of {scorer.window} tokens; their ends were not read."
+            warnings.warn(f"{cut} of {len(texts)} texts are {long}", RerankWarning, stacklevel=2)
         return [Ranked(index, score) for index, score in enumerate(scorer.scores(query, texts, self.batch_size))]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kinsplit import language_models
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.errors import LanguageModelError, require
 from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
 from kinsplit.options import Ranked
 
@@ -44,8 +44,7 @@ class LanguageModelReranker:
     """
 
     def __init__(self, model: object, longest: int = 2000) -> None:
-        if longest < 1:
-            raise InvalidParameterError("longest", "must be at least 1", longest, "Leave it out for 2000.")
+        require(longest >= 1, "longest", "must be at least 1", longest, "Leave it out for 2000.")
         self.model = language_models.resolve(model)
         self.longest = longest
 

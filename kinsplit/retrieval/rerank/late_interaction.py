@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import Embedder, TokenEmbedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.options import Ranked
 
 
@@ -29,16 +29,13 @@ class LateInteractionReranker:
     """
 
     def __init__(self, embedder: TokenEmbedder, earlier: float = 1.0) -> None:
-        if not earlier >= 0:
-            raise InvalidParameterError("earlier", "must be at least 0", earlier, "The default is 1.")
+        require(earlier >= 0, "earlier", "must be at least 0", earlier, "The default is 1.")
         self.embedder, self.earlier = embedder, earlier
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
         """Score texts; see `Reranker.rerank`."""
         (question,) = self.embedder.embed_tokens([query])
-        return [
-            Ranked(index, _max_sim(question, tokens)) for index, tokens in enumerate(self.embedder.embed_tokens(texts))
-        ]
+        return [Ranked(at, _max_sim(question, tokens)) for at, tokens in enumerate(self.embedder.embed_tokens(texts))]
 
 
 def from_spec(_: str, embedder: Embedder) -> LateInteractionReranker:
