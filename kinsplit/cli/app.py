@@ -97,9 +97,6 @@ class _Command(TyperCommand):
             _check(param, ctx)
         return rest
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _hide_flag_types(super().get_params(ctx))
-
 
 def _read_env_file(ctx: typer.Context, path: str | None) -> None:
     try:
@@ -166,21 +163,11 @@ class _Group(TyperGroup):
     def list_commands(self, _ctx: Any) -> list[str]:
         return _names()
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _hide_flag_types(super().get_params(ctx))
-
     def format_help(self, ctx: Any, formatter: Any) -> None:
         # A list of the commands needs no parameters, some of which are derived from models that take long to load.
         texts = {name: summary(COMMANDS.load(name).__doc__, "Args") for name in _names()}
         self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
         super().format_help(ctx, formatter)
-
-
-def _hide_flag_types(params: list[Any]) -> list[Any]:
-    for param in params:
-        if getattr(param, "is_flag", False) and param.metavar is None:
-            param.metavar = ""
-    return params
 
 
 app = typer.Typer(

@@ -1,25 +1,27 @@
 """Options of commands, derived from their docstrings and from the models in `kinsplit.options`.
 
 A command is a function whose docstring describes its parameters, as in `output (FILE): File for the rows.` The word in
-brackets stands for the value in the help. Parameters before `/`, and those before `*` without a default, are arguments;
-all others are options. One that Typer itself is told about, with `Annotated`, has no line in the docstring. A
-parameter `terminal` is the terminal to write to, and gives the command the option `--json`.
+brackets stands for the value in the help. Those that commands share are described in the docstring of
+`kinsplit.cli.options`. Parameters before `/`, and those before `*` without a default, are arguments; all others are
+options. One that Typer itself is told about, with `Annotated`, has no description. A parameter `terminal` is the
+terminal to write to, and gives the command the option `--json`.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import typer
 
-from kinsplit.cli.options import AsJson, parse_limits, parse_names, parse_where
+from kinsplit.cli import options as shared
+from kinsplit.cli.options import parse_limits, parse_names, parse_where
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.support.docstrings import described
+from kinsplit.support.docstrings import Described, described
 from kinsplit.support.extras import needs
 from kinsplit.support.literals import read_value
 
@@ -38,13 +40,21 @@ class _Source(NamedTuple):
     extra: str
 
 
+_SHARED = described(shared.__doc__, "Options")
 _SOURCES: dict[Callable[..., None], _Source] = {}
 # Stands for a parameter `terminal`.
-_JSON = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+_JSON = inspect.Parameter(
+    "as_json",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")],
+)
 _NO_SOURCE = _Source((), "CLI", (), "cli")
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
-# Shorter names of some options, or the singular for one that can be repeated.
-_FLAGS = {"vector_cache": "--cache", "collections": "--collection", "readers": "--reader", "limits": "--limit"}
+# Shorter names of some options, and Python's own words.
+_SHORT = {"vector_cache": "--cache", "settings": "--set", "into": "--as"}
+# The singular of those that can be repeated.
+_ONE = {"collections": "--collection", "readers": "--reader", "limits": "--limit"}
 
 
 class _Form(NamedTuple):
@@ -100,14 +110,13 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     Raises:
         MissingExtraError: The models need an extra that is not installed.
     """
-    source, texts = _SOURCES.get(function, _NO_SOURCE), described(function.__doc__, "Args")
+    source, texts = _SOURCES.get(function, _NO_SOURCE), _SHARED | described(function.__doc__, "Args")
     with needs(source.extra):
         fields = _load(source.door).fields(*map(_load, source.models)) if source.models else {}
     derived = [_option(name, info) for name, info in fields.items() if name not in source.without]
     signature = inspect.signature(function, eval_str=True)
     given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
-    own = [_documented(each, *texts[each.name]) if each.name in texts else each for each in given]
-    own = [_JSON if each.name == "terminal" else each for each in own]
+    own = [_JSON if each.name == "terminal" else _documented(each, texts) for each in given]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
@@ -128,13 +137,20 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _documented(parameter: inspect.Parameter, word: str, text: str) -> inspect.Parameter:
+def _documented(parameter: inspect.Parameter, texts: Mapping[str, Described]) -> inspect.Parameter:
     """Return a parameter with its help: as an argument if Python takes it by position, and as an option otherwise."""
+    if get_origin(parameter.annotation) is Annotated or parameter.name not in texts:
+        return parameter
+    word, text = texts[parameter.name]
     by_place = parameter.kind is not parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     is_argument = by_place or parameter.kind is parameter.POSITIONAL_ONLY
-    flags = [] if is_argument else [f"--{parameter.name.replace('_', '-')}"]
+    flags = [] if is_argument else [_flag(parameter.name)]
     make: Any = typer.Option if flags else typer.Argument
     return parameter.replace(annotation=Annotated[parameter.annotation, make(*flags, metavar=word or None, help=text)])
+
+
+def _flag(name: str) -> str:
+    return (_SHORT | _ONE).get(name, f"--{name.replace('_', '-')}")
 
 
 def _load(name: str) -> Any:
@@ -144,7 +160,7 @@ def _load(name: str) -> Any:
 
 def _option(name: str, info: FieldInfo) -> inspect.Parameter:
     """Return the option of a field; its default is None, for one that isn't given."""
-    flag, kind = _FLAGS.get(name, f"--{name.replace('_', '-')}"), _kind(info.annotation)
+    flag, kind = _flag(name), _kind(info.annotation)
     text = f"{info.description}{_default(info)}"
     settings: dict[str, Any] = {"help": text}
     if name in _FORMS:

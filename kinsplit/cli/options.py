@@ -1,11 +1,27 @@
-"""Options shared by several commands, and the parsers of their values."""
+"""Options shared by several commands, and the parsers of their values.
+
+Options:
+    store (ADDRESS): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
+    address (ADDRESS): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
+    collection (NAME): Name of the collection.
+    embedder (SPEC): Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.
+    embedding_context (headings|none|late): Context embedded with a chunk's text.
+    language (LANGUAGE): Language of stop words and stems; any for words without stemming.
+    settings (KEY=VALUE): Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME,
+        or sentence for the default strategy.
+    config (FILE): TOML file with defaults for these options in its table [index], and for --set in [index.parameters],
+        such as kinsplit tune writes.
+    normalise (NAME): Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. Offsets
+        refer to the normalised text.
+    dry_run: Only show how many language model calls and tokens the strategy would need.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,77 +33,21 @@ if TYPE_CHECKING:
     from kinsplit.loaders import Limits
     from kinsplit.parsers import Strategy
 
-T = TypeVar("T")
+#: Default of the option `--store`, which is `kinsplit.index.DEFAULT_STORE`.
+STORE = "edge:./kinsplit-data"
 
 
-def _parser(make: Callable[[str], T]) -> Callable[[str], T]:
-    # Help shows the name of the function as the type.
-    def path(text: str) -> T:
-        if not text:  # An unset shell variable; Path would take it for the current folder.
-            raise typer.BadParameter("A path is empty. Use . for the current folder.")
-        return make(text)
-
-    return path
+def path(text: str) -> str:
+    """Return a path as it is, or reject an empty one; help shows the function's name as the type."""
+    if not text:  # An unset shell variable; Path would take it for the current folder.
+        raise typer.BadParameter("A path is empty. Use . for the current folder.")
+    return text
 
 
+#: Paths, which may be addresses such as s3://bucket/docs, whose two slashes a Path would join.
 Paths = Annotated[
-    list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parser(Path))
+    list[str], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=path)
 ]
-#: Paths that may be addresses such as s3://bucket/docs, whose two slashes a Path would join.
-Places = Annotated[
-    list[str], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parser(str))
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME, or sentence "
-        "for the default strategy.",
-    ),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="TOML file with defaults for these options in its table [index], and for --set in [index.parameters], "
-        "such as kinsplit tune writes.",
-    ),
-]
-Store = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.")
-]
-Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the collection.")]
-Embedder = Annotated[
-    str, typer.Option(metavar="SPEC", help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.")
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SPEC",
-        help="Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL, "
-        "or hash for tests. Default: bundled.",
-    ),
-]
-Normalise = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. "
-        "Offsets refer to the normalised text.",
-    ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only show how many language model calls and tokens the strategy would need.")
-]
-#: Shared by all strategies of a comparison.
-SharedEmbeddingContext = Annotated[
-    str, typer.Option(metavar="headings|none|late", help="Context embedded with a chunk's text.")
-]
-SharedLanguage = Annotated[
-    str, typer.Option(metavar="LANGUAGE", help="Language of stop words and stems; any for words without stemming.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 
 def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:

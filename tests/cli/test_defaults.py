@@ -12,6 +12,8 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaDocument
 
 from kinsplit import Document, Index
+from kinsplit.cli.options import STORE
+from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.embedding_context import WindowWarning
 from kinsplit.integrations.langchain import text_splitter
 from kinsplit.integrations.llama_index import node_parser
@@ -46,6 +48,10 @@ def test_without_a_strategy_all_doors_split_alike(parameters: dict[str, Any], cl
     assert [node.node_id for node in nodes] == [row["id"] for row in rows]
     own = default_strategy(**parameters).chunk(Document("notes/owls.txt", TEXT))
     assert [chunk.id for chunk in own] == [row["id"] for row in rows]
+
+
+def test_commands_open_the_store_that_python_opens() -> None:
+    assert STORE == DEFAULT_STORE
 
 
 def test_with_a_strategy_all_doors_take_its_own_defaults(cli: Cli, tmp_path: Path) -> None:

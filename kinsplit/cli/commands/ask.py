@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import Collection, Embedder, Store
+from kinsplit.cli.options import STORE
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.keywords import AnswerKeywords
@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 @from_options("SearchOptions", "AnswerOptions")
 def ask(
     question: str,
-    store: Store = "edge:./kinsplit-data",
-    collection: Collection = "default",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            envvar="KINSPLIT_MODEL",
-            help="Language model: ollama:MODEL or openai:MODEL. Without one, the best sentences are quoted.",
-        ),
-    ] = None,
-    embedder: Embedder = "bundled",
+    store: str = STORE,
+    collection: str = "default",
+    model: str | None = None,
+    embedder: str = "bundled",
     *,
     terminal: Terminal,
     **options: Unpack[AnswerKeywords],
@@ -44,6 +37,8 @@ def ask(
 
     Args:
         question (QUESTION): The question.
+        model (SPEC): Language model: ollama:MODEL or openai:MODEL. Default: KINSPLIT_MODEL. Without one, the best
+            sentences are quoted.
     """
     from kinsplit.answering import answer, collect
     from kinsplit.index import Index

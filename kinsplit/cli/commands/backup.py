@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from kinsplit.cli.options import Store, check_writable
+from kinsplit.cli.options import STORE, check_writable
 from kinsplit.cli.output.progress import counting
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
 
-def backup(collection: str, file: Path, store: Store = "edge:./kinsplit-data", *, terminal: Terminal) -> None:
+def backup(collection: str, file: Path, store: str = STORE, *, terminal: Terminal) -> None:
     """Write a collection, with its vectors, to one Parquet file, which pandas, DuckDB and others read too.
 
     An existing file is replaced once the new one is complete.
@@ -35,15 +32,7 @@ def backup(collection: str, file: Path, store: Store = "edge:./kinsplit-data", *
 
 
 def restore(
-    file: Path,
-    address: str = "edge:./kinsplit-data",
-    /,
-    name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Name of the collection. Default: its old name.")
-    ] = None,
-    replace: bool = False,
-    *,
-    terminal: Terminal,
+    file: Path, address: str = STORE, /, into: str | None = None, replace: bool = False, *, terminal: Terminal
 ) -> None:
     """Make a collection from a backup, in any kind of store.
 
@@ -52,12 +41,13 @@ def restore(
     Args:
         file (FILE): A file that kinsplit backup wrote.
         address ([ADDRESS]): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
+        into (NAME): Name of the collection. Default: its old name.
         replace: Replace the collection of that name once the new one is complete.
     """
     from kinsplit.backup import read_head
     from kinsplit.backup import restore as fill
 
-    name = name or read_head(file).collection
+    name = into or read_head(file).collection
     with counting(terminal.err, "Restoring", "chunks") as progress:
         done = fill(file, address, name, replace=replace, progress=progress)
     held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""

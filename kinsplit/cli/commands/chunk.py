@@ -13,7 +13,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import Config, DryRun, Normalise, Paths, Settings, make_strategy, read_config
+from kinsplit.cli.options import Paths, make_strategy, read_config
 from kinsplit.cli.output.index_report import ChunkTotals, Row, report_loaded, report_skipped, show, show_cost, to_rows
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
@@ -31,12 +31,12 @@ _BATCH = 2_000_000
 @from_options("IndexOptions", "AddOptions", without=("embedder", "embedding_context", "language", "prune"))
 def chunk(
     paths: Paths,
-    settings: Settings = None,
-    config: Config = None,
+    settings: list[str] | None = None,
+    config: Path | None = None,
     *,
     output: Path | None = None,
-    normalise: Normalise = None,
-    dry_run: DryRun = False,
+    normalise: str | None = None,
+    dry_run: bool = False,
     terminal: Terminal,
     **options: Any,
 ) -> None:

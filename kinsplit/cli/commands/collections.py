@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.filesize import decimal
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import Collection, Store, parse_where
+from kinsplit.cli.options import STORE, parse_where
 from kinsplit.cli.output.progress import counting
 from kinsplit.cli.output.tables import counted, figures, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kinsplit.stores import CollectionInfo
 
 
-def collections(address: str = "edge:./kinsplit-data", /, *, terminal: Terminal) -> None:
+def collections(address: str = STORE, /, *, terminal: Terminal) -> None:
     """List the collections of a store with their strategy, model and size.
 
     Args:
@@ -64,7 +64,7 @@ def _size(size: int | None) -> str:
     return "?" if size is None else decimal(size)
 
 
-def rename(old: str, new: str, store: Store = "edge:./kinsplit-data", *, terminal: Terminal) -> None:
+def rename(old: str, new: str, store: str = STORE, *, terminal: Terminal) -> None:
     """Give a collection another name.
 
     Args:
@@ -78,7 +78,7 @@ def rename(old: str, new: str, store: Store = "edge:./kinsplit-data", *, termina
     terminal.outcome({"old": old, "new": new}, f"Renamed {old} to {new}.")
 
 
-def switch(one: str, other: str, store: Store = "edge:./kinsplit-data", *, terminal: Terminal) -> None:
+def switch(one: str, other: str, store: str = STORE, *, terminal: Terminal) -> None:
     """Let two collections exchange their names in one step, to replace one that is being searched.
 
     Index anew beside it, switch, and drop the old one, which has the other name then. A second switch undoes the first.
@@ -95,7 +95,7 @@ def switch(one: str, other: str, store: Store = "edge:./kinsplit-data", *, termi
     terminal.outcome({"exchanged": [one, other]}, f"{one} and {other} have exchanged their names.")
 
 
-def drop(name: str, store: Store = "edge:./kinsplit-data", yes: bool = False, *, terminal: Terminal) -> None:
+def drop(name: str, store: str = STORE, yes: bool = False, *, terminal: Terminal) -> None:
     """Delete a collection with everything in it.
 
     Args:
@@ -117,16 +117,7 @@ def drop(name: str, store: Store = "edge:./kinsplit-data", yes: bool = False, *,
     terminal.outcome({"dropped": name}, f"Dropped {name}{size}.")
 
 
-def copy(
-    source: str,
-    target: str,
-    collection: Collection = "default",
-    into: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.")
-    ] = None,
-    *,
-    terminal: Terminal,
-) -> None:
+def copy(source: str, target: str, collection: str = "default", into: str | None = None, *, terminal: Terminal) -> None:
     """Copy a collection between any two stores without embedding it again.
 
     Existing documents of the target stay, and those that are equal are skipped. Repeat an interrupted copy to complete
@@ -135,6 +126,7 @@ def copy(
     Args:
         source (FROM): Address of the source store.
         target (TO): Address of the target store.
+        into (NAME): Name of the copy. Default: the same name.
     """
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import copy as copy_chunks
@@ -158,7 +150,7 @@ def copy(
 _LISTED = 20
 
 
-def info(store: Store = "edge:./kinsplit-data", collection: Collection = "default", *, terminal: Terminal) -> None:
+def info(store: str = STORE, collection: str = "default", *, terminal: Terminal) -> None:
     """Show the settings of a collection and the documents in it."""
     from kinsplit.chunk import DOCUMENT
     from kinsplit.stores import open_store
@@ -195,8 +187,8 @@ def delete(
     sources: list[str] | None = None,
     /,
     where: list[str] | None = None,
-    store: Store = "edge:./kinsplit-data",
-    collection: Collection = "default",
+    store: str = STORE,
+    collection: str = "default",
     *,
     terminal: Terminal,
 ) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.commands.index import add
-from kinsplit.cli.options import Embedder, Store
+from kinsplit.cli.options import STORE
 from kinsplit.cli.output.index_report import to_dict as report_to_dict
 from kinsplit.cli.output.passages import QueryWords, chunk_of, file_of, show
 from kinsplit.cli.output.tables import counted
@@ -55,13 +55,7 @@ class DemoAnswer:
         return bool(self.passages) and self.passages[0].metadata.get("group_id") == self.answer_in
 
 
-def demo(
-    store: Store = "edge:./kinsplit-data",
-    course: Path | None = None,
-    embedder: Embedder = "bundled",
-    *,
-    terminal: Terminal,
-) -> None:
+def demo(store: str = STORE, course: Path | None = None, embedder: str = "bundled", *, terminal: Terminal) -> None:
     """Index the sample course in an embedded Qdrant (collection "demo") and search it for five questions.
 
     Nothing is downloaded, and a second run embeds nothing.
@@ -69,7 +63,7 @@ def demo(
     Args:
         course (DIR): Folder of a course, with DIR_questions.json next to it. Default: the sample course.
     """
-    from kinsplit.index import DEFAULT_STORE, Index
+    from kinsplit.index import Index
     from kinsplit.loaders import discover
     from kinsplit.parsers import create
 
@@ -95,7 +89,7 @@ def demo(
     else:
         terminal.line("")
         terminal.line(f"{right} of {len(answers)} questions were answered from the right lecture.")
-        option = "" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}"
+        option = "" if store == STORE else f" --store {shlex.quote(store)}"
         terminal.line(f"Try your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{option}")
     if right < len(answers) or report.failures:
         raise typer.Exit(SOME_FAILED)

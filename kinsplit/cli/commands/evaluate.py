@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.cli.options import SharedEmbeddingContext, SharedLanguage, check_writable
+from kinsplit.cli.options import check_writable
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
 from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import steps
@@ -49,8 +49,8 @@ def evaluate(
     ranker: str = "kin",
     embedder: str = "bundled",
     tokenizer: str = "bundled",
-    embedding_context: SharedEmbeddingContext = "headings",
-    language: SharedLanguage = "english",
+    embedding_context: str = "headings",
+    language: str = "english",
     span_coverage: float = 0.85,
     chunk_coverage: float = 0.5,
     model: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,14 +20,7 @@ def fetch_wikipedia(
     titles: list[str],
     output: Path = Path("wikipedia"),
     language: str = "en",
-    contact: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            envvar="KINSPLIT_CONTACT",
-            help="Contact address, which Wikipedia's operators ask clients to send.",
-        ),
-    ] = None,
+    contact: str | None = None,
     api: str | None = None,
     *,
     terminal: Terminal,
@@ -38,6 +31,7 @@ def fetch_wikipedia(
         titles (TITLE...): Titles of the articles.
         output (DIR): Folder for the files.
         language (CODE): Language of the Wikipedia, such as en or de.
+        contact (ADDRESS): Contact address, which Wikipedia's operators ask clients to send. Default: KINSPLIT_CONTACT.
         api (URL): URL of another wiki's api.php.
     """
     with needs("web"):

@@ -11,7 +11,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import Collection, Config, DryRun, Places, Settings, Store, with_config
+from kinsplit.cli.options import STORE, Paths, with_config
 from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, show_cost, summary, to_dict
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @from_options("IndexOptions", "AddOptions")
 def index(
-    paths: Places,
-    store: Store = "edge:./kinsplit-data",
-    collection: Collection = "default",
-    settings: Settings = None,
-    config: Config = None,
+    paths: Paths,
+    store: str = STORE,
+    collection: str = "default",
+    settings: list[str] | None = None,
+    config: Path | None = None,
     *,
     ray: str | None = None,
-    dry_run: DryRun = False,
+    dry_run: bool = False,
     terminal: Terminal,
     **options: Any,
 ) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from kinsplit.cli.options import Normalise
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -23,12 +20,7 @@ if TYPE_CHECKING:
 
 def qrels(
     paths: list[Path],
-    queries: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Labelled questions; repeatable. Default: those in the folders.", show_default=False
-        ),
-    ] = None,
+    queries: list[Path] | None = None,
     strategy: list[str] | None = None,
     manifest: list[Path] | None = None,
     output: Path = Path("qrels"),
@@ -38,7 +30,7 @@ def qrels(
     embedder: str | None = None,
     tune: bool = False,
     least: float = 0.95,
-    normalise: Normalise = None,
+    normalise: str | None = None,
     *,
     terminal: Terminal,
 ) -> None:
@@ -48,6 +40,7 @@ def qrels(
 
     Args:
         paths (PATHS): Documents, or folders with labelled questions.
+        queries (FILE): Labelled questions; repeatable. Default: those in the folders.
         strategy ([LABEL=]NAME[:KEY=VALUE,...]): Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's
             default strategy.
         manifest (FILE): Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kinsplit.cli.options import Embedder, Paths
+from kinsplit.cli.options import Paths
 from kinsplit.cli.output.index_report import describe_cost
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.tables import counted, figures
@@ -28,7 +28,7 @@ def questions(
     seed: int = 0,
     similarity: float = 0.1,
     duplicates: float = 0.9,
-    embedder: Embedder = "bundled",
+    embedder: str = "bundled",
     concurrency: int = 4,
     dry_run: bool = False,
     terminal: Terminal,
@@ -52,7 +52,7 @@ def questions(
     from kinsplit.evaluation.datasets.rows import to_row
     from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 
-    dataset = load_documents(paths, [output])
+    dataset = load_documents([Path(path) for path in paths], [output])
     documents = dataset.documents
     if dry_run:
         cost = cost_of(documents, model, number, seed=seed)

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Duel
     from kinsplit.evaluation.results import Results
 
-ResultsFile = Annotated[Path, typer.Argument(metavar="RESULTS", help="Results file of `kinsplit evaluate`.")]
-
 
 def show(
-    results: ResultsFile,
+    results: Path,
     strategy: str | None = None,
     measure: str | None = None,
     questions: Annotated[
@@ -33,6 +31,7 @@ def show(
     """Show which strategy is better, with confidence intervals, and individual questions.
 
     Args:
+        results (RESULTS): Results file of `kinsplit evaluate`.
         strategy (NAME): Show only this strategy and the baseline.
         measure (NAME): Show only this measure, and use it for --questions.
     """
@@ -135,10 +134,11 @@ def _show_rag_eval(
     show_table(terminal, "Means", names, rows)
 
 
-def report(results: ResultsFile, html: Path = Path("report.html"), *, terminal: Terminal) -> None:
+def report(results: Path, html: Path = Path("report.html"), *, terminal: Terminal) -> None:
     """Write the results as one self-contained HTML page.
 
     Args:
+        results (RESULTS): Results file of `kinsplit evaluate`.
         html (FILE): HTML file; two plots of the chunks are written next to it.
     """
     from kinsplit.evaluation.report import write_report

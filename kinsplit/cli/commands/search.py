@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import Collection, Embedder, Store
+from kinsplit.cli.options import STORE
 from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
@@ -15,9 +15,9 @@ from kinsplit.keywords import SearchKeywords
 @from_options("SearchOptions")
 def search(
     query: str,
-    store: Store = "edge:./kinsplit-data",
-    collection: Collection = "default",
-    embedder: Embedder = "bundled",
+    store: str = STORE,
+    collection: str = "default",
+    embedder: str = "bundled",
     *,
     full: bool = False,
     explain: bool = False,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.derive import from_options
@@ -20,14 +18,15 @@ if TYPE_CHECKING:
     from kinsplit.server.middleware.metrics import Metrics
     from kinsplit.server.settings import ServiceSettings
 
-Config = Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file with settings in a table [service].")]
-
 
 @from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:SERVE", extra="server")
-def serve(config: Config = None, *, terminal: Terminal, **options: Any) -> None:
+def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> None:
     """Run the HTTP service and its page until Ctrl-C.
 
     Settings that aren't given come from the environment (KINSPLIT_*), --env-file and --config.
+
+    Args:
+        config (FILE): TOML file with settings in a table [service].
     """
     with needs("server"):
         from kinsplit.server.app import create_app
@@ -60,13 +59,14 @@ def serve(config: Config = None, *, terminal: Terminal, **options: Any) -> None:
 
 
 @from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:MCP", extra="mcp")
-def mcp(config: Config = None, *, http: bool = False, terminal: Terminal, **options: Any) -> None:
+def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, **options: Any) -> None:
     """Serve the index to language models by the Model Context Protocol until the client ends.
 
     Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*,
     --env-file and --config).
 
     Args:
+        config (FILE): TOML file with settings in a table [service].
         http: Listen for streamable HTTP at /mcp instead of standard input and output.
     """
     with needs("mcp"):

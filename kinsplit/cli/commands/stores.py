@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import Collection, Store
+from kinsplit.cli.options import STORE
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -67,16 +67,7 @@ def _options(name: str, terminal: Terminal) -> None:
     terminal.table(text_table("Option", "Applies to", "Default", "Type", "Meaning", rows=rows))
 
 
-def doctor(
-    address: Annotated[
-        str,
-        typer.Argument(
-            metavar="ADDRESS", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.", show_default=False
-        ),
-    ],
-    *,
-    terminal: Terminal,
-) -> None:
+def doctor(address: str, *, terminal: Terminal) -> None:
     """Try every operation of a store on a collection of its own, and drop that collection again.
 
     Other collections are neither read nor changed.
@@ -99,24 +90,13 @@ def doctor(
         raise typer.Exit(SOME_FAILED)
 
 
-Model = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SPEC",
-        help="Embedding model, such as bundled or st:NAME, whose files to check by their SHA-256 instead of a "
-        "collection.",
-    ),
-]
+def verify(store: str = STORE, collection: str = "default", model: str | None = None, *, terminal: Terminal) -> None:
+    """Check that every link resolves, every text matches its hash, and no chunk is an orphan.
 
-
-def verify(
-    store: Store = "edge:./kinsplit-data",
-    collection: Collection = "default",
-    model: Model = None,
-    *,
-    terminal: Terminal,
-) -> None:
-    """Check that every link resolves, every text matches its hash, and no chunk is an orphan."""
+    Args:
+        model (SPEC): Embedding model, such as bundled or st:NAME, whose files to check by their SHA-256 instead of a
+            collection.
+    """
     if model is not None:
         _verify_model(model, terminal)
         return

@@ -9,15 +9,7 @@ import typer
 from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
-from kinsplit.cli.options import (
-    Collection,
-    Embedder,
-    Paths,
-    SharedEmbeddingContext,
-    SharedLanguage,
-    check_writable,
-    parse_names,
-)
+from kinsplit.cli.options import Paths, check_writable, parse_names
 from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
@@ -38,10 +30,7 @@ _ENDINGS = {
 def tune(
     paths: Paths,
     queries: list[Path] | None = None,
-    dataset_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="NAME", help="Format of the labelled questions. Default: detected."),
-    ] = None,
+    format: str | None = None,
     budget: int = 1000,
     minutes: float = 10.0,
     trials: int = 60,
@@ -49,10 +38,10 @@ def tune(
     max_chunks: int | None = None,
     strategies: str | None = None,
     store: str | None = None,
-    collection: Collection = "default",
-    embedder: Embedder = "bundled",
-    embedding_context: SharedEmbeddingContext = "headings",
-    language: SharedLanguage = "english",
+    collection: str = "default",
+    embedder: str = "bundled",
+    embedding_context: str = "headings",
+    language: str = "english",
     model: str | None = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split into halves and of the search.", min=0)] = 0,
     output: Path = Path("kinsplit.toml"),
@@ -66,6 +55,7 @@ def tune(
 
     Args:
         queries (FILE): Labelled questions; repeatable. Default: those in the folders.
+        format (NAME): Format of the labelled questions. Default: detected.
         budget (N): Number of retrieved tokens at which recall is measured.
         minutes (N): Time limit for starting trials; judging the result takes extra time.
         trials (N): Maximum number of trials.
@@ -84,7 +74,7 @@ def tune(
 
     _check_output(output)
     caps, limits = Caps(ratio=max_cost, chunks=max_chunks), TuningLimits(trials=trials, minutes=minutes)
-    dataset = load(paths, queries or None, format=dataset_format)
+    dataset = load(paths, queries or None, format=format)
     use = Use(embedder)
     if store is not None:
         _check_indexed(strategies, model)

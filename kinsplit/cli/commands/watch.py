@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import Collection, Config, Paths, Settings, Store, with_config
+from kinsplit.cli.options import STORE, Paths, with_config
 from kinsplit.cli.output.index_report import file_line, report_loaded, to_dict
 from kinsplit.cli.output.terminal import Terminal
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @from_options("IndexOptions", "AddOptions", without=("prune",))
 def watch(
     paths: Paths,
-    store: Store = "edge:./kinsplit-data",
-    collection: Collection = "default",
-    settings: Settings = None,
-    config: Config = None,
+    store: str = STORE,
+    collection: str = "default",
+    settings: list[str] | None = None,
+    config: Path | None = None,
     *,
     settle: Annotated[
         float,
