@@ -29,8 +29,7 @@ from kinsplit.support.environment import env_files
 
 # Modules of the commands that share one; each other command has a module of its own name in `commands`.
 _SHARED = {
-    "collections": ("info", "delete", "rename", "switch", "drop", "copy"),
-    "backup": ("restore",),
+    "collections": ("info", "delete", "rename", "switch", "drop", "copy", "backup", "restore"),
     "results": ("show", "report"),
     "serve": ("mcp",),
     "stores": ("doctor", "verify"),

@@ -1,24 +1,26 @@
-"""`kinsplit collections` and the commands that show, rename, exchange, delete and copy them."""
+"""`kinsplit collections` and the commands that show, rename, exchange, delete and copy them, also to files."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.filesize import decimal
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import STORE, parse_where
+from kinsplit.cli.options import STORE, check_writable, parse_where
 from kinsplit.cli.output.progress import counting
 from kinsplit.cli.output.tables import counted, figures, text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, inline
 
 if TYPE_CHECKING:
-    from kinsplit.stores import CollectionInfo
+    from kinsplit.stores import CollectionInfo, Schema
+    from kinsplit.stores.maintenance.copy import Copied
 
 
 def collections(address: str = STORE, /, *, terminal: Terminal) -> None:
@@ -31,37 +33,24 @@ def collections(address: str = STORE, /, *, terminal: Terminal) -> None:
 
     with open_catalog(address) as catalog:
         found = catalog.collections()
-    if terminal.as_json:
-        terminal.document([_to_json(info) for info in found])
-        return
-    if not found:
-        terminal.line("There are no collections.")
-        return
     table = text_table("Collection", "Strategy", "Model", "Documents", "Chunks", "Size", right=slice(3, None))
     for info in found:
         made = ("unreadable", "made by another version")
         if info.schema is not None:
             made = (json.loads(info.schema.strategy)["name"], info.schema.model)
-        table.add_row(info.name, *map(inline, made), _number(info.documents), _number(info.chunks), _size(info.bytes))
-    terminal.table(table)
-    terminal.line("")
-    terminal.line(f"{counted(len(found), 'collection')}.")
+        size = "?" if info.bytes is None else decimal(info.bytes)
+        table.add_row(info.name, *map(inline, made), _number(info.documents), _number(info.chunks), size)
+    rows = [{**asdict(info), "schema": info.schema and _to_dict(info.schema)} for info in found]
+    shown = (table, "", f"{counted(len(found), 'collection')}.") if found else ("There are no collections.",)
+    terminal.outcome(rows, *shown)
 
 
-def _to_json(info: CollectionInfo) -> dict[str, Any]:
-    schema = None
-    if info.schema is not None:
-        schema = asdict(info.schema)
-        schema |= {"strategy": json.loads(info.schema.strategy), "weights": json.loads(info.schema.weights)}
-    return {**asdict(info), "schema": schema}
+def _to_dict(schema: Schema) -> dict[str, Any]:
+    return {**asdict(schema), "strategy": json.loads(schema.strategy), "weights": json.loads(schema.weights)}
 
 
 def _number(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
-
-
-def _size(size: int | None) -> str:
-    return "?" if size is None else decimal(size)
 
 
 def rename(old: str, new: str, store: str = STORE, *, terminal: Terminal) -> None:
@@ -140,10 +129,54 @@ def copy(source: str, target: str, collection: str = "default", into: str | None
         counting(terminal.err, "Copying", "documents") as progress,
     ):
         done = copy_chunks(read, written, progress)
+    terminal.outcome(asdict(done), f"Copied {_copied(done)}")
+
+
+def backup(collection: str, file: Path, store: str = STORE, *, terminal: Terminal) -> None:
+    """Write a collection, with its vectors, to one Parquet file, which pandas, DuckDB and others read too.
+
+    An existing file is replaced once the new one is complete.
+
+    Args:
+        collection (COLLECTION): Name of the collection.
+        file (FILE): The file, such as notes.parquet.
+    """
+    from kinsplit.backup import back_up
+    from kinsplit.stores import open_store
+
+    check_writable(file, "FILE")
+    with open_store(store, collection) as opened, counting(terminal.err, "Backing up", "documents") as progress:
+        done = back_up(opened, collection, file, progress)
+    size = file.stat().st_size
+    counts = {"documents": done.documents, "chunks": done.chunks, "bytes": size}
+    terminal.outcome({"file": str(file), **counts}, f"Backed up {_copied(done, f': {file}, {size:,} bytes')}")
+
+
+def restore(
+    file: Path, address: str = STORE, /, into: str | None = None, replace: bool = False, *, terminal: Terminal
+) -> None:
+    """Make a collection from a backup, in any kind of store.
+
+    Repeat an interrupted restore to complete it.
+
+    Args:
+        file (FILE): A file that kinsplit backup wrote.
+        address ([ADDRESS]): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
+        into (NAME): Name of the collection. Default: its old name.
+        replace: Replace the collection of that name once the new one is complete.
+    """
+    from kinsplit.backup import read_head
+    from kinsplit.backup import restore as fill
+
+    name = into or read_head(file).collection
+    with counting(terminal.err, "Restoring", "chunks") as progress:
+        done = fill(file, address, name, replace=replace, progress=progress)
+    terminal.outcome({"collection": name, **asdict(done)}, f"Restored {name}: {_copied(done)}")
+
+
+def _copied(done: Copied, where: str = "") -> str:
     held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
-    found = f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}"
-    counts = {"documents": done.documents, "chunks": done.chunks, "skipped": done.skipped}
-    terminal.outcome(counts, f"Copied {found}.{held}")
+    return f"{counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}{where}.{held}"
 
 
 #: Maximum number of documents to list; `--json` lists all.
@@ -159,28 +192,20 @@ def info(store: str = STORE, collection: str = "default", *, terminal: Terminal)
         schema, sources = opened.schema, opened.sources(level=0)
         leaves, documents, everything = opened.count(0), opened.count(DOCUMENT), opened.count()
     counts = {"documents": len(sources), "chunks": leaves, "parents": everything - leaves - documents}
-    if terminal.as_json:
-        described = {**asdict(schema), "strategy": json.loads(schema.strategy), "weights": json.loads(schema.weights)}
-        terminal.document({"collection": collection, **counts, "schema": described, "sources": sources})
-        return
     made = json.loads(schema.strategy)
-    parameters = ", ".join(f"{key}={value}" for key, value in made["parameters"].items())
-    terminal.table(
-        figures(
-            [
-                *((name.capitalize(), f"{number:,}", "") for name, number in counts.items()),
-                ("Strategy", made["name"], parameters),
-                ("Embedding model", schema.model, f"{schema.dimension} dimensions, {schema.distance}"),
-                ("Embedding context", schema.embedding_context, ""),
-                ("Terms", schema.sparse, ""),
-            ]
-        )
-    )
-    terminal.line("")
+    rows = [
+        *((name.capitalize(), f"{number:,}", "") for name, number in counts.items()),
+        ("Strategy", made["name"], ", ".join(f"{key}={value}" for key, value in made["parameters"].items())),
+        ("Embedding model", schema.model, f"{schema.dimension} dimensions, {schema.distance}"),
+        ("Embedding context", schema.embedding_context, ""),
+        ("Terms", schema.sparse, ""),
+    ]
     listed = [(inline(source_id), f"{number:,}") for source_id, number in list(sources.items())[:_LISTED]]
-    terminal.table(text_table("Document", "Chunks", rows=listed, right=slice(1, None)))
+    shown = [figures(rows), "", text_table("Document", "Chunks", rows=listed, right=slice(1, None))]
     if len(sources) > _LISTED:
-        terminal.line(f"... and {len(sources) - _LISTED:,} more; --json lists all.")
+        shown.append(f"... and {len(sources) - _LISTED:,} more; --json lists all.")
+    described = {"collection": collection, **counts, "schema": _to_dict(schema), "sources": sources}
+    terminal.outcome(described, *shown)
 
 
 def delete(

@@ -75,21 +75,15 @@ def questions(
 
 def _show(made: Made, number: int, output: Path, terminal: Terminal) -> None:
     kept = len(made.questions)
-    if terminal.as_json:
-        report = {"output": str(output) if kept else None, "wanted": number, "kept": kept, "written": made.asked}
-        terminal.document({**report, "sections": made.sections, "dropped": dict(made.dropped)})
-        return
-    terminal.table(
-        figures(
-            [
-                ("Sections used", f"{made.sections:,}", ""),
-                ("Questions generated", f"{made.asked:,}", ""),
-                *((f"Dropped: {reason}", f"{count:,}", "") for reason, count in sorted(made.dropped.items())),
-                ("Kept", f"{kept:,}", str(output) if kept else "nothing written"),
-            ]
-        )
-    )
-    if kept < number:
+    report = {"output": str(output) if kept else None, "wanted": number, "kept": kept, "written": made.asked}
+    rows = [
+        ("Sections used", f"{made.sections:,}", ""),
+        ("Questions generated", f"{made.asked:,}", ""),
+        *((f"Dropped: {reason}", f"{count:,}", "") for reason, count in sorted(made.dropped.items())),
+        ("Kept", f"{kept:,}", str(output) if kept else "nothing written"),
+    ]
+    terminal.outcome({**report, "sections": made.sections, "dropped": dict(made.dropped)}, figures(rows))
+    if kept < number and not terminal.as_json:
         terminal.warning(
             f"{counted(kept, 'question')} of the {number:,} requested could be generated. Try another --seed."
         )

@@ -145,8 +145,4 @@ def report(results: Path, html: Path = Path("report.html"), *, terminal: Termina
     from kinsplit.evaluation.results import Results
 
     written = write_report(Results.read(results), html)
-    if terminal.as_json:
-        terminal.document({"files": [str(path) for path in written]})
-        return
-    for path in written:
-        terminal.line(f"Wrote {path}")
+    terminal.outcome({"files": [str(path) for path in written]}, *(f"Wrote {path}" for path in written))

@@ -26,19 +26,14 @@ def stores(name: str | None = None, /, *, terminal: Terminal) -> None:
 
     engines = STORES.load_all()
     require(name is None or name in engines, "NAME", f"must be one of {', '.join(engines)}", name, "Take one of these.")
-    if terminal.as_json:
-        described = {each: _described(each) for each in engines}
-        terminal.document([*described.values()] if name is None else described[name])
-        return
     if name is not None:
-        _options(name, terminal)
+        _show(_described(name), terminal)
         return
     table = text_table("Address", "For", "Installed")
     for each, engine in engines.items():
         remedy = "yes" if engine.installed else f'pip install "kinsplit[{engine.extra}]"'
         table.add_row(", ".join(STORES.forms(each)), engine.purpose, remedy)
-    terminal.table(table)
-    terminal.line("For the options of a store: kinsplit stores NAME")
+    terminal.outcome([*map(_described, engines)], table, "For the options of a store: kinsplit stores NAME")
 
 
 def _described(name: str) -> dict[str, Any]:
@@ -55,16 +50,14 @@ def _described(name: str) -> dict[str, Any]:
     }
 
 
-def _options(name: str, terminal: Terminal) -> None:
+def _show(store: dict[str, Any], terminal: Terminal) -> None:
     from kinsplit.stores.engines.catalog import default_text
 
-    options = _described(name)["options"]
-    if not options:
-        terminal.line(f"{name} has no options.")
-        return
-    terminal.line("Query parameters of a URL, such as ?hnsw_m=32&hnsw_ef=400, by what they apply to:")
+    options = store["options"]
     rows = [(o["name"], o["scope"], default_text(o["default"]), o["type"], o["description"]) for o in options]
-    terminal.table(text_table("Option", "Applies to", "Default", "Type", "Meaning", rows=rows))
+    table = text_table("Option", "Applies to", "Default", "Type", "Meaning", rows=rows)
+    intro = "Query parameters of a URL, such as ?hnsw_m=32&hnsw_ef=400, by what they apply to:"
+    terminal.outcome(store, *((intro, table) if options else (f"{store['engine']} has no options.",)))
 
 
 def doctor(address: str, *, terminal: Terminal) -> None:
@@ -81,11 +74,9 @@ def doctor(address: str, *, terminal: Terminal) -> None:
             if not terminal.as_json:
                 terminal.line(f"{check.seconds * 1000:7.0f} ms  {check.name}: {check.problem or 'works'}")
     failed = sum(check.problem is not None for check in checks)
-    if terminal.as_json:
-        terminal.document({"checks": [{**asdict(check), "works": check.problem is None} for check in checks]})
-    else:
-        outcome = f"{counted(failed, 'problem')}" if failed else "all work"
-        terminal.line(f"{counted(len(checks), 'operation')}: {outcome}.")
+    rows = [{**asdict(check), "works": check.problem is None} for check in checks]
+    outcome = counted(failed, "problem") if failed else "all work"
+    terminal.outcome({"checks": rows}, f"{counted(len(checks), 'operation')}: {outcome}.")
     if failed:
         raise typer.Exit(SOME_FAILED)
 
@@ -105,14 +96,10 @@ def verify(store: str = STORE, collection: str = "default", model: str | None = 
 
     with open_store(store, collection) as opened, spinner(terminal.err, "Verifying"):
         problems, chunks, documents = find_problems(opened), opened.count(0), len(opened.sources())
-    if terminal.as_json:
-        rows = [asdict(problem) for problem in problems]
-        terminal.document({"documents": documents, "chunks": chunks, "problems": rows})
-    else:
-        for problem in problems:
-            terminal.line(f"{problem}.")
-        outcome = counted(len(problems), "problem") if problems else "no problems"
-        terminal.line(f"{counted(documents, 'document')} in {counted(chunks, 'chunk')} and their parents: {outcome}.")
+    report = {"documents": documents, "chunks": chunks, "problems": [asdict(problem) for problem in problems]}
+    found = counted(len(problems), "problem") if problems else "no problems"
+    held = f"{counted(documents, 'document')} in {counted(chunks, 'chunk')} and their parents"
+    terminal.outcome(report, *(f"{problem}." for problem in problems), f"{held}: {found}.")
     if problems:
         raise typer.Exit(SOME_FAILED)
 
@@ -123,19 +110,11 @@ def _verify_model(model: str, terminal: Terminal) -> None:
     with spinner(terminal.err, "Verifying"):
         checked = check(model)
     damaged = [one for one in checked if one.problem is not None]
-    if terminal.as_json:
-        rows = [{"path": str(one.path), "problem": one.problem} for one in checked]
-        terminal.document({"model": model, "files": rows})
-    else:
-        for one in checked:
-            terminal.line(f"{one.path}: {one.problem or 'intact'}.")
-        outcome = (
-            counted(len(damaged), "problem")
-            if damaged
-            else "all files intact"
-            if checked
-            else "no checksums to compare with"
-        )
-        terminal.line(f"{model}: {outcome}.")
+    whole = "all files intact" if checked else "no checksums to compare with"
+    terminal.outcome(
+        {"model": model, "files": [{"path": str(one.path), "problem": one.problem} for one in checked]},
+        *(f"{one.path}: {one.problem or 'intact'}." for one in checked),
+        f"{model}: {counted(len(damaged), 'problem') if damaged else whole}.",
+    )
     if damaged:
         raise typer.Exit(SOME_FAILED)

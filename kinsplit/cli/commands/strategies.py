@@ -18,19 +18,16 @@ def strategies(name: str | None = None, /, *, terminal: Terminal) -> None:
     from kinsplit.parsers.registry import describe
     from kinsplit.support.literals import default_text
 
-    if terminal.as_json:
-        terminal.document([describe(each) for each in names()] if name is None else describe(name))
-    elif name is None:
-        rows = [(each["name"], each["summary"], each["origin"]) for each in map(describe, names())]
-        terminal.table(text_table("Strategy", "What it does", "Source of the defaults", rows=rows))
-        terminal.line("For the parameters of a strategy: kinsplit strategies NAME")
-    else:
-        strategy = describe(name)
-        terminal.line(f"{strategy['name']}: {strategy['summary']}. Defaults: {strategy['origin']}.")
-        parameters = [
-            (p["name"], default_text(p["default"]), p["type"], p["description"]) for p in strategy["parameters"]
-        ]
-        terminal.table(text_table("Parameter", "Default", "Type", "Meaning", rows=parameters))
+    if name is None:
+        found = [describe(each) for each in names()]
+        rows = [(each["name"], each["summary"], each["origin"]) for each in found]
+        table = text_table("Strategy", "What it does", "Source of the defaults", rows=rows)
+        terminal.outcome(found, table, "For the parameters of a strategy: kinsplit strategies NAME")
+        return
+    one = describe(name)
+    parameters = [(p["name"], default_text(p["default"]), p["type"], p["description"]) for p in one["parameters"]]
+    table = text_table("Parameter", "Default", "Type", "Meaning", rows=parameters)
+    terminal.outcome(one, f"{one['name']}: {one['summary']}. Defaults: {one['origin']}.", table)
 
 
 def readers(*, terminal: Terminal) -> None:
@@ -43,10 +40,7 @@ def readers(*, terminal: Terminal) -> None:
         for name, formats in all_readers().items()
         for fmt in formats
     ]
-    if terminal.as_json:
-        terminal.document([{**row, "on_request": row["reader"] in ON_REQUEST} for row in rows])
-        return
+    described = [{**row, "on_request": row["reader"] in ON_REQUEST} for row in rows]
     shown = [(row["reader"], " ".join(row["suffixes"]), row["file_type"], row["text"]) for row in rows]
-    terminal.table(text_table("Reader", "Files", "file_type", "Becomes", rows=shown))
-    if ON_REQUEST:
-        terminal.line(f"Used only if named by --reader: {', '.join(ON_REQUEST)}.")
+    table = text_table("Reader", "Files", "file_type", "Becomes", rows=shown)
+    terminal.outcome(described, table, f"Used only if named by --reader: {', '.join(ON_REQUEST)}.")

@@ -104,14 +104,16 @@ class Terminal:
         for line in lines:
             self.line(Text(_INDENT) + line if line else line)
 
-    def outcome(self, value: object, shown: str | Table) -> None:
-        """Write a result to stdout: as one JSON value, or in one line or table."""
+    def outcome(self, value: object, *shown: str | Text | Table) -> None:
+        """Write a result to stdout: as one JSON value, or in lines and tables."""
         if self.as_json:
             self.document(value)
-        elif isinstance(shown, str):
-            self.line(shown)
-        else:
-            self.table(shown)
+            return
+        for each in shown:
+            if isinstance(each, Table):
+                self.table(each)
+            else:
+                self.line(each)
 
     def document(self, value: object) -> None:
         """Write one JSON value to stdout."""
