@@ -201,11 +201,10 @@ def info(store: str = STORE, collection: str = "default", *, terminal: Terminal)
         ("Terms", schema.sparse, ""),
     ]
     listed = [(inline(source_id), f"{number:,}") for source_id, number in list(sources.items())[:_LISTED]]
-    shown = [figures(rows), "", text_table("Document", "Chunks", rows=listed, right=slice(1, None))]
-    if len(sources) > _LISTED:
-        shown.append(f"... and {len(sources) - _LISTED:,} more; --json lists all.")
+    table = text_table("Document", "Chunks", rows=listed, right=slice(1, None))
+    more = [f"... and {len(sources) - _LISTED:,} more; --json lists all."] if len(sources) > _LISTED else []
     described = {"collection": collection, **counts, "schema": _to_dict(schema), "sources": sources}
-    terminal.outcome(described, *shown)
+    terminal.outcome(described, figures(rows), "", table, *more)
 
 
 def delete(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +17,7 @@ from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import InvalidParameterError, KinsplitWarning, visible
+from kinsplit.errors import KinsplitWarning, require, visible
 
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk
@@ -48,8 +50,7 @@ def compare(
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.labels import Question
 
-    if not query.strip():
-        raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
+    require(query.strip(), "query", "must not be blank", query, "Ask a question.")
     made = strategies_of(strategy, embedder=embedder)
     dataset = replace(load_documents(docs or [Path("docs")], name="compare"), questions=(Question("1", query),))
     experiment = Experiment(
@@ -66,31 +67,22 @@ def compare(
         (outcome,) = own.outcomes
         best = zip(outcome.cosines[:top_k], outcome.ranking[:top_k], strict=True)
         found[label] = [_as_json(score, chunk) for score, chunk in best]
-    if terminal.as_json:
-        terminal.document({"query": query, "strategies": found})
-        return
-    for label, hits in found.items():
-        terminal.line(Text(label, "bold cyan"))
-        for hit in hits or [{}]:
-            _show(hit, terminal)
+    shown = chain.from_iterable(_lines(label, hits) for label, hits in found.items())
+    terminal.outcome({"query": query, "strategies": found}, *shown)
 
 
 def _as_json(score: float, chunk: Chunk) -> dict[str, Any]:
-    return {
-        "score": score,
-        "chunk_id": chunk_name(chunk.source_id, chunk.level, chunk.index),
-        "docid": chunk.source_id,
-        "start": chunk.start,
-        "end": chunk.end,
-        "text": chunk.text,
-    }
+    name = chunk_name(chunk.source_id, chunk.level, chunk.index)
+    place = {"docid": chunk.source_id, "start": chunk.start, "end": chunk.end}
+    return {"score": score, "chunk_id": name, **place, "text": chunk.text}
 
 
-def _show(hit: dict[str, Any], terminal: Terminal) -> None:
-    if not hit:
-        terminal.line("Nothing found.")
-        return
-    text = " ".join(hit["text"].split())
-    terminal.line(f"score {hit['score']:.4f}, {visible(hit['chunk_id'])}, {hit['start']} to {hit['end']}")
-    terminal.line(visible(text if len(text) <= PREVIEW else f"{text[:PREVIEW].rstrip()} ..."))
-    terminal.line("")
+def _lines(label: str, hits: Sequence[dict[str, Any]]) -> Iterator[str | Text]:
+    yield Text(label, "bold cyan")
+    for hit in hits:
+        text = " ".join(hit["text"].split())
+        yield f"score {hit['score']:.4f}, {visible(hit['chunk_id'])}, {hit['start']} to {hit['end']}"
+        yield visible(text if len(text) <= PREVIEW else f"{text[:PREVIEW].rstrip()} ...")
+        yield ""
+    if not hits:
+        yield "Nothing found."

@@ -14,7 +14,7 @@ from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
+from kinsplit.errors import CacheWarning, KinsplitWarning, require
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.experiment import Experiment
@@ -160,25 +160,17 @@ def _opened(
     from kinsplit.indexing.embedding_context import check_embedding_context
 
     if store is None:
-        if collections:
-            rule = "is required with --collection"
-            raise InvalidParameterError("--store", rule, None, "Give the address of the store that has it.")
+        remedy = "Give the address of the store that has it."
+        require(not collections, "--store", "is required with --collection", None, remedy)
         yield {}
         return
-    context = check_embedding_context(embedding_context)
+    # Those of the collection, unless others are asked for, which it refuses.
+    context = None if embedding_context == "headings" else check_embedding_context(embedding_context)
+    words = None if language == "english" else language
+    given: dict[str, Any] = {"embedder": embedder, "embedding_context": context, "language": words, "must_exist": True}
     with ExitStack() as stack:
         yield {
-            name: stack.enter_context(
-                Index(
-                    store,
-                    collection=name,
-                    embedder=embedder,
-                    # Those of the collection, unless others are asked for, which it refuses.
-                    embedding_context=None if context == "headings" else context,
-                    language=None if language == "english" else language,
-                    must_exist=True,
-                )
-            )
+            name: stack.enter_context(Index(store, collection=name, **given))
             for name in dict.fromkeys(collections or [DEFAULT_COLLECTION])
         }
 
@@ -196,9 +188,8 @@ def strategies_of(
     made: dict[str, Strategy] = {}
     for spec in specs or DEFAULTS:
         label, strategy = from_spec(spec, tokenizer, embedder)
-        if label in made:
-            remedy = "Use --strategy LABEL=NAME with another label."
-            raise InvalidParameterError("strategy", "must have a unique label", label, remedy)
+        remedy = "Use --strategy LABEL=NAME with another label."
+        require(label not in made, "strategy", "must have a unique label", label, remedy)
         made[label] = strategy
     return made
 
@@ -210,10 +201,8 @@ def _with_baseline(made: dict[str, Any], baseline: str | None) -> dict[str, Any]
     if baseline is None:
         baseline = _DEFAULT
         made.setdefault(*from_spec(_DEFAULT))
-    if baseline not in made:
-        raise InvalidParameterError(
-            "baseline", "must be the label of a strategy", baseline, f"Known: {', '.join(made)}."
-        )
+    known = f"Known: {', '.join(made)}."
+    require(baseline in made, "baseline", "must be the label of a strategy", baseline, known)
     return {baseline: made[baseline], **made}
 
 
@@ -223,13 +212,9 @@ def _dataset(docs: list[Path], queries: list[Path] | None) -> Dataset:
 
     exist = all(path.exists() for path in docs)  # Otherwise `load` reports it.
     if not queries and exist and not any(fmt.find(Given(tuple(docs))) for fmt in FORMATS):
-        if not _QUESTIONS.is_file():
-            names = ", ".join(map(str, docs))
-            rule = f"is required, since neither {names} nor the current folder has questions"
-            remedy = (
-                'Write them to queries.json, as in ["What is a loop?"], or generate some with `kinsplit questions`.'
-            )
-            raise InvalidParameterError("--queries", rule, None, remedy)
+        rule = f"is required, since neither {', '.join(map(str, docs))} nor the current folder has questions"
+        remedy = 'Write them to queries.json, as in ["What is a loop?"], or generate some with `kinsplit questions`.'
+        require(_QUESTIONS.is_file(), "--queries", rule, None, remedy)
         queries = [_QUESTIONS]
     return load(docs, queries or None)
 
@@ -241,6 +226,5 @@ def _check_output(output: Path, read: list[Path]) -> None:
         InvalidParameterError: They can't be written, or would replace an input file.
     """
     check_writable(output)
-    if output.exists() and any(path.exists() and output.samefile(path) for path in read):
-        rule = "must not be an input file"
-        raise InvalidParameterError("--output", rule, str(output), "Name another file.")
+    is_read = output.exists() and any(path.exists() and output.samefile(path) for path in read)
+    require(not is_read, "--output", "must not be an input file", str(output), "Name another file.")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk
     from kinsplit.evaluation.labels import Dataset
-    from kinsplit.evaluation.qrels.alignment import Tuning
+    from kinsplit.evaluation.qrels.alignment import SpanRule, Tuning
     from kinsplit.evaluation.qrels.export import Exported
 
 
@@ -63,9 +63,8 @@ def qrels(
     if normalise:
         check_name(normalise)
     dataset = load(paths, queries or None)
-    if not dataset.labelled:
-        remedy = "Label some, or generate labelled questions with `kinsplit questions`."
-        raise InvalidParameterError("queries", "must have labels", dataset.name, remedy)
+    remedy = "Label some, or generate labelled questions with `kinsplit questions`."
+    require(dataset.labelled, "queries", "must have labels", dataset.name, remedy)
     if normalise:
         dataset = normalised_dataset(dataset)
     with spinner(terminal.screen, "Splitting"):
@@ -78,8 +77,7 @@ def qrels(
         exported = export(output, chunkings, dataset.questions, rule, model)
     if message := starved(dataset.questions, {own.label: own.qrels for own in exported}):
         terminal.warning(message)
-    labelled = sum(bool(question.labels) for question in dataset.questions)
-    _show(exported, labelled, terminal)
+    _show(exported, sum(bool(question.labels) for question in dataset.questions), terminal)
 
 
 def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[Path]) -> dict[str, Sequence[Chunk]]:
@@ -98,60 +96,38 @@ def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[
 
 
 def _check_unique(label: str, found: dict[str, Sequence[Chunk]]) -> None:
-    if label in found:
-        raise InvalidParameterError("label", "must be unique", label, "Use --strategy LABEL=NAME.")
+    require(label not in found, "label", "must be unique", label, "Use --strategy LABEL=NAME.")
 
 
 def _show(exported: Sequence[Exported], labelled: int, terminal: Terminal) -> None:
-    if terminal.as_json:
-        rows = [
-            {
-                "label": own.label,
-                "chunks": own.chunks,
-                "labelled_questions": labelled,
-                "judged_questions": len(own.qrels),
-                "relevant_chunks": sum(map(len, own.qrels.values())),
-                "files": [str(file) for file in own.files],
-            }
-            for own in exported
-        ]
-        terminal.document({"chunkings": rows})
-        return
     table = text_table("Chunking", "Chunks", "Judged", "Relevant", "Qrels")
+    rows = []
     for own in exported:
-        judged = f"{len(own.qrels):,} of {counted(labelled, 'question')}"
-        relevant = f"{sum(map(len, own.qrels.values())):,}"
-        table.add_row(own.label, f"{own.chunks:,}", judged, relevant, str(own.files[0]))
-    terminal.table(table)
+        judged, relevant = len(own.qrels), sum(map(len, own.qrels.values()))
+        counts = {"labelled_questions": labelled, "judged_questions": judged, "relevant_chunks": relevant}
+        rows.append({"label": own.label, "chunks": own.chunks, **counts, "files": [str(file) for file in own.files]})
+        of_all = f"{judged:,} of {counted(labelled, 'question')}"
+        table.add_row(own.label, f"{own.chunks:,}", of_all, f"{relevant:,}", str(own.files[0]))
+    terminal.outcome({"chunkings": rows}, table)
 
 
 def _show_tuning(labels: Sequence[str], tuning: Tuning, least: float, terminal: Terminal) -> None:
-    best = tuning.best
-    if terminal.as_json:
-        trials = [_trial(trial, labels) for trial in tuning.trials]
-        chosen = best and {"span_coverage": best.span_coverage, "chunk_coverage": best.chunk_coverage}
-        terminal.document({"least": least, "best": chosen, "trials": trials})
-        return
+    best, rows = tuning.best, []
     table = text_table("Span coverage", "Chunk coverage", *(f"{label}: judged, relevant" for label in labels))
     for rule, judged, relevant in tuning.trials:
+        found = {"judged": judged, "relevant": relevant}
+        rows.append(_shares(rule) | {key: dict(zip(labels, own, strict=True)) for key, own in found.items()})
         cells = (f"{share:.1%}, {mean:.2f}" for share, mean in zip(judged, relevant, strict=True))
-        table.add_row(
-            f"{rule.span_coverage:g}", f"{rule.chunk_coverage:g}", *cells, style="bold" if rule == best else ""
-        )
-    terminal.table(table)
+        style = "bold" if rule == best else ""
+        table.add_row(f"{rule.span_coverage:g}", f"{rule.chunk_coverage:g}", *cells, style=style)
+    most = f"{least:.0%} of the questions a relevant chunk in every chunking"
     if best is None:
-        terminal.line(f"No thresholds give {least:.0%} of the questions a relevant chunk in every chunking.")
+        shown = f"No thresholds give {most}."
     else:
         options = f"--span-coverage {best.span_coverage:g} --chunk-coverage {best.chunk_coverage:g}"
-        terminal.line(
-            f"Strictest thresholds that give {least:.0%} of the questions a relevant chunk in every chunking: {options}"
-        )
+        shown = f"Strictest thresholds that give {most}: {options}"
+    terminal.outcome({"least": least, "best": best and _shares(best), "trials": rows}, table, shown)
 
 
-def _trial(trial: Any, labels: Sequence[str]) -> dict[str, Any]:
-    return {
-        "span_coverage": trial.rule.span_coverage,
-        "chunk_coverage": trial.rule.chunk_coverage,
-        "judged": dict(zip(labels, trial.judged, strict=True)),
-        "relevant": dict(zip(labels, trial.relevant, strict=True)),
-    }
+def _shares(rule: SpanRule) -> dict[str, Any]:
+    return {"span_coverage": rule.span_coverage, "chunk_coverage": rule.chunk_coverage}

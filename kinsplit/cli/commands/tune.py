@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.status import Status
+from rich.table import Table
 
 from kinsplit.cli.command import INTERRUPTED
 from kinsplit.cli.options import Paths, check_writable, parse_names
@@ -14,7 +15,7 @@ from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.tuning import Trial, Tuned
@@ -107,26 +108,15 @@ def tune(
 
 
 def _check_indexed(strategies: str | None, model: str | None) -> None:
-    """Check that no strategy is asked for, since a collection has one.
-
-    Raises:
-        InvalidParameterError: One is asked for.
-    """
+    rule = "can't be given with --store: a collection has one strategy, and its weights alone can be tuned there"
     for option, value in (("--strategies", strategies), ("--model", model)):
-        if value is not None:
-            rule = (
-                "can't be given with --store: a collection has one strategy, and its weights alone can be tuned there"
-            )
-            raise InvalidParameterError(option, rule, value, "Leave out --store to try strategies on the files.")
+        require(value is None, option, rule, value, "Leave out --store to try strategies on the files.")
 
 
 def _finish(found: Tuned, output: Path, use: Use, terminal: Terminal) -> None:
-    """Write the result to its file and to the terminal."""
     found.configuration().write(output, found.remarks())
-    if terminal.as_json:
-        terminal.document({**found.to_json(), "output": str(output), **use.to_json()})
-    else:
-        _show(found, terminal)
+    terminal.outcome({**found.to_json(), "output": str(output), **use.to_json()}, *_shown(found))
+    if not terminal.as_json:
         use.show(terminal)
         terminal.line(f"Written: {output}. Use it with: kinsplit index ... --config {output}")
 
@@ -136,18 +126,15 @@ class _TrialReporter:
 
     def __init__(self, terminal: Terminal, status: Status | None) -> None:
         self._terminal, self._status = terminal, status
-        self._number = 0
-        self._best = -1.0
+        self._number, self._best = 0, -1.0
 
     def tried(self, trial: Trial) -> None:
         from kinsplit.evaluation.splitters import spec_of
 
-        spec = spec_of(trial.strategy)
         if not self._terminal.as_json:
-            self._terminal.line(f"{_recall(trial)}  {spec}  {_remark(trial)}")
+            self._terminal.line(f"{_recall(trial)}  {spec_of(trial.strategy)}  {_remark(trial)}")
         self._number += 1
-        if trial.recall is not None and trial.recall > self._best:
-            self._best = trial.recall
+        self._best = max(self._best, -1.0 if trial.recall is None else trial.recall)
         if self._status is not None:
             self._status.update(f"{counted(self._number, 'trial')}, best {self._best:.3f}")
 
@@ -162,7 +149,7 @@ def _remark(trial: Trial) -> str:
     return f"{counted(trial.cost.chunks, 'chunk')}, {trial.cost.ratio:.2f} tokens per token, {trial.seconds:.1f} s"
 
 
-def _show(found: Tuned, terminal: Terminal) -> None:
+def _shown(found: Tuned) -> tuple[str | Table, ...]:
     from kinsplit.evaluation.splitters import spec_of
 
     search = found.found
@@ -170,30 +157,17 @@ def _show(found: Tuned, terminal: Terminal) -> None:
     halves = f"Searched half ({found.searched})", f"Held-out half ({found.held_out})"
     table = text_table("", *halves, "Tokens", "Chunks")
     table.columns[2].no_wrap = True
-    rows = {"Library default": search.baseline, "Best found": search.best}
-    if found.indexed:
-        rows = {"Collection": search.best}
+    both = {"Library default": search.baseline, "Best found": search.best}
+    rows = {"Collection": search.best} if found.indexed else both
     for name, trial in rows.items():
-        spec, cost = spec_of(trial.strategy), trial.cost
-        held = found.estimates[spec]
-        table.add_row(
-            name,
-            _recall(trial),
-            f"{held.mean:.3f} [{held.low:.3f}, {held.high:.3f}]",
-            f"{cost.ratio:.2f}" if cost else "",
-            f"{cost.chunks:,}" if cost else "",
-        )
-    terminal.line("")
-    terminal.line(
-        f"{len(search.trials) - refused:,} strategies measured, {refused:,} rejected; "
-        f"ended because {_ENDINGS[search.ending]}. {found.measure}:"
-    )
-    terminal.table(table)
-    terminal.line("")
-    for name, trial in rows.items():
-        terminal.line(f"{name}: {spec_of(trial.strategy)}")
-    terminal.line(f"{found.verdict}.")
-    terminal.line(f"{found.weights_verdict}.")
+        held = found.estimates[spec_of(trial.strategy)]
+        ranges = f"{held.mean:.3f} [{held.low:.3f}, {held.high:.3f}]"
+        costs = (f"{trial.cost.ratio:.2f}", f"{trial.cost.chunks:,}") if trial.cost else ("", "")
+        table.add_row(name, _recall(trial), ranges, *costs)
+    counts = f"{len(search.trials) - refused:,} strategies measured, {refused:,} rejected"
+    specs = (f"{name}: {spec_of(trial.strategy)}" for name, trial in rows.items())
+    before = f"{counts}; ended because {_ENDINGS[search.ending]}. {found.measure}:"
+    return "", before, table, "", *specs, f"{found.verdict}.", f"{found.weights_verdict}."
 
 
 def _check_output(output: Path) -> None:
@@ -205,6 +179,5 @@ def _check_output(output: Path) -> None:
     from kinsplit.evaluation.tuning.tune import SIGNATURE
 
     check_writable(output)
-    if output.exists() and not output.read_bytes().startswith(f"# {SIGNATURE}".encode()):
-        rule = "must be a new file, or one written by kinsplit tune"
-        raise InvalidParameterError("--output", rule, str(output), "Name another file.")
+    own = not output.exists() or output.read_bytes().startswith(f"# {SIGNATURE}".encode())
+    require(own, "--output", "must be a new file, or one written by kinsplit tune", str(output), "Name another file.")
