@@ -11,7 +11,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinsplit.chunk import FIELDS, Chunk
-from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError, require
 from kinsplit.frames import to_arrow
 from kinsplit.spans import Span
-from kinsplit.stores import Catalog, ChunkStore, Schema, Vectors, open_catalog, open_store
-from kinsplit.stores.maintenance.copy import Copied, Progress, batches_of, read, unequal, write
+from kinsplit.stores import ChunkStore, Schema, Vectors, open_catalog, open_store
+from kinsplit.stores.maintenance.copy import Copied, Progress, batches_of, read, take_over
 from kinsplit.stores.schema import check_collection, parse_schema
 from kinsplit.support.extras import needs
 
@@ -77,7 +76,7 @@ def back_up(store: ChunkStore, collection: str, path: str | Path, progress: Prog
     empty = _table([], {}, store.schema.dimension)
     form = empty.schema.with_metadata({_KEY: json.dumps(head).encode()})
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    documents = leaves = 0
+    done = Copied()
     try:
         with draft.open("xb") as file:
             with parquet.ParquetWriter(file, form, compression="zstd") as writer:
@@ -87,16 +86,15 @@ def back_up(store: ChunkStore, collection: str, path: str | Path, progress: Prog
                     # Others were deleted in between.
                     chunks = [chunk for chunk in chunks if chunk.id in vectors]
                     writer.write_table(_table(chunks, vectors, store.schema.dimension))
-                    documents += len(names)
-                    leaves += sum(chunk.level == 0 for chunk in chunks)
+                    done += Copied(len(names), sum(chunk.level == 0 for chunk in chunks))
                     if progress is not None:
-                        progress(documents, len(sizes))
+                        progress(done.documents, len(sizes))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    return Copied(documents, leaves)
+    return done
 
 
 def read_head(path: str | Path) -> Backup:
@@ -138,7 +136,10 @@ def restore(
     with _opened(Path(path)) as (file, backup), open_catalog(address) as catalog:
         name = collection or backup.collection
         check_collection(name)
-        exists = _is_taken(catalog, name)
+        exists = False
+        with suppress(CollectionNotFoundError):
+            catalog.check(name)
+            exists = True
         remedy = "Choose another name with --as, or replace it with --replace."
         require(not exists or replace, "collection", "must not exist yet", name, remedy)
         draft = f"{name}.restoring-{backup.id[:8]}"
@@ -152,31 +153,18 @@ def restore(
     return done
 
 
-def _is_taken(catalog: Catalog, name: str) -> bool:
-    try:
-        catalog.check(name)
-    except CollectionNotFoundError:
-        return False
-    return True
-
-
 def _fill(
     target: ChunkStore, path: Path, file: parquet.ParquetFile, backup: Backup, progress: Progress | None
 ) -> Copied:
-    held = target.sources()
-    documents = leaves = skipped = rows = 0
+    held, done, rows = target.sources(), Copied(), 0
     for found in _documents(path, file, backup.schema.dimension):
         chunks = {name: [chunk for chunk, _ in pairs] for name, pairs in found.items()}
-        changed = unequal(target, held, chunks)
-        for name in changed:
-            write(target, chunks[name], {chunk.id: vectors for chunk, vectors in found[name]})
-        documents += len(found)
-        leaves += sum(chunk.level == 0 for of_source in chunks.values() for chunk in of_source)
-        skipped += len(found) - len(changed)
-        rows += sum(map(len, chunks.values()))
+        vectors = {chunk.id: its for pairs in found.values() for chunk, its in pairs}
+        done += take_over(target, held, chunks, lambda _: vectors)  # noqa: B023 - called at once
+        rows += len(vectors)
         if progress is not None:
             progress(rows, backup.chunks)
-    return Copied(documents, leaves, skipped)
+    return done
 
 
 def _documents(path: Path, file: parquet.ParquetFile, dimension: int) -> Iterator[dict[str, _Rows]]:
@@ -254,9 +242,8 @@ def _rows(batch: pyarrow.RecordBatch, dimension: int) -> Iterator[tuple[Chunk, V
     dense = iter(batch.column("dense").flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension))
     has_dense = batch.column("dense").is_valid().to_pylist()
     for row, is_there in zip(batch.drop_columns(["dense"]).to_pylist(), has_dense, strict=True):
-        indices, values = row["sparse_indices"], row["sparse_values"]
-        sparse = None if indices is None else SparseVector(tuple(indices), tuple(values))
-        yield _chunk(row), Vectors(np.array(next(dense)) if is_there else None, sparse)
+        given = np.array(next(dense)) if is_there else None
+        yield _chunk(row), Vectors.of(given, row["sparse_indices"], row["sparse_values"])
 
 
 def _chunk(row: Mapping[str, Any]) -> Chunk:

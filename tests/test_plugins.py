@@ -174,7 +174,7 @@ def test_a_route(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         index.add([Document("birds.md", "Owls hunt at night.", {"absolute_path": "/secret"})])
         (passage,) = index.search("owls")
         settings = ServiceSettings.load(store="memory:plug-in", embedder="hash", api_keys="k" * 32)
-        app = create_app(settings, Collections.open(settings))
+        app = create_app(settings, Collections(settings))
         with TestClient(app, base_url="http://localhost") as client:
             path, key = f"/chunks/{passage.best.chunk.id}", {"X-API-Key": "k" * 32}
             assert client.get(path).status_code == 401

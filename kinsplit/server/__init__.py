@@ -6,7 +6,7 @@ from kinsplit.server.collections import Collections
 from kinsplit.server.settings import ServiceSettings
 
 settings = ServiceSettings.load(store="edge:./kinsplit-data", collections="demo")
-app = create_app(settings, Collections.open(settings))
+app = create_app(settings, Collections(settings))
 ```
 
 Each file in `routes/` holds one thin router; searching itself is in `kinsplit.index` and `kinsplit.retrieval`. The

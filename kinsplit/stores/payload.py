@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Chunk, select
 from kinsplit.errors import StoreError, require
@@ -14,6 +14,9 @@ from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.values import Entry
 
 Payload = dict[str, Any]
+#: Payloads by id, and pairs of an id and a payload.
+Payloads: TypeAlias = Mapping[str, Payload]
+Points: TypeAlias = Sequence[tuple[str, Payload]]
 
 #: Length of `content_preview` in characters.
 PREVIEW = 300

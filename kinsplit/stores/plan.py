@@ -13,8 +13,8 @@ import numpy as np
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import InvalidParameterError, MissingContentError, require
 from kinsplit.spans import replace_surrogates
-from kinsplit.stores.payload import Payload, contents_of, to_payload
-from kinsplit.stores.values import DocumentComparison, SyncReport, Vectors, check_ids, check_level, layer_of
+from kinsplit.stores.payload import Payload, Payloads, Points, contents_of, to_payload
+from kinsplit.stores.values import DocumentComparison, Embedded, SyncReport, Vectors, check_ids, check_level, layer_of
 
 
 class Inventory(NamedTuple):
@@ -88,7 +88,7 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
     return list(reversed(new.values()))
 
 
-def compare(chunks: Sequence[Chunk], stored: Mapping[str, Payload]) -> DocumentComparison:
+def compare(chunks: Sequence[Chunk], stored: Payloads) -> DocumentComparison:
     """Compare a document with the stored one."""
     alike = (_equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks)
     is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(alike)
@@ -105,13 +105,7 @@ def check_source(source_id: str) -> None:
     require(replace_surrogates(source_id) == source_id, "source_id", "can't hold lone surrogates", source_id, remedy)
 
 
-def plan_sync(
-    source_id: str,
-    chunks: Sequence[Chunk],
-    stored: Mapping[str, Payload],
-    vectors: Mapping[Content, Vectors],
-    dimension: int,
-) -> Plan:
+def plan_sync(source_id: str, chunks: Sequence[Chunk], stored: Payloads, vectors: Embedded, dimension: int) -> Plan:
     """Plan the writes that make a source equal to its chunks.
 
     Raises:
@@ -129,9 +123,7 @@ def plan_sync(
     return replace(plan, deletes=deletes, report=report, inventory=_inventory(source_id, chunks))
 
 
-def plan_put(
-    chunks: Sequence[Chunk], stored: Mapping[str, Payload], vectors: Mapping[Content, Vectors], dimension: int
-) -> Plan:
+def plan_put(chunks: Sequence[Chunk], stored: Payloads, vectors: Embedded, dimension: int) -> Plan:
     """Plan the writes that add or replace chunks and leave all others unchanged.
 
     Args:
@@ -171,18 +163,16 @@ def _inventory(source_id: str, chunks: Sequence[Chunk]) -> Inventory | None:
     return Inventory(source_id, holder, contents, sum(chunk.level == 0 for chunk in chunks), len(chunks))
 
 
-def plan_removal(stored: Mapping[str, Payload]) -> Plan:
+def plan_removal(stored: Payloads) -> Plan:
     """Plan the deletion of stored points, given by their payloads by id."""
     return Plan(deletes={id_: payload["source_id"] for id_, payload in stored.items()})
 
 
-def _leaves(ids: Iterable[str], payloads: Mapping[str, Payload]) -> int:
+def _leaves(ids: Iterable[str], payloads: Payloads) -> int:
     return sum(payloads[id_]["level"] == 0 for id_ in ids)
 
 
-def _givers_last(
-    upserts: Sequence[tuple[str, Payload]], stored: Mapping[str, Payload]
-) -> tuple[tuple[str, Payload], ...]:
+def _givers_last(upserts: Points, stored: Payloads) -> tuple[tuple[str, Payload], ...]:
     """Order points so that each comes after a point that takes over its stored content, if any."""
     if not stored:
         return tuple(upserts)
@@ -213,7 +203,7 @@ def _equal(one: object, other: object) -> bool:
     return one == other
 
 
-def _check_chunks(chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> None:
+def _check_chunks(chunks: Sequence[Chunk], wanted: Payloads) -> None:
     if len(wanted) < len(chunks):
         twice = next(id_ for id_, times in Counter(chunk.id for chunk in chunks).items() if times > 1)
         raise InvalidParameterError("chunks", "must have ids that differ", twice, "Give each chunk once.")
@@ -222,12 +212,7 @@ def _check_chunks(chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> Non
         check_source(chunk.source_id)
 
 
-def _check_vectors(
-    upserts: Sequence[tuple[str, Payload]],
-    vectors: Mapping[Content, Vectors],
-    donors: Mapping[Content, str],
-    dimension: int,
-) -> None:
+def _check_vectors(upserts: Points, vectors: Embedded, donors: Mapping[Content, str], dimension: int) -> None:
     for _, payload in upserts:
         content = content_of(payload)
         if content in vectors:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self, TypeVar
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import MissingContentError
 from kinsplit.stores.filters import Condition, check_query, to_conditions
-from kinsplit.stores.payload import ENTRY_KEYS, Payload, contents_of, from_payload, state_of, to_entry
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, Payloads, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.values import (
     Damage,
@@ -100,13 +100,11 @@ class ChunkStore(ABC):
         stored = self._by_source(documents)
         return {source_id: compare(chunks, stored[source_id]) for source_id, chunks in documents.items()}
 
-    def _by_source(
-        self, source_ids: Collection[str], keys: Sequence[str] | None = None
-    ) -> dict[str, dict[str, Payload]]:
+    def _by_source(self, ids: Collection[str], keys: Sequence[str] | None = None) -> dict[str, dict[str, Payload]]:
         """Return the payloads of all chunks of some sources, or some of their keys, by source and by id."""
-        for source_id in source_ids:
+        for source_id in ids:
             check_source(source_id)
-        stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in source_ids}
+        stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in ids}
         for batch in batches(stored, _SOURCES):
             found = self._payloads(to_conditions(None, {"source_id": batch}), keys)
             for id_, payload in found.items():
@@ -364,7 +362,7 @@ def _position(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.source_id, chunk.level, chunk.index
 
 
-def _is_state(origin: str, payloads: Mapping[str, Payload]) -> bool:
+def _is_state(origin: str, payloads: Payloads) -> bool:
     """Return whether a document's stored chunks are those that were made from an origin."""
     known = next((payload[STATE] for payload in payloads.values() if payload.get(STATE)), None)
     hashes = {id_: payload["content_hash"] for id_, payload in payloads.items()}

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from operator import add
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.chunk import DOCUMENT, Chunk, Content
 from kinsplit.embedding.protocol import EmbeddingContext, SparseVector
 from kinsplit.errors import InvalidParameterError, require
 
@@ -71,6 +71,16 @@ class Vectors:
 
     dense: NDArray[np.float32] | None
     sparse: SparseVector | None = None
+
+    @classmethod
+    def of(cls, dense: Any, indices: Iterable[int] | None, weights: Iterable[float] | None) -> Self:
+        """Return a dense vector and a sparse one, given by its terms and their weights; each may be None."""
+        sparse = None if indices is None or weights is None else SparseVector(tuple(indices), tuple(weights))
+        return cls(None if dense is None else np.asarray(dense, dtype=np.float32), sparse)
+
+
+#: Vectors by level and content hash; see `Chunk.content`.
+Embedded: TypeAlias = Mapping[Content, Vectors]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def collections() -> Iterator[Collections]:
         for index in (one, two):
             index.add([Document(FIRST, TEXT, {"year": 2024, "absolute_path": SECRET}), paged])
         settings = ServiceSettings.load(store=STORE, collections="sentence,family=hierarchical", embedder="hash")
-        opened = Collections.open(settings)
+        opened = Collections(settings)
         yield opened
         opened.close()
 

@@ -93,7 +93,7 @@ def make_app(previewer: Previewer) -> Iterator[Callable[..., FastAPI]]:
 
     def make(**given: Any) -> FastAPI:
         settings = settings_of(**given)
-        collections = Collections.open(settings)
+        collections = Collections(settings)
         made.append(collections)
         return create_app(settings, collections, previewer)
 

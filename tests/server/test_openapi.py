@@ -37,7 +37,7 @@ def schema(previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("service")
     with clean_environment(folder):
         settings = settings_of(uploads=folder / "uploads", log_text=True)
-        collections = Collections.open(settings)
+        collections = Collections(settings)
     with serving(create_app(settings, collections, previewer)) as address:
         yield schemathesis.openapi.from_url(f"{address}/openapi.json")
 

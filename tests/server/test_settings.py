@@ -226,16 +226,16 @@ def test_the_example_of_variables_names_every_setting_with_its_default(tmp_path:
 
 def test_two_collections_can_not_have_one_name() -> None:
     with pytest.raises(InvalidParameterError, match="can't have the name a twice"):
-        Collections.open(settings_of(collections="a=by-word,A=by-sentence"))
+        Collections(settings_of(collections="a=by-word,A=by-sentence"))
     with pytest.raises(InvalidParameterError, match="must be an indexed strategy"):
-        Collections.open(settings_of(strategy="semantic"))
+        Collections(settings_of(strategy="semantic"))
 
 
 def test_a_collection_that_is_not_there_is_told_with_what_to_do() -> None:
     with pytest.raises(CollectionNotFoundError, match=r"Run kinsplit index PATHS or kinsplit demo first"):
-        Collections.open(ServiceSettings.load(store="memory:empty", embedder="hash"))
+        Collections(ServiceSettings.load(store="memory:empty", embedder="hash"))
     with pytest.raises(CollectionNotFoundError, match="nothing"):
-        Collections.open(settings_of(collections="by-word,nothing"))
+        Collections(settings_of(collections="by-word,nothing"))
 
 
 @pytest.mark.parametrize(
@@ -248,14 +248,14 @@ def test_a_collection_that_is_not_there_is_told_with_what_to_do() -> None:
 )
 def test_what_is_asked_with_is_looked_at_before_the_first_question(given: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        Collections.open(settings_of(**given))
+        Collections(settings_of(**given))
 
 
 def test_late_reranking_is_offered_where_the_embedder_can_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Collections.open(settings_of())) as collections:
+    with closing(Collections(settings_of())) as collections:
         assert list(collections.rerankers) == ["none"]
     with pytest.raises(InvalidParameterError, match="rerankers: needs an embedder with vectors for tokens"):
-        Collections.open(settings_of(rerankers="late"))
+        Collections(settings_of(rerankers="late"))
     monkeypatch.setattr(HashEmbedder, "embed_tokens", lambda *_: [], raising=False)
-    with closing(Collections.open(settings_of())) as collections:
+    with closing(Collections(settings_of())) as collections:
         assert list(collections.rerankers) == ["none", "late"]

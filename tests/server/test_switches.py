@@ -93,7 +93,7 @@ class Searches:
 async def test_a_switch_under_load_causes_no_error_and_no_mixed_answer(address: str, tmp_path: Path) -> None:
     fill(address, "notes", "first")
     settings = settings_of(store=address, collections="notes", answer_timeout=1)
-    collections = Collections.open(settings)
+    collections = Collections(settings)
     app = create_app(settings, collections)
     async with (
         app.router.lifespan_context(app),
@@ -122,7 +122,7 @@ async def test_answers_follow_and_a_dropped_collection_without_a_successor_is_an
     address = f"memory:{uuid.uuid4()}"
     fill(address, "notes", "first")
     fill(address, "next", "second")
-    collections = Collections.open(settings_of(store=address, collections="notes"))
+    collections = Collections(settings_of(store=address, collections="notes"))
     try:
         before = collections.pick("notes")
         with open_catalog(address) as catalog:

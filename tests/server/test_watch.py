@@ -112,7 +112,7 @@ def test_an_attempt_that_fails_is_told_once_and_made_again(folder: Path, monkeyp
 
 def test_a_folder_that_does_not_exist_stops_the_service() -> None:
     with pytest.raises(InvalidParameterError, match="must be an existing folder"):
-        Collections.open(settings_of(watch="nowhere"))
+        Collections(settings_of(watch="nowhere"))
 
 
 async def test_a_refused_row_of_a_file_is_told_until_the_file_is_mended(

@@ -26,7 +26,7 @@ def delete_and_die(address: str) -> None:
     store = open_store(address, COLLECTION, SCHEMA)
     save(store, "doc", make_chunks("doc", TEXTS))
     with store._exclusively():  # type: ignore[attr-defined]
-        store._run(store._writer.connection, "DELETE FROM {chunks}")  # type: ignore[attr-defined]
+        store._writer.connection.execute(f"DELETE FROM {store._tables.chunks.as_string(None)}")  # type: ignore[attr-defined]
         die()
 
 

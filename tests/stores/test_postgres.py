@@ -113,7 +113,7 @@ def test_readers_see_the_old_answer_until_a_sync_is_done(postgres, store):
     save(store, "doc", old)
     with open_store(postgres, "cs") as reader:
         with store._exclusively():
-            store._run(store._writer.connection, "DELETE FROM {chunks}")
+            store._writer.connection.execute(psycopg.sql.SQL("DELETE FROM {}").format(store._tables.chunks))
             assert [chunk for chunk, _ in reader.export("doc")] == old
         assert reader.count() == 0
 

@@ -179,7 +179,7 @@ def test_texts_are_recorded_on_request_only(spans: Spans, index: Index, monkeypa
 
 async def test_a_request_continues_the_trace_of_its_client(spans: Spans, index: Index) -> None:
     settings = ServiceSettings.load(store="memory:telemetry", embedder="hash", collections="default")
-    app = create_app(settings, Collections.open(settings))
+    app = create_app(settings, Collections(settings))
     trace_id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     async with (
         app.router.lifespan_context(app),

@@ -39,7 +39,7 @@ def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> 
         _warn_of_settings(settings, terminal, offers_uploads=settings.uploads is not None)
         # Before the service starts, since warnings are otherwise written when the command ends.
         with report_warnings(terminal), spinner(terminal.err, "Opening"):
-            collections = Collections.open(settings)
+            collections = Collections(settings)
             collections.warm()
         opened = [(each.name, each.stored_name, len(each.index.store.sources(0))) for each in collections]
         address = address_of(listening)
@@ -77,7 +77,7 @@ def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, *
     settings = ServiceSettings.load(config, log_json=terminal.as_json or None, **options)
     # Written before the first call, since standard output belongs to the protocol.
     with report_warnings(terminal):
-        collections = Collections.open(settings)
+        collections = Collections(settings)
     try:
         server = create_server(collections)
         collections.start()

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,6 @@ from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError, require
 from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index
-from kinsplit.language_models import LanguageModel
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.collections.facets import FacetCounts
 from kinsplit.server.middleware.logs import log_failure
@@ -153,84 +152,76 @@ class Collections:
     """The collections of the service, with the models they share.
 
     Args:
-        collections: The collections.
-        default: Name of the collection for requests that name none; None for the first.
+        settings: The settings.
+
+    Attributes:
+        default: The collection for requests that name none.
         metrics: Metrics of the service.
         rerankers: Rerankers by their names in requests.
         model: Language model for answers.
-        opener: Opens the collection that has a name in the store, given that and its name in requests.
-        switches: Names in the store.
-        patience: Seconds after which no request uses a collection that it began with.
 
     Raises:
-        InvalidParameterError: Two collections share a name, or none has the default's.
+        InvalidParameterError: A setting is invalid, two collections share a name, or none has the default's.
+        CollectionNotFoundError: A collection does not exist.
+        KinsplitError: See `Index`.
     """
 
-    def __init__(
-        self,
-        collections: list[OpenCollection],
-        default: str | None,
-        metrics: Metrics,
-        rerankers: Mapping[str, str | Reranker],
-        model: LanguageModel | None,
-        opener: Callable[[str, str], OpenCollection],
-        switches: Switches,
-        patience: float,
-    ) -> None:
-        self._collections = collections
-        self._opener, self._switches, self._patience = opener, switches, patience
-        self._following = threading.Lock()
-        # Collections that lost their names, with the time to close them.
-        self._retired: list[tuple[float, OpenCollection]] = []
-        self.metrics, self.rerankers, self.model = metrics, rerankers, model
-        names = [collection.name.casefold() for collection in collections]
-        for name in names:
-            both = ", ".join(each.stored_name for each in collections if each.name.casefold() == name)
-            remedy = "Name them, for example first=COLLECTION,second=COLLECTION."
-            require(names.count(name) <= 1, "collections", f"can't have the name {name} twice", both, remedy)
-        self.default = self._find(default) if default else collections[0]
-
-    @classmethod
-    def open(cls, settings: ServiceSettings) -> Self:
-        """Open the collections and create the rerankers and the language model.
-
-        Raises:
-            InvalidParameterError: A setting is invalid.
-            CollectionNotFoundError: A collection does not exist.
-            KinsplitError: See `Index`.
-        """
-        metrics = Metrics()
-        embedder = TimedEmbedder(embedding.resolve(settings.embedder), metrics.embed_seconds)
-        rerankers = _rerankers(settings.rerankers, embedder)
-        # Its threads end once no request waits for them.
-        model = None if settings.model is None else language_models.resolve(settings.model, settings.answer_timeout)
-        switches = Switches(settings.store)
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.metrics = Metrics()
+        embedder = TimedEmbedder(embedding.resolve(settings.embedder), self.metrics.embed_seconds)
         opener = partial(open_detached, time_limit=settings.timeout)
-
-        def reopen(stored_name: str, name: str, *, must_exist: bool = True) -> OpenCollection:
-            # Before it is opened: a switch in between is found by the next look.
-            identity = switches.identity(stored_name)
-            index = Index(
-                settings.store, collection=stored_name, embedder=embedder, must_exist=must_exist, opener=opener
-            )
-            return OpenCollection.of(index, stored_name, name, identity or switches.identity(stored_name))
-
-        opened: list[OpenCollection] = []
+        self._index = partial(Index, settings.store, embedder=embedder, opener=opener)
+        self.rerankers = _rerankers(settings.rerankers, embedder)
+        # Its threads end once no request waits for them.
+        model, timeout = settings.model, settings.answer_timeout
+        self.model = None if model is None else language_models.resolve(model, timeout)
+        self._switches, self._following = Switches(settings.store), threading.Lock()
+        # Collections that lost their names, with the time to close them: when no request that began with one uses it.
+        self._retired: list[tuple[float, OpenCollection]] = []
+        self._patience = settings.timeout + settings.answer_timeout
+        self._collections: list[OpenCollection] = []
         try:
             for choice in settings.collections:
                 name, _, stored_name = choice.rpartition("=")
-                opened.append(reopen(stored_name, name, must_exist=not settings.fills))
-            if not opened:
-                opened.append(_open_default(settings, reopen))
-            patience = settings.timeout + settings.answer_timeout
-            collections = cls(opened, settings.strategy, metrics, rerankers, model, reopen, switches, patience)
-            collections._watch(settings)
-            return collections
+                self._collections.append(self._open(stored_name, name, must_exist=not settings.fills))
+            if not self._collections:
+                self._collections.append(self._open_default(settings))
+            self._check_names()
+            self.default = self._find(settings.strategy) if settings.strategy else self._collections[0]
+            self._watch(settings)
         except BaseException:
-            for collection in opened:
+            for collection in self:
                 collection.index.close()
-            switches.close()
+            self._switches.close()
             raise
+
+    def _open(self, stored_name: str, name: str = "", *, must_exist: bool = True) -> OpenCollection:
+        # Before it is opened: a switch in between is found by the next look.
+        identity = self._switches.identity(stored_name)
+        index = self._index(collection=stored_name, must_exist=must_exist)
+        return OpenCollection.of(index, stored_name, name, identity or self._switches.identity(stored_name))
+
+    def _open_default(self, settings: ServiceSettings) -> OpenCollection:
+        """Open the default collection of `kinsplit index`, or else that of `kinsplit demo`; or create the first one."""
+        if settings.fills:
+            return self._open(DEFAULT_COLLECTION, must_exist=False)
+        for stored_name in (DEFAULT_COLLECTION, _DEMO):
+            with suppress(CollectionNotFoundError):
+                return self._open(stored_name)
+        # The addresses of other stores may hold a secret.
+        engine = settings.store.partition(":")[0]
+        place = settings.store if engine == "edge" else f"the {engine} store"
+        raise CollectionNotFoundError(
+            f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {place}. "
+            "Run kinsplit index PATHS or kinsplit demo first, or name a collection: --collection NAME."
+        )
+
+    def _check_names(self) -> None:
+        names = [each.name.casefold() for each in self]
+        for name in names:
+            both = ", ".join(each.stored_name for each in self if each.name.casefold() == name)
+            remedy = "Name them, for example first=COLLECTION,second=COLLECTION."
+            require(names.count(name) <= 1, "collections", f"can't have the name {name} twice", both, remedy)
 
     def __iter__(self) -> Iterator[OpenCollection]:
         return iter(self._collections)
@@ -298,7 +289,7 @@ class Collections:
             identity = self._switches.identity(current.stored_name)
             if current is not collection or identity in (None, current.identity):
                 return current
-            fresh = self._opener(current.stored_name, current.name)
+            fresh = self._open(current.stored_name, current.name)
             for arguments in current.watched:
                 fresh.watch(*arguments)
             for watch in fresh.watches:
@@ -364,19 +355,3 @@ def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, s
         return {name: create_reranker(name, embedder) or name for name in names}
     except InvalidParameterError as error:
         raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
-
-
-def _open_default(settings: ServiceSettings, reopen: Callable[..., OpenCollection]) -> OpenCollection:
-    """Open the default collection of `kinsplit index`, or else that of `kinsplit demo`; or create the first one."""
-    store = settings.store
-    if settings.fills:
-        return reopen(DEFAULT_COLLECTION, "", must_exist=False)
-    for stored_name in (DEFAULT_COLLECTION, _DEMO):
-        with suppress(CollectionNotFoundError):
-            return reopen(stored_name, "")
-    # The addresses of other stores may hold a secret.
-    place = store if store.startswith("edge:") else f"the {store.partition(':')[0]} store"
-    raise CollectionNotFoundError(
-        f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {place}. "
-        "Run kinsplit index PATHS or kinsplit demo first, or name a collection: --collection NAME."
-    )

@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated, NamedTuple
+from typing import IO, Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query
@@ -40,6 +40,8 @@ _BEFORE = 200
 # Pages of a chunk, before which chunks that end on a page are looked for.
 _PAGES = 20
 _BLOCK = 2**18
+#: A file of which a page is to be drawn: its path, the SHA-256 that it must have, the text to mark, and that before it.
+_Wanted = tuple[Path, str, str, str]
 
 _HEADERS = {
     "X-Marked-Lines": {"schema": {"type": "integer"}, "description": "Number of marked lines."},
@@ -99,20 +101,11 @@ async def original(
     return StreamingResponse(_blocks(file), headers=headers, media_type="application/octet-stream")
 
 
-class _Wanted(NamedTuple):
-    """A file of which a page is to be drawn."""
-
-    path: Path
-    digest: str
-    text: str
-    before: str
-
-
 def _wanted(collection: OpenCollection, viewer: Viewer, source_id: str, page: int, marked: Span | None) -> _Wanted:
     document = _document(collection, source_id)
     if not viewer.has_pages(source_id, document.metadata):
         raise RequestError(404, "must be a PDF file whose pages may be shown", _TEXT, field="id", value=source_id)
-    return _Wanted(*_file(document), *_passage(collection, document, page, marked))
+    return *_file(document), *_passage(collection, document, page, marked)
 
 
 async def _draw(viewer: Viewer, wanted: _Wanted, source_id: str, page: int, width: int, timeout: float) -> Picture:

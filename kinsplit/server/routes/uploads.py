@@ -110,14 +110,8 @@ def _store(collection: OpenCollection, folder: UploadFolder, given: str, content
     except (InvalidParameterError, LoadError) as error:
         reason = str(error).removeprefix(f"{name}: ")
         return UploadRow(name=name, id=None, documents=0, chunks=0, warnings=[], error=reason)
-    return UploadRow(
-        name=name,
-        id=stored.id,
-        documents=stored.report.documents,
-        chunks=stored.report.chunks,
-        warnings=list(stored.warnings),
-        error=None,
-    )
+    numbers = {"documents": stored.report.documents, "chunks": stored.report.chunks}
+    return UploadRow(name=name, id=stored.id, **numbers, warnings=list(stored.warnings), error=None)
 
 
 def _delete(collection: OpenCollection, folder: UploadFolder, id_: str) -> Deleted:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
 from kinsplit.stores import filters
@@ -26,7 +25,7 @@ from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.schema import check_collection, check_schema, schema_to_create
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Query, Schema, Vectors, Where, layer_of
+from kinsplit.stores.values import Embedded, Query, Schema, Vectors, Where, layer_of
 
 Rows = NDArray[np.intp]
 
@@ -291,7 +290,7 @@ class MemoryStore(ChunkStore):
         with collection.lock:
             return {id_: collection.points[id_] for id_ in ids if id_ in collection.points}
 
-    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Embedded) -> None:
         collection = self._open()
         written = {id_: (payload, _own(vectors[content_of(payload)])) for id_, payload in plan.upserts}
         with collection.lock:

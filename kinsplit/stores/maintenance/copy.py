@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import groupby
+from operator import add
 
 from kinsplit.chunk import Chunk
 from kinsplit.stores.schema import check_schema
@@ -32,6 +33,9 @@ class Copied:
     chunks: int = 0
     skipped: int = 0
 
+    def __add__(self, other: Copied) -> Copied:
+        return Copied(*map(add, astuple(self), astuple(other)))
+
 
 def copy(source: ChunkStore, target: ChunkStore, progress: Progress | None = None) -> Copied:
     """Copy every chunk of a store, with its vectors, into another store, without embedding again.
@@ -50,20 +54,38 @@ def copy(source: ChunkStore, target: ChunkStore, progress: Progress | None = Non
     """
     check_schema("The target", target.schema, source.schema)
     sizes, held = source.sources(), target.sources()
-    documents = chunks = skipped = 0
+    done = Copied()
     with target.first_load():
         for names in batches_of(sizes):
-            found = read(source, names)
-            changed = unequal(target, held, found)
-            vectors = source.vectors([chunk.id for name in changed for chunk in found[name]])
-            for name in changed:
-                write(target, found[name], vectors)
-            documents += len(found)
-            chunks += sum(chunk.level == 0 for of_source in found.values() for chunk in of_source)
-            skipped += len(found) - len(changed)
+            done += take_over(target, held, read(source, names), source.vectors)
             if progress is not None:
-                progress(documents, len(sizes))
-    return Copied(documents, chunks, skipped)
+                progress(done.documents, len(sizes))
+    return done
+
+
+def take_over(
+    target: ChunkStore,
+    held: Mapping[str, int],
+    wanted: Mapping[str, Sequence[Chunk]],
+    vectors: Callable[[list[str]], Mapping[str, Vectors]],
+) -> Copied:
+    """Make documents of a store equal to their chunks, and return their numbers.
+
+    Args:
+        target: The store.
+        held: Number of chunks by document in it.
+        wanted: Chunks by document, in order; one without vectors was deleted meanwhile.
+        vectors: Function that returns the vectors of chunks by id.
+    """
+    alike = [name for name, chunks in wanted.items() if held.get(name) == len(chunks)]
+    equal = read(target, alike) if alike else {}
+    changed = [name for name, chunks in wanted.items() if equal.get(name) != chunks]
+    found = vectors([chunk.id for name in changed for chunk in wanted[name]])
+    for name in changed:
+        if whole := [chunk for chunk in wanted[name] if chunk.id in found]:
+            target.sync(name, whole, {chunk.content: found[chunk.id] for chunk in whole})
+    leaves = sum(chunk.level == 0 for chunks in wanted.values() for chunk in chunks)
+    return Copied(len(wanted), leaves, len(wanted) - len(changed))
 
 
 def batches_of(sizes: Mapping[str, int]) -> Iterator[list[str]]:
@@ -84,23 +106,3 @@ def read(store: ChunkStore, names: Sequence[str]) -> dict[str, list[Chunk]]:
     """Return the chunks of documents, of all levels, by document, in order."""
     chunks = store.find({"source_id": list(names)}, level=None)
     return {name: list(group) for name, group in groupby(chunks, lambda chunk: chunk.source_id)}
-
-
-def unequal(target: ChunkStore, held: Mapping[str, int], wanted: Mapping[str, Sequence[Chunk]]) -> list[str]:
-    """Return the documents whose chunks differ from those in a store."""
-    alike = [name for name, chunks in wanted.items() if held.get(name) == len(chunks)]
-    found = read(target, alike) if alike else {}
-    return [name for name, chunks in wanted.items() if found.get(name) != chunks]
-
-
-def write(target: ChunkStore, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors]) -> None:
-    """Make a document of a store equal to its chunks.
-
-    Args:
-        target: The store.
-        chunks: Chunks of the document; one without vectors was deleted meanwhile.
-        vectors: Vectors by id.
-    """
-    whole = [chunk for chunk in chunks if chunk.id in vectors]
-    if whole:
-        target.sync(whole[0].source_id, whole, {chunk.content: vectors[chunk.id] for chunk in whole})

@@ -103,7 +103,7 @@ def service(indexed: None, ice: Path, previewer: Previewer, tmp_path_factory: py
         settings = settings_of(
             store=STORE, collections="sentence,structure,hierarchical", timeout=120, originals=str(ice.parent)
         )
-        collections = Collections.open(settings)
+        collections = Collections(settings)
     with serving(create_app(settings, collections, previewer)) as address:
         yield address
 

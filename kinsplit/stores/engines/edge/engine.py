@@ -6,14 +6,13 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 import qdrant_edge as qe
 
-from kinsplit.chunk import Content
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.edge.folder import (
     LEDGER_FILE,
@@ -29,10 +28,10 @@ from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, enco
 from kinsplit.stores.engines.edge.points import to_point
 from kinsplit.stores.engines.qdrant.payload import to_vectors, unwrapped, wrapped
 from kinsplit.stores.filters import Condition
-from kinsplit.stores.payload import Payload
+from kinsplit.stores.payload import Payload, Payloads
 from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.store import batches
-from kinsplit.stores.values import DENSE, SPARSE, Schema, Vectors
+from kinsplit.stores.values import DENSE, SPARSE, Embedded, Schema, Vectors
 
 # Bytes that are read by one call, during which other threads run.
 _STEP = 2**26
@@ -101,7 +100,7 @@ class Places:
         self._writes = 0
         self._lock = threading.Lock()
 
-    def read(self, ids: Iterable[str], fetch: Callable[[list[str]], Mapping[str, Payload]]) -> dict[str, Payload]:
+    def read(self, ids: Iterable[str], fetch: Callable[[list[str]], Payloads]) -> dict[str, Payload]:
         """Return payloads by id, fetching those that are not cached.
 
         Args:
@@ -196,7 +195,7 @@ class EdgeEngine:
                 self._inside -= 1
                 self._left.notify_all()
 
-    def write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+    def write(self, plan: Plan, vectors: Embedded) -> None:
         """Carry out a plan; the caller holds `writing`."""
         marks, size = self._marks(plan, vectors)
         check_write(self.folder, size)
@@ -247,7 +246,7 @@ class EdgeEngine:
         finally:
             self.writing.release()
 
-    def _marks(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> tuple[dict[str, LedgerMark], int]:
+    def _marks(self, plan: Plan, vectors: Embedded) -> tuple[dict[str, LedgerMark], int]:
         """Return the ledger's marks of the points that a plan writes, and their total size in bytes."""
         marks: dict[str, LedgerMark] = {}
         size = 0

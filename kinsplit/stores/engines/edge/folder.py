@@ -135,6 +135,7 @@ _TURN = ".names.lock"
 _PATIENCE = 5
 LEDGER_FILE = "ledger.sqlite3"
 _DISK_FULL = "os error 28"
+_ADVICE = "`kinsplit verify` tells whether it is damaged."
 _DAMAGED = "Its files are damaged: restore the folder from a backup, or delete it and index again."
 #: Kilobytes of vectors, 13,000 of 384 dimensions, from which points move into a read-only segment, where terms take
 #: less memory and are opened sooner. That costs about 0.2 ms of processor time per point and blocks the process.
@@ -170,9 +171,7 @@ def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, qe.EdgeSha
 
 
 @contextmanager
-def edge_errors(
-    folder: Path, fault: str = "", remedy: str = "`kinsplit verify` tells whether it is damaged."
-) -> Iterator[None]:
+def edge_errors(folder: Path, fault: str = "", remedy: str = _ADVICE) -> Iterator[None]:
     """Turn the engine's errors into one-line errors."""
     try:
         yield

@@ -12,32 +12,21 @@ from pathlib import Path
 
 import qdrant_edge as qe
 
-from kinsplit.chunk import STATE, Content
+from kinsplit.chunk import STATE
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
+from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.engine import EdgeEngine, read
-from kinsplit.stores.engines.edge.folder import (
-    LEDGER_FILE,
-    SCHEMA_FILE,
-    collections_in,
-    exchange,
-    held,
-    naming,
-    settle_names,
-    size_on_disk,
-    stored_schema,
-    strangers_in,
-)
 from kinsplit.stores.engines.edge.ledger import LedgerMark, count_recorded, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
-from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
-from kinsplit.stores.filters import Condition, to_conditions, values_of
-from kinsplit.stores.payload import Payload, state_of
+from kinsplit.stores.engines.qdrant.payload import INDEXES, count_sources, kept_at, places_of, unwrapped
+from kinsplit.stores.filters import Condition, to_conditions
+from kinsplit.stores.payload import Payload, Payloads, state_of
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Damage, Query, Schema, Vectors, Where
+from kinsplit.stores.values import Damage, Embedded, Query, Schema, Vectors, Where
 
 #: More points than a shard holds, so that a scroll or a facet returns everything at once.
 _ALL = 2**31
@@ -77,11 +66,11 @@ class EdgeStore(ChunkStore):
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
         check_collection(collection)
-        folder = Path(place).expanduser() / collection
-        self._lease = _SHARDS.lease(str(folder), folder / SCHEMA_FILE, lambda: EdgeEngine(folder, schema))
+        path = Path(place).expanduser() / collection
+        self._lease = _SHARDS.lease(str(path), path / folder.SCHEMA_FILE, lambda: EdgeEngine(path, schema))
         stored = self._lease.engine.schema
         try:
-            check_schema(folder, stored, schema)
+            check_schema(path, stored, schema)
         except BaseException:
             self._lease.release()
             raise
@@ -97,15 +86,9 @@ class EdgeStore(ChunkStore):
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
-        if values_of(conditions, "source_id") is not None:
-            # A facet would compare every name with every source.
-            named = self._payloads(conditions, ("source_id",)).values()
-            return dict(sorted(Counter(payload["source_id"] for payload in named).items()))
         self._lease.engine.prepare(conditions)
-        wanted, found = to_filter(conditions), Counter[str]()
-        for root in roots_of(level_of(conditions)):
-            found.update(self._facet(".".join([*map(str, root), "source_id"]), wanted))
-        return dict(sorted(found.items()))
+        wanted = to_filter(conditions)
+        return count_sources(conditions, self._payloads, lambda path: self._facet(path, wanted))
 
     def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
         """Find the documents that are stored as they are; see `ChunkStore.stored`."""
@@ -160,7 +143,7 @@ class EdgeStore(ChunkStore):
         return found
 
     def _compared(
-        self, source_id: str, marks: Mapping[str, LedgerMark], payloads: Mapping[str, Payload], *, is_whole: bool
+        self, source_id: str, marks: Mapping[str, LedgerMark], payloads: Payloads, *, is_whole: bool
     ) -> Iterator[Damage]:
         vectors = self._vectors([id_ for id_ in marks if id_ in payloads])
         for id_, mark in marks.items():
@@ -195,7 +178,7 @@ class EdgeStore(ChunkStore):
     def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
         return self._lease.engine.points(ids)
 
-    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Embedded) -> None:
         self._lease.engine.write(plan, vectors)
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
@@ -234,53 +217,53 @@ class EdgeCatalog(Catalog):
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            settle_names(self._folder)
+            folder.settle_names(self._folder)
             yield
         except OSError as error:
             raise StoreError(f"{self._folder}: {error.strerror}. Choose a folder that you may write.") from error
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        with self._reading(), naming(self._folder) if self._folder.is_dir() else nullcontext():
+        with self._reading(), folder.naming(self._folder) if self._folder.is_dir() else nullcontext():
             yield
 
     def _names(self) -> Mapping[str, Path]:
-        return {name: self._folder / name for name in collections_in(self._folder)}
+        return {name: self._folder / name for name in folder.collections_in(self._folder)}
 
     def _stored(self, key: Path) -> object:
-        return stored_schema(key)
+        return folder.stored_schema(key)
 
     def _measure(self, name: str, key: Path, schema: Schema | None) -> tuple[int | None, int | None, int]:  # noqa: ARG002
-        counts = count_recorded(key / LEDGER_FILE)
+        counts = count_recorded(key / folder.LEDGER_FILE)
         if counts is None:  # The ledger does not know all chunks.
             with suppress(StoreError), EdgeStore(str(self._folder), name) as store:
                 counts = len(store.sources(0)), store.count(0)
-        return *(counts or (None, None)), size_on_disk(key)
+        return *(counts or (None, None)), folder.size_on_disk(key)
 
     def _identity(self, key: Path) -> str:
-        found = (key / SCHEMA_FILE).stat()
+        found = (key / folder.SCHEMA_FILE).stat()
         return f"{found.st_ino}-{found.st_mtime_ns}"
 
     def _drop(self, name: str, key: Path) -> None:
-        if strangers := strangers_in(key):
+        if strangers := folder.strangers_in(key):
             rest = f" and {len(strangers) - 1:,} more" if strangers[1:] else ""
             rule = f"{key} also holds {strangers[0]!r}{rest}, which kinsplit didn't make"
             raise StoreError(f"{rule}. Move that out of the folder first.")
-        with held(key):
+        with folder.held(key):
             # Gone in one step; the files may take a while.
             key.rename(self._folder / f".{name}.{uuid.uuid4().hex}.dropped")
         # Also those whose deletion was interrupted.
-        for folder in self._folder.iterdir():
-            if _DROPPED.fullmatch(folder.name) and folder.is_dir() and not strangers_in(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+        for path in self._folder.iterdir():
+            if _DROPPED.fullmatch(path.name) and path.is_dir() and not folder.strangers_in(path):
+                shutil.rmtree(path, ignore_errors=True)
 
     def _rename(self, name: str, key: Path, new: str) -> None:  # noqa: ARG002
         if (self._folder / new).exists():
             raise StoreError(f"{self._folder / new} holds something else. Choose another name.")
-        with held(key):
+        with folder.held(key):
             key.rename(self._folder / new)
 
     def _switch(self, keys: dict[str, Path]) -> None:
         one, other = keys.items()
-        with held(one[1]), held(other[1]):
-            exchange(self._folder, one[0], other[0])
+        with folder.held(one[1]), folder.held(other[1]):
+            folder.exchange(self._folder, one[0], other[0])

@@ -239,10 +239,8 @@ def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
     return [Statement(text, tuple(columns))]
 
 
-def _cosines(
-    tables: Tables, query: Query, chosen: _Chosen | None, candidates: int, names: Mapping[str, Any]
-) -> Statement:
-    read = max(query.limit, candidates) if candidates > MOST_CANDIDATES else query.limit
+def _cosines(tables: Tables, query: Query, chosen: _Chosen | None, most: int, names: Mapping[str, Any]) -> Statement:
+    read = max(query.limit, most) if most > MOST_CANDIDATES else query.limit
     where = to_where(tables, to_conditions(query.level, query.where))
     many = sql.SQL("") if chosen is None else chosen.within_limit(wanted=False)
     text = sql.SQL(_BY_INDEX).format(dense=_dense_of(query), where=where.text, many=many, **names)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from pgvector import HalfVector, Vector
 from psycopg import Cursor, sql
 from psycopg.types.json import Jsonb
 
-from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError, require
 from kinsplit.stores.engines.postgres.options import PostgresOptions
@@ -23,10 +21,10 @@ from kinsplit.stores.engines.postgres.session import Connection, begin, postgres
 from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
 from kinsplit.stores.engines.postgres.where import Statement, Tables, decode_text, dump, encode_text, to_where
 from kinsplit.stores.filters import Condition, HasId, to_conditions
-from kinsplit.stores.payload import Payload
+from kinsplit.stores.payload import Payload, Points
 from kinsplit.stores.plan import Plan, check_source, content_of
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
-from kinsplit.stores.values import DENSE, Query, Schema, Vectors, Where, layer_of
+from kinsplit.stores.values import DENSE, Embedded, Query, Schema, Vectors, Where, layer_of
 
 #: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))
@@ -58,7 +56,7 @@ ON CONFLICT (field, term) DO UPDATE SET chunks = count.chunks + excluded.chunks
 
 #: Points per statement.
 _BATCH = 500
-#: The columns that `to_vectors` takes, of points by id.
+#: The columns that `_vectors_of` takes, of points by id.
 _VECTORS = (
     "coalesce({dense}), terms, weights FROM {chunks}, LATERAL (SELECT array_agg(term ORDER BY term) AS terms,"
     " array_agg(weight ORDER BY term) AS weights FROM {terms} WHERE chunk = key) AS sparse WHERE id = ANY(%s::uuid[])"
@@ -153,14 +151,9 @@ class PostgresStore(ChunkStore):
             yield
 
     def _read(self, statement: str, values: Sequence[Any] = (), **parts: sql.Composable) -> list[tuple[Any, ...]]:
-        with self._usable():
-            return self._reader.run(lambda connection: self._run(connection, statement, values, **parts).fetchall())
-
-    def _run(
-        self, connection: Connection, statement: str, values: Sequence[Any] = (), **parts: sql.Composable
-    ) -> Cursor[Any]:
         text = sql.SQL(statement).format(chunks=self._tables.chunks, terms=self._tables.terms, **parts)
-        return connection.execute(text, values)
+        with self._usable():
+            return self._reader.run(lambda connection: connection.execute(text, values).fetchall())
 
     def _where(self, conditions: Sequence[Condition]) -> Statement:
         return to_where(self._tables, conditions)
@@ -174,13 +167,13 @@ class PostgresStore(ChunkStore):
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         rows = self._read(f"SELECT id, {_VECTORS}", [list(ids)], dense=COLUMNS)
-        return {str(id_): to_vectors(*vectors) for id_, *vectors in rows}
+        return {str(id_): _vectors_of(*vectors) for id_, *vectors in rows}
 
     def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
         rows = self._read(f"SELECT id, payload, {_VECTORS}", [list(ids)], dense=COLUMNS)
-        return {str(id_): (payload, to_vectors(*vectors)) for id_, payload, *vectors in rows}
+        return {str(id_): (payload, _vectors_of(*vectors)) for id_, payload, *vectors in rows}
 
-    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Embedded) -> None:
         with self._writer.connection.cursor() as cursor:
             for batch in batches(plan.upserts, _BATCH):
                 upsert(cursor, self._tables, self._made, batch, vectors)
@@ -205,13 +198,7 @@ class PostgresStore(ChunkStore):
         return {str(id_): payload for id_, payload in rows}
 
 
-def upsert(
-    cursor: Cursor[Any],
-    tables: Tables,
-    made: PostgresOptions,
-    points: Sequence[tuple[str, Payload]],
-    vectors: Mapping[Content, Vectors],
-) -> None:
+def upsert(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Points, vectors: Embedded) -> None:
     """Insert or replace points.
 
     Raises:
@@ -241,7 +228,7 @@ def upsert(
     cursor.execute(sql.SQL(_COUNT).format(counts=tables.counts), columns)
 
 
-def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Sequence[tuple[str, Payload]]) -> None:
+def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Points) -> None:
     """Replace the payloads of stored points.
 
     Raises:
@@ -284,9 +271,6 @@ def _part(payload: Payload, key: str) -> str:
     return encode_text(value)
 
 
-def to_vectors(dense: Any, terms: Sequence[int] | None, weights: Sequence[float] | None) -> Vectors:
+def _vectors_of(dense: Any, terms: Sequence[int] | None, weights: Sequence[float] | None) -> Vectors:
     """Return the vectors of a row, from pgvector's dense vector or None, and terms and weights, or None without any."""
-    return Vectors(
-        None if dense is None else np.asarray(dense.to_numpy(), dtype=np.float32),
-        None if terms is None or weights is None else SparseVector(tuple(terms), tuple(weights)),
-    )
+    return Vectors.of(None if dense is None else dense.to_numpy(), terms, weights)

@@ -7,17 +7,15 @@ with a risk of being interrupted in between.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from kinsplit.chunk import ABOVE
-from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, paths_of
+from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, paths_of, values_of
 from kinsplit.stores.json_values import around
-from kinsplit.stores.payload import Payload
+from kinsplit.stores.payload import Payload, Payloads
 from kinsplit.stores.values import DENSE, INDEXED, SPARSE, Kind, Vectors
 
 
@@ -78,10 +76,7 @@ def to_vectors(named: Any) -> Vectors:
     """Return the vectors of a record from its vectors by name."""
     dense = next((named[name] for name in DENSE if name in named), None)
     sparse = next((named[name] for name in SPARSE if name in named), None)
-    return Vectors(
-        None if dense is None else np.asarray(dense, dtype=np.float32),
-        None if sparse is None else SparseVector(tuple(sparse.indices), tuple(sparse.values)),
-    )
+    return Vectors.of(dense, sparse and sparse.indices, sparse and sparse.values)
 
 
 class FilterForms(NamedTuple):
@@ -140,3 +135,25 @@ def _matches(forms: FilterForms, path: str, condition: OneOf) -> list[Any]:
     ranges = (dict(zip(("gte", "lte"), around(value), strict=True)) for value in condition.floats)
     found = [forms.field(path, match=match) for match in wanted]
     return found + [forms.field(path, range=forms.numbers(**bounds)) for bounds in ranges]
+
+
+def count_sources(
+    conditions: Sequence[Condition],
+    payloads: Callable[[Sequence[Condition], Sequence[str]], Payloads],
+    facet: Callable[[str], Mapping[str, int]],
+) -> dict[str, int]:
+    """Return the number of matching chunks by source.
+
+    Args:
+        conditions: Conditions of the chunks.
+        payloads: Function that reads keys of the matching payloads.
+        facet: Function that counts the matching values under a path.
+    """
+    found = Counter[str]()
+    if values_of(conditions, "source_id") is not None:
+        # A facet would compare every name with every source.
+        found.update(payload["source_id"] for payload in payloads(conditions, ("source_id",)).values())
+    else:
+        for root in roots_of(level_of(conditions)):
+            found.update(facet(".".join([*map(str, root), "source_id"])))
+    return dict(sorted(found.items()))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 from pydantic_core import to_json
 from qdrant_client import models
 
-from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN, Content
+from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, wrapped
@@ -18,7 +18,7 @@ from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.store import batches
-from kinsplit.stores.values import Query, Vectors, layer_of
+from kinsplit.stores.values import Embedded, Query, Vectors, layer_of
 
 #: Points that one operation deletes, operations per request, and bytes of its JSON, of the 32 MB that a server accepts.
 _DELETES, _OPERATIONS, _BYTES = 10_000, 500, 8_000_000
@@ -72,7 +72,7 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct
     return models.PointStruct(id=id_, vector=named, payload=wrapped(with_framework_keys(id_, payload)))
 
 
-def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
+def to_operations(plan: Plan, vectors: Embedded) -> Iterator[models.UpdateOperation]:
     """Yield the writes of a plan in their required order, one per point and one per 10,000 deletions."""
     for id_, payload in plan.upserts:
         points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
@@ -84,7 +84,7 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
         yield models.DeleteOperation(delete=models.PointIdsList(points=list[int | str | UUID](ids)))
 
 
-def to_requests(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[list[models.UpdateOperation]]:
+def to_requests(plan: Plan, vectors: Embedded) -> Iterator[list[models.UpdateOperation]]:
     """Yield the writes of a plan in batches that a server accepts; one that is larger than it does is one by itself."""
     batch: list[models.UpdateOperation] = []
     size = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, Self, cast
 
 from qdrant_client import QdrantClient, models
 
-from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.open_engines import Lease, Sharing
@@ -26,14 +24,14 @@ from kinsplit.stores.engines.qdrant.collection import (
     stored_schema,
 )
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
-from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, to_vectors, unwrapped
+from kinsplit.stores.engines.qdrant.payload import count_sources, places_of, to_vectors, unwrapped
 from kinsplit.stores.engines.qdrant.points import own_payload, search_params, to_filter, to_request, to_requests
-from kinsplit.stores.filters import Condition, to_conditions, values_of
+from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import LISTED, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
-from kinsplit.stores.values import DENSE, SPARSE, Query, Schema, Vectors, Where
+from kinsplit.stores.values import DENSE, SPARSE, Embedded, Query, Schema, Vectors, Where
 
 #: Points per read of vectors.
 _BATCH = 500
@@ -150,14 +148,8 @@ class QdrantStore(ChunkStore):
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
-        if values_of(conditions, "source_id") is not None:
-            # A facet would compare every name with every source.
-            named = self._payloads(conditions, ("source_id",)).values()
-            return dict(sorted(Counter(payload["source_id"] for payload in named).items()))
-        wanted, found = to_filter(conditions), Counter[str]()
-        for place in (".".join([*map(str, root), "source_id"]) for root in roots_of(level_of(conditions))):
-            found.update(self._facet(place, wanted))
-        return dict(sorted(found.items()))
+        wanted = to_filter(conditions)
+        return count_sources(conditions, self._payloads, lambda path: self._facet(path, wanted))
 
     def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int]:
         limit = _PAGE
@@ -231,7 +223,7 @@ class QdrantStore(ChunkStore):
                 found += client.retrieve(self._collection, list(batch), with_payload=payload, with_vectors=names)
         return found
 
-    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Embedded) -> None:
         for operations in to_requests(plan, vectors):
             with self._engine() as client:
                 client.batch_update_points(self._collection, operations, wait=True)
