@@ -227,7 +227,8 @@ _Tool = TypeVar("_Tool", bound=Callable[..., Any])
 
 _QUESTION = "The question, in a whole sentence with the words that matter."
 _Question = Annotated[str, Field(max_length=limits.QUERY, description=_QUESTION)]
-_Collection = Annotated[str | None, Field(max_length=limits.NAME, description="Collection; null for the default one.")]
+_Id = Annotated[str | None, Field(max_length=limits.NAME)]
+_Collection = Annotated[_Id, Field(description="Collection to use; null for the default one.")]
 _WHERE = 'Metadata filter, such as {"subject": "cs", "year": {"$gte": 2020}}; list_documents shows the keys.'
 _Where = Annotated[dict[str, Any] | None, Field(description=_WHERE)]
 
@@ -358,12 +359,8 @@ def _add_ask(server: MCPServer, collections: Collections) -> None:
 def _add_read(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Read around a passage", annotations=_READS)
     async def read(
-        source_id: Annotated[
-            str | None, Field(max_length=limits.NAME, description="Id of the document; not needed with `chunk`.")
-        ] = None,
-        chunk: Annotated[
-            str | None, Field(max_length=limits.NAME, description="Id of a chunk, instead of source_id, start and end.")
-        ] = None,
+        source_id: Annotated[_Id, Field(description="Id of the document; not needed with `chunk`.")] = None,
+        chunk: Annotated[_Id, Field(description="Id of a chunk, instead of source_id, start and end.")] = None,
         start: Annotated[int, Field(ge=0, le=_END, description="First character to read.")] = 0,
         end: Annotated[int, Field(ge=1, le=_END, description="One past the last character to read.")] = _END,
         before: Annotated[int, Field(ge=0, le=_AROUND, description="Number of chunks to add before it.")] = 0,

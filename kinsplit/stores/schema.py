@@ -35,11 +35,7 @@ def check_collection(name: str) -> None:
 
 
 def schema_to_create(location: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:
-    """Return the schema to create a collection with.
-
-    Raises:
-        CollectionNotFoundError: There is no schema.
-    """
+    """Return the schema to create a collection with, or raise CollectionNotFoundError if there is no schema."""
     if schema is None:
         raise no_collection(location, collection, known, "Index documents into it first.")
     return schema

@@ -232,11 +232,7 @@ def check_ids(ids: Iterable[str]) -> None:
 
 
 def check_level(level: int) -> None:
-    """Check that a chunk can have a level.
-
-    Raises:
-        InvalidParameterError: The level is out of range.
-    """
+    """Check that a chunk can have a level, or raise InvalidParameterError if the level is out of range."""
     if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= DOCUMENT:
         remedy = "Use 0 for leaves, 1 for their parents."
         raise InvalidParameterError("level", f"must be a whole number from 0 to {DOCUMENT}", level, remedy)

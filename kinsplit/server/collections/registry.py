@@ -323,11 +323,7 @@ class Collections:
         self._switches.start(self._look)
 
     def check(self) -> None:
-        """Send every store a small request.
-
-        Raises:
-            StoreError: A store does not respond.
-        """
+        """Send every store a small request, or raise StoreError if one does not respond."""
         for collection in self:
             collection.index.store.get(["00000000-0000-0000-0000-000000000000"])
 

@@ -63,11 +63,7 @@ def _indexed(collection: OpenCollection, default: bool) -> IndexedRow:
 
 
 def _watch(status: WatchStatus) -> WatchRow:
-    return WatchRow(
-        state=status.state,
-        updates=status.updates,
-        updated=status.updated,
-        failed=sorted(status.failed)[: limits.VALUES],
-        # Its message may hold paths.
-        error=None if status.error is None else type(status.error).__name__,
-    )
+    # Its message may hold paths.
+    error = None if status.error is None else type(status.error).__name__
+    failed, seen = sorted(status.failed)[: limits.VALUES], status.updated
+    return WatchRow(state=status.state, updates=status.updates, updated=seen, failed=failed, error=error)

@@ -14,15 +14,7 @@ from pathlib import Path
 import qdrant_edge as qe
 
 from kinsplit.errors import DiskFullError, StoreError
-from kinsplit.stores.engines.edge.folder import (
-    LEDGER_FILE,
-    SHARD,
-    can_optimize,
-    check_write,
-    edge_errors,
-    open_folder,
-    size_on_disk,
-)
+from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_point
@@ -50,8 +42,8 @@ class ReadAhead:
     available memory, are not read, and none are on systems other than Linux.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._stopped = folder, threading.Event()
+    def __init__(self, path: Path) -> None:
+        self._folder, self._stopped = path, threading.Event()
         # A daemon, since nothing is lost if the process ends.
         self._thread = threading.Thread(target=self._run, name="kinsplit-read-ahead", daemon=True)
 
@@ -67,7 +59,7 @@ class ReadAhead:
     def _run(self) -> None:
         # The engine may replace files meanwhile.
         with suppress(OSError):
-            if _LEAST <= size_on_disk(self._folder) <= _SHARE * _available():
+            if _LEAST <= folder.size_on_disk(self._folder) <= _SHARE * _available():
                 with Path(os.devnull).open("wb") as nowhere:
                     for path in self._folder.rglob("*"):
                         if path.is_file():
@@ -150,7 +142,7 @@ class EdgeEngine:
     """A shard with its ledger. Thread-safe.
 
     Args:
-        folder: Folder of the collection.
+        path: Folder of the collection.
         schema: Schema of a new collection; None to open an existing one.
 
     Attributes:
@@ -161,9 +153,9 @@ class EdgeEngine:
         writing: Lock of the writers.
     """
 
-    def __init__(self, folder: Path, schema: Schema | None) -> None:
-        self.folder = folder
-        self.schema, self.shard = open_folder(folder, schema)
+    def __init__(self, path: Path, schema: Schema | None) -> None:
+        self.folder = path
+        self.schema, self.shard = folder.open_folder(path, schema)
         self.places = Places()
         self.writing = threading.RLock()
         self._indexes = KeyIndexes()
@@ -177,7 +169,7 @@ class EdgeEngine:
         self._inside = 0
         self._left = threading.Condition()
         self._closed = False
-        self._read_ahead = ReadAhead(folder / SHARD / "segments")
+        self._read_ahead = ReadAhead(path / folder.SHARD / "segments")
         self._read_ahead.start()
 
     @contextmanager
@@ -188,7 +180,7 @@ class EdgeEngine:
                 raise StoreError(f"{self.folder} was closed. Open the store again.")
             self._inside += 1
         try:
-            with edge_errors(self.folder):
+            with folder.edge_errors(self.folder):
                 yield self.shard
         finally:
             with self._left:
@@ -198,7 +190,7 @@ class EdgeEngine:
     def write(self, plan: Plan, vectors: Embedded) -> None:
         """Carry out a plan; the caller holds `writing`."""
         marks, size = self._marks(plan, vectors)
-        check_write(self.folder, size)
+        folder.check_write(self.folder, size)
         ledger = self._open_ledger()
         ledger.begin(plan)
         with self.calling() as shard:
@@ -226,7 +218,7 @@ class EdgeEngine:
         """Create kinsplit's own payload indexes once the collection is large enough, unless the disk is full."""
         if lacking := self._indexes.lacking(shard):
             with suppress(DiskFullError):
-                check_write(self.folder, _INDEX_BYTES * len(lacking))
+                folder.check_write(self.folder, _INDEX_BYTES * len(lacking))
                 add_indexes(shard, lacking)
 
     def prepare(self, conditions: Sequence[Condition]) -> None:
@@ -239,7 +231,7 @@ class EdgeEngine:
             return
         try:
             with suppress(DiskFullError):
-                check_write(self.folder, _INDEX_BYTES * len(wanted))
+                folder.check_write(self.folder, _INDEX_BYTES * len(wanted))
                 with self.calling() as shard:
                     if self._indexes.make(shard, wanted):
                         self._settled = False
@@ -268,7 +260,7 @@ class EdgeEngine:
     def _open_ledger(self) -> Ledger:
         """Return the ledger after resolving pending points; the caller holds `writing`."""
         if self._ledger is None:
-            self._ledger = Ledger(self.folder / LEDGER_FILE)
+            self._ledger = Ledger(self.folder / folder.LEDGER_FILE)
         if pending := self._ledger.pending():
             points = self.points(list(dict(pending)))
             written = {id_: _mark(p, encode_payload(p), sketch(vectors)) for id_, (p, vectors) in points.items()}
@@ -311,11 +303,11 @@ class EdgeEngine:
     @property
     def _lacks_ledger(self) -> bool:
         """Whether there is no ledger, as after somebody deleted a damaged one; the next write starts another."""
-        return self._ledger is None and not (self.folder / LEDGER_FILE).is_file()
+        return self._ledger is None and not (self.folder / folder.LEDGER_FILE).is_file()
 
     def settle(self) -> None:
         """Flush pending writes to disk."""
-        with self.writing, edge_errors(self.folder):
+        with self.writing, folder.edge_errors(self.folder):
             if not self._settled:
                 self._settle(self.shard)
 
@@ -332,7 +324,7 @@ class EdgeEngine:
     def _optimize(self, shard: qe.EdgeShard) -> None:
         """Move points into read-only segments and remove deleted ones, once there are enough, and room for it."""
         begun = time.monotonic()
-        if can_optimize(self.folder, self.folder / SHARD):
+        if folder.can_optimize(self.folder, self.folder / folder.SHARD):
             shard.optimize()
         self._new = 0
         now = time.monotonic()
@@ -349,7 +341,7 @@ class EdgeEngine:
             try:
                 self.settle()
             finally:
-                with edge_errors(self.folder):
+                with folder.edge_errors(self.folder):
                     self.shard.close()
                 if self._ledger is not None:
                     self._ledger.close()

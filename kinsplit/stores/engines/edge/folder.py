@@ -256,11 +256,7 @@ def read_schema(folder: Path) -> Schema:
 
 
 def stored_schema(folder: Path) -> object:
-    """Return the JSON in a collection's schema file.
-
-    Raises:
-        StoreError: It is not JSON.
-    """
+    """Return the JSON in a collection's schema file, or raise StoreError if it is not JSON."""
     path = folder / SCHEMA_FILE
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -18,18 +18,10 @@ from psycopg.types.json import Jsonb
 
 from kinsplit.errors import ForeignCollectionError, StoreError
 from kinsplit.stores.engines.catalog import Catalog
+from kinsplit.stores.engines.postgres import session
 from kinsplit.stores.engines.postgres.indexes import Indexes
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import type_of
-from kinsplit.stores.engines.postgres.session import (
-    Connection,
-    Session,
-    begin,
-    check_versions,
-    connect,
-    place_of,
-    postgres_errors,
-)
 from kinsplit.stores.engines.postgres.where import APART, Tables
 from kinsplit.stores.schema import check_collection, check_schema, parse_schema, schema_to_create
 from kinsplit.stores.values import DENSE, Schema
@@ -114,8 +106,8 @@ class OpenedTables(NamedTuple):
     schema: Schema
     tables: Tables
     indexes: Indexes
-    reader: Session
-    writer: Session
+    reader: session.Session
+    writer: session.Session
 
 
 def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Schema | None) -> OpenedTables:
@@ -126,11 +118,11 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
         StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
     check_collection(collection)
-    place = place_of(dsn)
+    place = session.place_of(dsn)
     name = f"{place}/{collection}"
-    with postgres_errors(name), ExitStack() as stack:
-        with closing(connect(dsn)) as connection:
-            check_versions(place, connection)
+    with session.postgres_errors(name), ExitStack() as stack:
+        with closing(session.connect(dsn)) as connection:
+            session.check_versions(place, connection)
             found = _find(place, connection, collection)
             if found is None:
                 new = schema_to_create(place, collection, schema, names_in(place, connection))
@@ -143,10 +135,10 @@ def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Sch
             made = PostgresOptions.model_validate(given)
             options.check_made(name, made.of_new())
             tables = tables_of(number)._replace(partition_by=made.partition_by)
-            indexes = Indexes(name, number, tables, known.dimension, made, options, partial(connect, dsn))
+            indexes = Indexes(name, number, tables, known.dimension, made, options, partial(session.connect, dsn))
             indexes.complete(connection)
-        reader = stack.enter_context(closing(Session(dsn, options, number)))
-        writer = Session(dsn, options, number)
+        reader = stack.enter_context(closing(session.Session(dsn, options, number)))
+        writer = session.Session(dsn, options, number)
         stack.pop_all()
     return OpenedTables(name, number, known, indexes.tables, indexes, reader, writer)
 
@@ -158,7 +150,7 @@ def tables_of(number: int) -> Tables:
     return Tables(chunks, terms, sizes, counts)
 
 
-def names_in(place: str, connection: Connection) -> dict[str, int]:
+def names_in(place: str, connection: session.Connection) -> dict[str, int]:
     """Return the numbers of all collections by name.
 
     Raises:
@@ -169,25 +161,23 @@ def names_in(place: str, connection: Connection) -> dict[str, int]:
     return dict(connection.execute("SELECT name, id FROM kinsplit.collections"))
 
 
-def is_set_up(place: str, connection: Connection) -> bool:
-    """Return whether there is a table of collections.
-
-    Raises:
-        ForeignCollectionError: It is not kinsplit's.
-    """
+def is_set_up(place: str, connection: session.Connection) -> bool:
+    """Return whether there is a table of collections, or raise ForeignCollectionError if it is not kinsplit's."""
     (columns,) = connection.execute(_COLUMNS).fetchone() or (None,)
     if columns not in (None, ["id", "name", "schema", "options"]):
         raise ForeignCollectionError(f"{place}: the table kinsplit.collections")
     return columns is not None
 
 
-def _find(place: str, connection: Connection, collection: str) -> tuple[int, object, dict[str, Any]] | None:
+def _find(place: str, connection: session.Connection, collection: str) -> tuple[int, object, dict[str, Any]] | None:
     return connection.execute(_FIND, [collection]).fetchone() if is_set_up(place, connection) else None
 
 
-def _create(connection: Connection, place: str, collection: str, schema: Schema, options: PostgresOptions) -> None:
+def _create(
+    connection: session.Connection, place: str, collection: str, schema: Schema, options: PostgresOptions
+) -> None:
     """Create all tables in one transaction, unless another process creates them first."""
-    with begin(connection, f"{place}: the creation of a collection", (LOCK, 0)):
+    with session.begin(connection, f"{place}: the creation of a collection", (LOCK, 0)):
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         connection.execute("CREATE SCHEMA IF NOT EXISTS kinsplit")
         if not is_set_up(place, connection):
@@ -202,7 +192,7 @@ def _create(connection: Connection, place: str, collection: str, schema: Schema,
             _create_tables(connection, row[0], schema, options)
 
 
-def _create_tables(connection: Connection, number: int, schema: Schema, options: PostgresOptions) -> None:
+def _create_tables(connection: session.Connection, number: int, schema: Schema, options: PostgresOptions) -> None:
     tables = tables_of(number)
     kind, column = sql.Identifier(type_of(options)), sql.SQL(_DENSE)
     columns = [column.format(name=sql.Identifier(name), type=kind, dimension=schema.dimension) for name in DENSE]
@@ -261,9 +251,9 @@ class PostgresCatalog(Catalog):
     """
 
     def __init__(self, dsn: str) -> None:
-        self._place: str = place_of(dsn)
-        with postgres_errors(self._place):
-            self._connection: Connection = connect(dsn)
+        self._place: str = session.place_of(dsn)
+        with session.postgres_errors(self._place):
+            self._connection: session.Connection = session.connect(dsn)
 
     def close(self) -> None:
         """Close the connection. A second call does nothing."""
@@ -273,7 +263,7 @@ class PostgresCatalog(Catalog):
     def _reading(self) -> Iterator[None]:
         if self._connection.closed:
             raise StoreError(f"{self._place} was closed. Open the catalog again.")
-        with postgres_errors(self._place):
+        with session.postgres_errors(self._place):
             yield
 
     @contextmanager
@@ -303,7 +293,7 @@ class PostgresCatalog(Catalog):
 
     def _drop(self, name: str, key: int) -> None:
         # Once its writers and the running statements of its readers are done.
-        with begin(self._connection, f"{self._place}/{name}", (LOCK, key)):
+        with session.begin(self._connection, f"{self._place}/{name}", (LOCK, key)):
             self._connection.execute(sql.SQL(_DROP).format(sql.SQL(", ").join(tables_of(key)[:4])))
             self._connection.execute("DELETE FROM kinsplit.collections WHERE id = %s", [key])
 

@@ -78,11 +78,7 @@ def parse_location(place: str) -> tuple[str, QdrantOptions]:
 
 @contextmanager
 def valid_url() -> Iterator[None]:
-    """Report that a URL can't be parsed.
-
-    Raises:
-        InvalidParameterError: The block raised a ValueError.
-    """
+    """Turn the ValueError of a URL that can't be parsed into an InvalidParameterError."""
     try:
         yield
     except ValueError:
