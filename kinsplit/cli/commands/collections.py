@@ -19,7 +19,7 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, inline
 
 if TYPE_CHECKING:
-    from kinsplit.stores import CollectionInfo, Schema
+    from kinsplit.stores import Schema
     from kinsplit.stores.maintenance.copy import Copied
 
 
