@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from kinsplit.integrations.shared.origins import documentation, generated_name
+from kinsplit.integrations.shared.origins import documentation, generated_names
 from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, Strategy, names, strategy_class
 
 _HEAD = """\
@@ -87,12 +87,13 @@ def generated() -> dict[Path, str]:
 
 
 def _stub(imports: str, suffix: str, factory: str, own: tuple[str, ...]) -> str:
-    classes = [_class(name, suffix, own) for name in names()]
+    generated = {name: class_name for class_name, name in generated_names(suffix).items()}
+    classes = [_class(name, generated[name], suffix, own) for name in names()]
     overloads = [
-        _overload(factory, f'Literal["{name}"]', generated_name(strategy_class(name), suffix)) for name in names()
+        _overload(factory, "None = None", generated[DEFAULT]),
+        *(_overload(factory, f'Literal["{name}"]', generated[name]) for name in names()),
+        _overload(factory, "str", f"Kinsplit{suffix}"),
     ]
-    overloads.append(_overload(factory, "str", f"Kinsplit{suffix}"))
-    overloads.insert(0, _overload(factory, "None = None", generated_name(strategy_class(DEFAULT), suffix)))
     return "\n".join([_HEAD + imports, *classes, *overloads, ""])
 
 
@@ -122,13 +123,13 @@ def _keywords(strategy: type[Strategy], indent: int, values: Mapping[str, object
     return "".join(f"{' ' * indent}{keyword},\n" for keyword in given)
 
 
-def _class(name: str, suffix: str, own: tuple[str, ...]) -> str:
+def _class(name: str, class_name: str, suffix: str, own: tuple[str, ...]) -> str:
     strategy = strategy_class(name)
     documented = "\n    ".join(documentation(strategy).splitlines()).replace("\n    \n", "\n\n")
     lines = _keywords(strategy, 8) + "".join(f"        {keyword},\n" for keyword in own)
     fields = "".join(f"    {field}: {_type(info)}\n" for field, info in strategy.model_fields.items())
     return (
-        f'class {generated_name(strategy, suffix)}(Kinsplit{suffix}):\n    """{documented}\n    """\n\n'
+        f'class {class_name}(Kinsplit{suffix}):\n    """{documented}\n    """\n\n'
         f"{fields if suffix == 'NodeParser' else ''}"
         f"    def __init__(\n        self,\n{lines}    ) -> None: ...\n"
     )
