@@ -255,11 +255,7 @@ def _annotated(info: FieldInfo) -> Any:
 
 
 def create_server(collections: Collections) -> MCPServer:
-    """Create a server with the tools and the documents as resources.
-
-    Args:
-        collections: The open collections; the caller closes them.
-    """
+    """Create a server with the tools, and the documents as resources, of collections that the caller closes."""
     names = ", ".join(each.name + " (the default)" * (each is collections.default) for each in collections)
     instructions = (
         "Searches a private collection of documents. Call search for the passages that answer a question, then read "

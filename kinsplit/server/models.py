@@ -302,10 +302,7 @@ _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 
 class Utf16Offsets:
-    """Converts offsets in one text from code points to UTF-16 units, by one binary search each.
-
-    A lone surrogate is one code point and one unit.
-    """
+    """Converts offsets in one text from code points to UTF-16 units; a lone surrogate is one of either."""
 
     def __init__(self, text: str) -> None:
         self._beyond = [] if text.isascii() else [match.start() for match in _BEYOND.finditer(text)]

@@ -136,6 +136,6 @@ def test_a_search_needs_no_index_where_the_disk_is_full_or_somebody_writes(store
         raise DiskFullError("here", "write", 2, 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(edge_engine, "check_write", full)
+        patch.setattr(edge_engine.folder, "check_write", full)
         assert len(store.find({"user": "me"})) == len(TEXTS)
     assert indexes(store) == set()

@@ -23,12 +23,7 @@ _KEY = re.compile(r'[^$=!<>"\\\s][^=!<>"\\]*')
 
 
 class FacetCounts:
-    """Counts of the metadata values of a collection, cached for a minute.
-
-    Args:
-        store: The collection. Counting reads one point per document.
-        now: Clock in seconds.
-    """
+    """Counts of the metadata values of a collection, read from one point per document and cached for a minute."""
 
     def __init__(self, store: ChunkStore, now: Callable[[], float] = time.monotonic) -> None:
         self._store, self._now = store, now

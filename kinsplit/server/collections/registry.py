@@ -227,14 +227,7 @@ class Collections:
         return iter(self._collections)
 
     def pick(self, name: str | None) -> OpenCollection:
-        """Return the collection with the given name.
-
-        Args:
-            name: Name in requests or in the store, case-insensitive; None for the default.
-
-        Raises:
-            InvalidParameterError: No collection has this name.
-        """
+        """Return the collection with a name in requests or in the store, in any case; None stands for the default."""
         return self.default if name is None else self._find(name)
 
     def _find(self, name: str) -> OpenCollection:

@@ -230,13 +230,8 @@ class MemoryStore(ChunkStore):
     Terms are ranked as in Edge, except after deletions: Edge counts a deleted chunk in its IDF until it cleans up its
     segments, this store never does.
 
-    Args:
-        place: Name of the store, under which this process can reopen it after it was closed; "" for a private store.
-        collection: Name of the collection.
-        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
-
-    Raises:
-        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
+    The arguments and errors are those of `open_store`; the place is the name of the store, under which this process
+    can reopen it after it was closed, and "" for a private store.
     """
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:

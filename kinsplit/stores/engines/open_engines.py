@@ -57,9 +57,7 @@ class Lease(Generic[T]):
 class Sharing(Generic[T]):
     """Open engines of one kind in this process. Thread-safe.
 
-    Args:
-        close: Function that closes an engine.
-        leave: Function called with an engine when one of several leases is released.
+    `close` closes an engine, and `leave` is called with one when another of its leases is released.
     """
 
     def __init__(self, close: Callable[[T], None], leave: Callable[[T], None] = lambda _: None) -> None:

@@ -141,14 +141,7 @@ _MOST_NEW = 150_000
 class EdgeEngine:
     """A shard with its ledger. Thread-safe.
 
-    Args:
-        path: Folder of the collection.
-        schema: Schema of a new collection; None to open an existing one.
-
     Attributes:
-        folder: Folder of the collection.
-        schema: Schema of the collection.
-        shard: The open shard.
         places: Cache of the payloads that rankings read.
         writing: Lock of the writers.
     """

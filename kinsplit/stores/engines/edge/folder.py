@@ -43,20 +43,12 @@ _COPIES = 3
 
 
 def check_creation(folder: Path) -> None:
-    """Check that there is room to create a shard in a folder.
-
-    Raises:
-        DiskFullError: There is not enough free space.
-    """
+    """Check that there is room to create a shard in a folder, or raise DiskFullError."""
     _check(folder, _RESERVE + _NEW_SHARD * _fills_holes(folder), "make a collection")
 
 
 def check_opening(folder: Path, shard: Path) -> None:
-    """Check that there is room to open a shard, since opening reads the vectors of one that isn't small.
-
-    Raises:
-        DiskFullError: There is not enough free space.
-    """
+    """Check that there is room to open a shard, or raise DiskFullError: opening one that isn't small reads vectors."""
     fills = _fills_holes(folder) and not is_small(shard)
     files = shard.glob("segments/*/*/vectors/*.mmap") if fills else ()
     holes = sum(max(0, path.stat().st_size - _allocated(path)) for path in files)
@@ -64,15 +56,7 @@ def check_opening(folder: Path, shard: Path) -> None:
 
 
 def check_write(folder: Path, added: int) -> None:
-    """Check that there is room for a write.
-
-    Args:
-        folder: The collection's folder.
-        added: Size of the points to write in bytes; 0 for deletions only.
-
-    Raises:
-        DiskFullError: There is not enough free space.
-    """
+    """Check that there is room to write points of so many bytes, or to delete some, or raise DiskFullError."""
     _check(folder, _RESERVE + _COPIES * added if added else _LEAST, "write into the collection")
 
 
@@ -246,12 +230,7 @@ def _config(dimension: int, memory: qe.Memory | None, payload_memory: qe.Memory 
 
 
 def read_schema(folder: Path) -> Schema:
-    """Return the schema of a collection.
-
-    Raises:
-        ForeignCollectionError: Something else than kinsplit made the folder.
-        StoreError: This version of kinsplit can't read it.
-    """
+    """Return the schema of a collection, with the errors of `parse_schema`."""
     return parse_schema(folder, stored_schema(folder))
 
 
@@ -327,11 +306,7 @@ def settle_names(place: Path) -> None:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the lock by which an open collection keeps others out.
-
-    Raises:
-        StoreLockedError: The collection is open, here or in another process.
-    """
+    """Hold the lock of an open collection, or raise StoreLockedError if it is open, here or in another process."""
     try:
         import fcntl
     except ImportError:  # Windows renames no folder whose files are open.

@@ -60,11 +60,7 @@ class LedgerMark(NamedTuple):
 
 
 class Ledger:
-    """A file with a mark for every point. Not thread-safe.
-
-    Raises:
-        StoreError: The file is damaged or can't be written.
-    """
+    """A file with a mark for every point, or a StoreError where it is damaged or can't be written. Not thread-safe."""
 
     def __init__(self, path: Path, *, is_new: bool = False) -> None:
         self._path = path
@@ -172,11 +168,7 @@ class Ledger:
 
 
 def count_recorded(path: Path) -> tuple[int, int] | None:
-    """Return the numbers of documents and leaves that a ledger records, also one that another process has open.
-
-    Returns:
-        The numbers, or None if there is no ledger or it does not know all chunks.
-    """
+    """Return the numbers of documents and leaves in a ledger, also one that is open, or None if it lacks some."""
     if not path.is_file():
         return None
     try:

@@ -54,11 +54,7 @@ class _Opening(NamedTuple):
 
 
 class DetachedStore:
-    """A `ChunkStore` whose engine runs in a separate process, one call at a time.
-
-    Raises:
-        KinsplitError: See `open_store`.
-    """
+    """A `ChunkStore` whose engine runs in a separate process, one call at a time; see `open_detached`."""
 
     def __init__(self, opening: _Opening, time_limit: float) -> None:
         self._opening = opening

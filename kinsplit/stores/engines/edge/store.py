@@ -55,13 +55,7 @@ class EdgeStore(ChunkStore):
     Opening a collection between 100 MB and half of the available memory also reads it into the system's cache, in the
     background and on Linux only.
 
-    Args:
-        place: Folder of the collections.
-        collection: Name of the collection.
-        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
-
-    Raises:
-        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
+    The arguments and errors are those of `open_store`.
     """
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:

@@ -78,12 +78,7 @@ _OF_LEVEL = """
 
 
 class _Chosen(NamedTuple):
-    """Chunks that match a filter.
-
-    Attributes:
-        first: Number of the first query that has the filter.
-        is_whole: Whether they are all of them, and not only the first ones of too many.
-    """
+    """Chunks that match the filter of the first query of a number: all of them, or only the first ones of too many."""
 
     first: int
     is_whole: bool

@@ -99,11 +99,7 @@ class Session:
         self.connection = self._connect()
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Call a function with the connection, and retry once over a new one if the old one has ended.
-
-        Args:
-            work: Function of the connection that can safely be retried, as it only reads or opens a transaction.
-        """
+        """Call a function that only reads or opens a transaction; once more if the connection has ended."""
         try:
             return work(self._open())
         except psycopg.OperationalError:

@@ -81,11 +81,7 @@ class PostgresStore(ChunkStore):
         dsn: Connection string or URL for libpq, which takes missing parts from its environment variables and password
             file. The role needs permission to create the schema "kinsplit" and, if missing, the extension "vector".
         options: Options of the collection and its searches.
-        collection: Name of the collection.
-        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
-
-    Raises:
-        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
+        collection, schema: See `open_store`, which also names the errors.
     """
 
     def __init__(self, dsn: str, options: PostgresOptions, collection: str, schema: Schema | None = None) -> None:
