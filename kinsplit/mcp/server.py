@@ -147,11 +147,7 @@ def _cited(row: dict[str, Any], section: str) -> dict[str, Any]:
 
 
 def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *, parent: bool) -> DocumentExcerpt:
-    """Read a chunk with its siblings, or its parent.
-
-    Raises:
-        InvalidParameterError: There is no such chunk, or it has no parent.
-    """
+    """Read a chunk with its siblings, or its parent, or raise InvalidParameterError if there is none."""
     store = collection.index.store
     found = next(iter(store.get([id_])), None)
     if found is None:
@@ -170,11 +166,7 @@ def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *,
 def read_span(
     collection: OpenCollection, source_id: str, start: int, end: int, before: int, after: int
 ) -> DocumentExcerpt:
-    """Read the chunks of a document that a range touches, with their siblings.
-
-    Raises:
-        InvalidParameterError: There is no such document, or the range is empty or beyond its end.
-    """
+    """Read the chunks of a document that a range touches, with their siblings, or raise InvalidParameterError."""
     chunks = collection.index.store.find({"source_id": source_id}, level=0)
     require(chunks, "source_id", "must be the id of a document", source_id, _UNKNOWN)
     touched = [n for n, chunk in enumerate(chunks) if any(s.start < end and start < s.end for s in chunk.spans)]

@@ -36,9 +36,7 @@ class SearchRequest(Model):
     def options(self, collections: Collections) -> dict[str, Any]:
         """Return the given options as keyword arguments of a search or an answer.
 
-        Raises:
-            InvalidParameterError: The filter is invalid, or the service doesn't have the reranker: loading another one
-                would read a disk or a network.
+        A reranker that the service doesn't have is refused, since loading it would read a disk or a network.
         """
         if self.rerank not in collections.rerankers:
             remedy = f"Use one of: {', '.join(collections.rerankers)}."

@@ -135,11 +135,7 @@ def patient(seconds: float, on_slow: Callable[[], None], on_crowd: Callable[[], 
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Bind the socket of the service.
-
-    Raises:
-        InvalidParameterError: The port is taken or not permitted, or the address is not of this machine.
-    """
+    """Bind the socket of the service, or raise InvalidParameterError if the port or the address can't be used."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With an explicit protocol, since asyncio sets TCP_NODELAY only on sockets that are marked as TCP.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

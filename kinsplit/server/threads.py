@@ -50,11 +50,7 @@ class Workers:
         return not self._calls and time.monotonic() - self._called_at > _IDLE
 
     async def run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Call a function in a thread.
-
-        Raises:
-            RequestError: The queue is full (503), or the call took too long (504).
-        """
+        """Call a function in a thread, or raise RequestError if the queue is full (503) or it took too long (504)."""
         if not self._slots.acquire(blocking=False):
             self._metrics.rejected.labels("queue").inc()
             raise RequestError(503, "is overloaded", "Try again in a second.", headers={"Retry-After": "1"})

@@ -37,13 +37,7 @@ Path: TypeAlias = tuple[str | None, ...]
 class OneOf:
     """Condition that a key has one of some values, or a list with one of them; without values, nothing matches.
 
-    Attributes:
-        key: Key of the filter; see `paths_of`.
-        strings: Accepted strings.
-        integers: Accepted integers.
-        floats: Accepted floats.
-        booleans: Accepted booleans.
-        empty: Whether a missing key, None and an empty list match too.
+    If `empty`, a missing key, None and an empty list match too.
     """
 
     key: str
@@ -56,12 +50,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Condition that a key has a number within bounds, or a list with such a number.
-
-    Attributes:
-        key: Key of the filter; see `paths_of`.
-        bounds: Bounds by operator, without the "$".
-    """
+    """Condition that a key has a number within bounds by operator, without the "$", or a list with such a number."""
 
     key: str
     bounds: Mapping[str, float]
@@ -69,12 +58,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """Condition that a key has a date or time within bounds, or a list with one; see `parse_time`.
-
-    Attributes:
-        key: Key of the filter; see `paths_of`.
-        bounds: Bounds by operator, without the "$", with a time zone.
-    """
+    """Condition that a key has a time within bounds, which have a zone, or a list with one; see `parse_time`."""
 
     key: str
     bounds: Mapping[str, datetime]
@@ -141,11 +125,7 @@ def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
 
 
 def check_where(where: Where | None) -> None:
-    """Check that a filter is valid.
-
-    Raises:
-        InvalidParameterError: See `to_conditions`.
-    """
+    """Check that a filter is valid, with the errors of `to_conditions`."""
     to_conditions(None, where)
 
 
@@ -170,11 +150,7 @@ def check_request(where: Where) -> None:
 
 
 def check_query(query: Query, dimension: int) -> None:
-    """Check that a dense query's vector fits the collection.
-
-    Raises:
-        InvalidParameterError: See `ChunkStore.search`.
-    """
+    """Check that a dense query's vector fits the collection, or raise InvalidParameterError."""
     if not isinstance(query.vector, SparseVector) and query.vector.shape != (dimension,):
         rule = f"must be of shape ({dimension},), as the collection's schema says"
         raise InvalidParameterError("vector", rule, query.vector.shape, "Embed with the collection's model.")

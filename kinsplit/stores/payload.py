@@ -30,11 +30,7 @@ _NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", 
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """Check that a document's metadata can be stored next to a chunk's own keys.
-
-    Raises:
-        InvalidParameterError: A key is reserved, or `to_json` can't convert a value.
-    """
+    """Check that a document's metadata can be stored next to a chunk's own keys, with the errors of `to_payload`."""
     _refuse(metadata, RESERVED | PLACED)
     for key, value in metadata.items():
         to_json(value, f"metadata[{key!r}]")
@@ -102,12 +98,7 @@ def contents_of(hashes: Mapping[str, str]) -> str:
 
 
 def state_of(origin: str, contents: str) -> str:
-    """Return the hash of a document as it is stored, which tells that nothing has to be written for it.
-
-    Args:
-        origin: Hash of all that the document's chunks are made from.
-        contents: Hash of its chunks; see `contents_of`.
-    """
+    """Return the hash of a stored document, which tells that nothing has to be written, from that of its origin."""
     return _hash((origin, contents))
 
 

@@ -96,21 +96,13 @@ def compare(chunks: Sequence[Chunk], stored: Payloads) -> DocumentComparison:
 
 
 def check_source(source_id: str) -> None:
-    """Check that a document's id has no lone surrogates, which stores replace.
-
-    Raises:
-        InvalidParameterError: The id has lone surrogates.
-    """
+    """Check that a document's id has no lone surrogates, which stores replace, or raise InvalidParameterError."""
     remedy = "Give the document an id of valid Unicode."
     require(replace_surrogates(source_id) == source_id, "source_id", "can't hold lone surrogates", source_id, remedy)
 
 
 def plan_sync(source_id: str, chunks: Sequence[Chunk], stored: Payloads, vectors: Embedded, dimension: int) -> Plan:
-    """Plan the writes that make a source equal to its chunks.
-
-    Raises:
-        InvalidParameterError: See `ChunkStore.sync`.
-    """
+    """Plan the writes that make a source equal to its chunks, with the errors of `ChunkStore.sync`."""
     check_source(source_id)
     rule = f"must all be of the source {source_id!r}"
     for chunk in chunks:
@@ -124,16 +116,9 @@ def plan_sync(source_id: str, chunks: Sequence[Chunk], stored: Payloads, vectors
 
 
 def plan_put(chunks: Sequence[Chunk], stored: Payloads, vectors: Embedded, dimension: int) -> Plan:
-    """Plan the writes that add or replace chunks and leave all others unchanged.
+    """Plan the writes that add or replace chunks and leave others unchanged, with the errors of `ChunkStore.put`.
 
-    Args:
-        chunks: Chunks of any sources, with validated ids.
-        stored: Payloads by id of the points with the same ids, and of others that may donate vectors.
-        vectors: Vectors by content.
-        dimension: Length of dense vectors.
-
-    Raises:
-        InvalidParameterError: See `ChunkStore.put`.
+    `stored` may have further points than those with the same ids, which may donate vectors.
     """
     wanted = {chunk.id: to_payload(chunk) for chunk in chunks}
     _check_chunks(chunks, wanted)

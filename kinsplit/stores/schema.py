@@ -24,12 +24,7 @@ _SHOWN = 10
 
 
 def check_collection(name: str) -> None:
-    """Check that every engine accepts the name of a collection.
-
-    Raises:
-        InvalidParameterError: It contains characters other than letters, digits, "-", "_" and ".", or begins with "-"
-            or ".".
-    """
+    """Check that every engine accepts the name of a collection, or raise InvalidParameterError."""
     rule = "must be letters and digits, with '-', '_' and '.' inside"
     require(_COLLECTION.fullmatch(name), "collection", rule, name, "Choose another name.")
 
@@ -74,11 +69,7 @@ def _others(names: Iterable[str]) -> str:
 
 
 def check_own(location: object, stored: object) -> Mapping[str, Any]:
-    """Return the stored schema of a collection, which marks it as kinsplit's own.
-
-    Raises:
-        ForeignCollectionError: It is no schema of any version of kinsplit.
-    """
+    """Return the stored schema of a collection, or raise ForeignCollectionError if it is none of kinsplit's."""
     if isinstance(stored, Mapping) and stored.keys() >= _MARKS:
         return stored
     raise ForeignCollectionError(location)

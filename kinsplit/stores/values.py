@@ -221,11 +221,7 @@ UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def check_ids(ids: Iterable[str]) -> None:
-    """Check that ids have the form of `kinsplit.identity.chunk_id`, which every engine accepts.
-
-    Raises:
-        InvalidParameterError: An id has another form.
-    """
+    """Check that ids have the form of `kinsplit.identity.chunk_id`, or raise InvalidParameterError."""
     for id_ in ids:
         remedy = "Use the ids that kinsplit gave the chunks."
         require(UUID.fullmatch(id_), "id", "must be a UUID in lower case with hyphens", id_, remedy)
@@ -242,13 +238,7 @@ Kind: TypeAlias = Literal["keyword", "integer", "uuid"]
 
 
 class Layer(NamedTuple):
-    """Levels that share vector names, and therefore an index and an IDF.
-
-    Attributes:
-        levels: The levels.
-        dense: Name of their dense vector, or None if they have none.
-        sparse: Name of their sparse vector.
-    """
+    """Levels that share the names of their dense vector, if any, and their sparse one, so an index and an IDF."""
 
     levels: range
     dense: str | None

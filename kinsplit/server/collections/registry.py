@@ -42,11 +42,7 @@ class Switches:
         self._thread: threading.Thread | None = None
 
     def identity(self, name: str) -> str | None:
-        """Return the identity of the collection that has a name now, or None if there is none.
-
-        Raises:
-            StoreError: The store can't be reached.
-        """
+        """Return the identity of the collection that has a name now, None if there is none, or raise StoreError."""
         with self._lock:
             self._catalog = self._catalog or open_catalog(self._address)
             try:

@@ -125,11 +125,7 @@ async def document(
 
 
 def range_of(start: int | None, end: int | None) -> Span | None:
-    """Return the range of a document that a request gives, if any.
-
-    Raises:
-        InvalidParameterError: It is empty, or only one of its ends is given.
-    """
+    """Return the range of a document that a request gives, if any, or raise InvalidParameterError if it is empty."""
     if start is None and end is None:
         return None
     if start is None or end is None or start >= end:
@@ -166,11 +162,7 @@ class _StoredDocument:
 
 
 def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
-    """Fetch all chunks of a document in one request to the store, and join them.
-
-    Raises:
-        RequestError: The document does not exist (404).
-    """
+    """Fetch all chunks of a document in one request, and join them, or raise RequestError if there are none (404)."""
     found = collection.index.store.find({"source_id": source_id}, level=None)
     chunks = [chunk for chunk in found if chunk.level != DOCUMENT]
     leaves = [chunk for chunk in chunks if chunk.level == 0]

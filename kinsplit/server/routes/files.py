@@ -175,11 +175,7 @@ def _file(document: Chunk) -> tuple[Path, str]:
 
 
 def _passage(collection: OpenCollection, document: Chunk, page: int, marked: Span | None) -> tuple[str, str]:
-    """Return the part of the text to mark that may be on a page, and some of the text before it.
-
-    Raises:
-        InvalidParameterError: The range ends after the document.
-    """
+    """Return the part of the text to mark that may be on a page, and some of the text before it."""
     if marked is None:
         return "", ""
     remedy = f"It has {document.end} characters."

@@ -32,11 +32,7 @@ _DIGITS = 8
 
 
 async def check_origin(request: Request, settings: SettingsDep) -> None:
-    """Reject a request that a page of another origin sends: a browser asks no permission for a form.
-
-    Raises:
-        RequestError: The page is foreign (403).
-    """
+    """Reject a request that a page of another origin sends (403): a browser asks no permission for a form."""
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     if origin is None:
         own = request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
@@ -75,7 +71,7 @@ async def delete(collection: CollectionDep, folder: FolderDep, workers: UploadWo
 
 
 def safe_name(given: str) -> str:
-    """Return the name under which a file is stored: its last component, without characters that have a meaning.
+    """Return the name that a file is stored under: its last component, without characters that have a meaning.
 
     Raises:
         InvalidParameterError: Nothing is left, or the suffix is not one of a file that can be read.

@@ -201,11 +201,7 @@ class StoreOptions(Documented):
 
     @classmethod
     def parse(cls, query: str) -> Self:
-        """Return the options of an address's query string.
-
-        Raises:
-            InvalidParameterError: An option is unknown, is given twice or has a wrong value.
-        """
+        """Return the options of an address's query string, or raise InvalidParameterError."""
         pairs = parse_qsl(query, keep_blank_values=True)
         names = [name for name, _ in pairs]
         for name in names:
@@ -228,11 +224,7 @@ class StoreOptions(Documented):
         return {name: getattr(self, name) for name, scope in scopes.items() if scope == "new collection"}
 
     def check_made(self, place: str, made: Mapping[str, Any]) -> None:
-        """Check that an existing collection was made with the options that the address gives, if any.
-
-        Raises:
-            InvalidParameterError: One of them differs.
-        """
+        """Check that a collection was made with the options that an address gives, or raise InvalidParameterError."""
         for name, value in self.of_new().items():
             if name in self.model_fields_set and made.get(name) != value:
                 remedy = "Leave it out, or copy the collection into a new one that is made with it."

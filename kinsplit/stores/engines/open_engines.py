@@ -34,11 +34,7 @@ class Lease(Generic[T]):
 
     @property
     def engine(self) -> T:
-        """The engine.
-
-        Raises:
-            StoreError: The lease was released, or belongs to the process from which this one was forked.
-        """
+        """The engine, or a StoreError if the lease was released, or taken by the process that was forked."""
         shared = self._shared
         if shared is None:
             raise StoreError(f"{self._place} was closed. Open the store again.")

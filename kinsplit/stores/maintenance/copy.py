@@ -71,11 +71,7 @@ def take_over(
 ) -> Copied:
     """Make documents of a store equal to their chunks, and return their numbers.
 
-    Args:
-        target: The store.
-        held: Number of chunks by document in it.
-        wanted: Chunks by document, in order; one without vectors was deleted meanwhile.
-        vectors: Function that returns the vectors of chunks by id.
+    `held` has the number of chunks by document. A chunk without vectors was deleted meanwhile.
     """
     alike = [name for name, chunks in wanted.items() if held.get(name) == len(chunks)]
     equal = read(target, alike) if alike else {}

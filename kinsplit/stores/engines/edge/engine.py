@@ -93,12 +93,7 @@ class Places:
         self._lock = threading.Lock()
 
     def read(self, ids: Iterable[str], fetch: Callable[[list[str]], Payloads]) -> dict[str, Payload]:
-        """Return payloads by id, fetching those that are not cached.
-
-        Args:
-            ids: Ids of the points.
-            fetch: Reads points, always the same payload keys; may leave out points.
-        """
+        """Return payloads by id, fetching those that are not cached, always with the same keys; some may be missing."""
         wanted = dict.fromkeys(ids)
         with self._lock:
             writes, kept = self._writes, self._kept

@@ -195,11 +195,7 @@ class PostgresStore(ChunkStore):
 
 
 def upsert(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Points, vectors: Embedded) -> None:
-    """Insert or replace points.
-
-    Raises:
-        InvalidParameterError: The value by which the collection is partitioned is no string.
-    """
+    """Insert or replace points, or raise InvalidParameterError if the key of the partitions is no string in one."""
     delete(cursor, tables, Statement(sql.SQL("id = ANY(%s::uuid[])"), ([id_ for id_, _ in points],)))
     keys = cursor.execute(_KEYS, [tables.chunks.as_string(cursor), len(points)]).fetchall()
     rows, terms = [], []
@@ -225,11 +221,7 @@ def upsert(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: P
 
 
 def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Points) -> None:
-    """Replace the payloads of stored points.
-
-    Raises:
-        InvalidParameterError: See `upsert`.
-    """
+    """Replace the payloads of stored points, with the errors of `upsert`."""
     key = made.partition_by
     text = "UPDATE {} SET payload = %s WHERE id = %s" if key is None else _MOVE
     parts = [() if key is None else (_part(payload, key),) for _, payload in points]

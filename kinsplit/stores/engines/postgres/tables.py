@@ -89,17 +89,7 @@ _FACTS, _MOST = 1536, 8160
 
 
 class OpenedTables(NamedTuple):
-    """An open collection.
-
-    Attributes:
-        name: Name for errors, without user and password.
-        number: Number of the collection in `kinsplit.collections`.
-        schema: Schema of the collection.
-        tables: Tables of the collection.
-        indexes: Its indexes that a first load postpones.
-        reader: Session for single statements.
-        writer: Session for transactions, so that readers need not wait for them.
-    """
+    """An open collection, with its name for errors, and a session for transactions, for which readers need not wait."""
 
     name: str
     number: int
@@ -111,12 +101,7 @@ class OpenedTables(NamedTuple):
 
 
 def open_tables(dsn: str, options: PostgresOptions, collection: str, schema: Schema | None) -> OpenedTables:
-    """Connect and open a collection, creating it if it does not exist.
-
-    Raises:
-        InvalidParameterError: The collection was made with other options.
-        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
-    """
+    """Connect and open a collection, or create it, with the errors of `open_store`."""
     check_collection(collection)
     place = session.place_of(dsn)
     name = f"{place}/{collection}"
@@ -151,11 +136,7 @@ def tables_of(number: int) -> Tables:
 
 
 def names_in(place: str, connection: session.Connection) -> dict[str, int]:
-    """Return the numbers of all collections by name.
-
-    Raises:
-        ForeignCollectionError: The table of collections is not kinsplit's.
-    """
+    """Return the numbers of all collections by name, with the errors of `is_set_up`."""
     if not is_set_up(place, connection):
         return {}
     return dict(connection.execute("SELECT name, id FROM kinsplit.collections"))
@@ -244,11 +225,7 @@ _MOVING = "/"
 
 
 class PostgresCatalog(Catalog):
-    """The collections of a Postgres database, whose changes are transactions.
-
-    Raises:
-        StoreError: The database can't be reached.
-    """
+    """The collections of a Postgres database, whose changes are transactions."""
 
     def __init__(self, dsn: str) -> None:
         self._place: str = session.place_of(dsn)

@@ -70,14 +70,9 @@ APART = ("full_content", "content_preview", "context", RECORD)
 
 
 class Tables(NamedTuple):
-    """Tables of a collection.
+    """Tables of a collection: its chunks, their terms, and the numbers of chunks by level and by term.
 
-    Attributes:
-        chunks: Name of the table of chunks.
-        terms: Name of the table of term weights.
-        sizes: Name of the table of numbers of chunks by level.
-        counts: Name of the table of numbers of chunks by term.
-        partition_by: Key by which the chunks are partitioned, if they are; a filter by it names the partitions to read.
+    A filter by the key by which the chunks are partitioned, if they are, names the partitions to read.
     """
 
     chunks: sql.Identifier

@@ -45,11 +45,7 @@ def is_abandoned(info: models.CollectionInfo) -> bool:
 
 
 def postpone_graph(client: QdrantClient, collection: str) -> bool:
-    """Postpone the HNSW graph of an empty collection, or of one whose first load was interrupted.
-
-    Returns:
-        Whether it is postponed, so that `build_graph` must follow.
-    """
+    """Postpone the HNSW graph of an empty or half loaded collection; return whether `build_graph` must follow."""
     info = client.get_collection(collection)
     links = (info.config.metadata or {}).get(POSTPONED)
     if info.points_count and not links:
@@ -77,14 +73,10 @@ _OLDEST = (1, 16)
 def open_collection(
     client: QdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
 ) -> tuple[str, Schema]:
-    """Open a collection, creating it if it does not exist. On errors, close the client.
+    """Open a collection, or create it, with the errors of `open_store`, which close the client.
 
     Returns:
         The name of the collection that has the given alias, which stays the same when the alias moves; and its schema.
-
-    Raises:
-        InvalidParameterError: The collection was made with other options.
-        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
     name = f"{place}/{collection}"
     try:
@@ -230,11 +222,7 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
 def _create_numbered(
     client: QdrantClient, options: QdrantOptions, collection: str, aliased: Container[str], schema: Schema
 ) -> str:
-    """Create a collection under the next number, or take over one that an interrupted creation left without an alias.
-
-    Returns:
-        The collection's own name.
-    """
+    """Create a collection under the next number, or take over one that lacks its alias, and return its own name."""
     numbered = (f"{collection}@{number}" for number in count(1))
     while True:
         own_name = next(name for name in numbered if name not in aliased)

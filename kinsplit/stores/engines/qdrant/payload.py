@@ -142,13 +142,7 @@ def count_sources(
     payloads: Callable[[Sequence[Condition], Sequence[str]], Payloads],
     facet: Callable[[str], Mapping[str, int]],
 ) -> dict[str, int]:
-    """Return the number of matching chunks by source.
-
-    Args:
-        conditions: Conditions of the chunks.
-        payloads: Function that reads keys of the matching payloads.
-        facet: Function that counts the matching values under a path.
-    """
+    """Return the number of matching chunks by source, from functions that read and that count payloads by path."""
     found = Counter[str]()
     if values_of(conditions, "source_id") is not None:
         # A facet would compare every name with every source.

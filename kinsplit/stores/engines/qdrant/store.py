@@ -245,11 +245,7 @@ class QdrantStore(ChunkStore):
 
 
 class QdrantCatalog(Catalog):
-    """The collections of a Qdrant server, whose names are aliases (see `collection`), or of the client's local mode.
-
-    Raises:
-        StoreError: The folder can't be opened.
-    """
+    """The collections of a Qdrant server, whose names are aliases (see `collection`), or of the client's local mode."""
 
     def __init__(self, place: str, options: QdrantOptions) -> None:
         super().__init__(place)
