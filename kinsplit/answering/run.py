@@ -11,23 +11,10 @@ from contextlib import closing
 
 import numpy as np
 
+from kinsplit.answering import values
 from kinsplit.answering.checking import LONGEST, SourceComparison, SourcePart, check, is_prose, statements, verdict
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import Marker, MarkerReader, fit, number, room
-from kinsplit.answering.values import (
-    Answer,
-    Check,
-    Citation,
-    CitationFound,
-    Event,
-    Finished,
-    Notice,
-    NoticeKind,
-    Source,
-    SourcesFound,
-    TextPiece,
-    Verdict,
-)
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import LanguageModelError
@@ -42,48 +29,50 @@ from kinsplit.support.telemetry import model_span, span
 class Draft:
     """The answer so far."""
 
-    def __init__(self, question: str, sources: Sequence[Source]) -> None:
+    def __init__(self, question: str, sources: Sequence[values.Source]) -> None:
         self.question, self.sources = question, tuple(sources)
         self.text = ""
-        self.citations: list[Citation] = []
-        self.notices: list[Notice] = []
+        self.citations: list[values.Citation] = []
+        self.notices: list[values.Notice] = []
 
-    def piece(self, text: str) -> TextPiece:
+    def piece(self, text: str) -> values.TextPiece:
         """Add a piece of text."""
         self.text += text
-        return TextPiece(text)
+        return values.TextPiece(text)
 
-    def marker(self, marker: Marker, span: Span | None = None) -> CitationFound:
+    def marker(self, marker: Marker, span: Span | None = None) -> values.CitationFound:
         """Add a marker with the cited slice of the document; None for the whole source."""
         at = Span(len(self.text), len(self.text) + len(marker.text))
         self.text += marker.text
         found = tuple(self._citation(number, at, span) for number in marker.numbers)
         self.citations.extend(found)
-        return CitationFound(marker.text, found)
+        return values.CitationFound(marker.text, found)
 
-    def notice(self, kind: NoticeKind, message: str) -> Notice:
+    def notice(self, kind: values.NoticeKind, message: str) -> values.Notice:
         """Add a notice."""
-        notice = Notice(kind, message)
+        notice = values.Notice(kind, message)
         self.notices.append(notice)
         return notice
 
-    def finish(self, verdict: Verdict, model: str | None = None, checks: Sequence[Check] = ()) -> Finished:
+    def finish(
+        self, verdict: values.Verdict, model: str | None = None, checks: Sequence[values.Check] = ()
+    ) -> values.Finished:
         """Return the whole answer."""
         citations, notices = tuple(self.citations), tuple(self.notices)
-        return Finished(
-            Answer(self.question, self.text, verdict, model, self.sources, citations, tuple(checks), notices)
+        return values.Finished(
+            values.Answer(self.question, self.text, verdict, model, self.sources, citations, tuple(checks), notices)
         )
 
-    def _citation(self, number: int, at: Span, span: Span | None) -> Citation:
+    def _citation(self, number: int, at: Span, span: Span | None) -> values.Citation:
         source = next((source for source in self.sources if source.number == number), None)
         if source is None:
-            return Citation(number, at, None, None, None)
+            return values.Citation(number, at, None, None, None)
         if span is None:
-            return Citation(number, at, source, Span(source.spans[0].start, source.spans[-1].end), source.best)
-        return Citation(number, at, source, span, source.chunk_at(span))
+            return values.Citation(number, at, source, Span(source.spans[0].start, source.spans[-1].end), source.best)
+        return values.Citation(number, at, source, span, source.chunk_at(span))
 
 
-Events = Generator[Event, None, None]
+Events = Generator[values.Event, None, None]
 
 # The answer takes at most a quarter of a model's window.
 _SHARE = 4
@@ -104,7 +93,7 @@ def run(
     found = number(passages)
     fitting = found if model is None else fit(question, passages, model.window, longest)
     draft = Draft(question, fitting or found)
-    yield SourcesFound(draft.sources)
+    yield values.SourcesFound(draft.sources)
     if not found:
         yield draft.notice("nothing_found", "No passage was found.")
         yield draft.piece(NOT_FOUND)
@@ -148,7 +137,7 @@ def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, thre
     if failure or is_cut:
         checks = _without_fragment(checks, draft.text)
     if failure:
-        found: Verdict = "broken_off"
+        found: values.Verdict = "broken_off"
     elif len(unknown) == len({citation.number for citation in draft.citations}) and _says_not_found(draft.text):
         # Anything else that it says is checked like any other answer.
         found, checks = "not_in_material", [each for each in checks if not _says_not_found(each.text)]
@@ -157,7 +146,7 @@ def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, thre
     yield draft.finish(found, model.name, checks)
 
 
-def _stream(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event, None, tuple[str, bool]]:
+def _stream(draft: Draft, model: LanguageModel, longest: int) -> Generator[values.Event, None, tuple[str, bool]]:
     """Stream a model's answer, and return the reason if it failed, and whether it was cut off."""
     reader, failure, is_cut = MarkerReader(), "", False
     try:
@@ -175,7 +164,7 @@ def _stream(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event
     return failure, is_cut
 
 
-def _add(draft: Draft, parts: Iterable[str | Marker]) -> Generator[TextPiece | CitationFound, None, None]:
+def _add(draft: Draft, parts: Iterable[str | Marker]) -> Generator[values.TextPiece | values.CitationFound, None, None]:
     for part in parts:
         yield draft.marker(part) if isinstance(part, Marker) else draft.piece(part)
 
@@ -188,7 +177,7 @@ def _quote(draft: Draft, index: Index) -> Events:
     yield draft.finish("quoted")
 
 
-def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) -> str:
+def _left_out(found: list[values.Source], fitting: list[values.Source], model: LanguageModel) -> str:
     """Return a message about sources that a model's window has no room for; empty if all fit."""
     whole = {source.text for source in fitting}
     # One passage may have become several, of a hit each.
@@ -201,7 +190,7 @@ def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) 
     return f"Of {len(found)} passages, {' and '.join(parts)} to fit the window of {model.name}, {model.window} tokens."
 
 
-def _without_fragment(checks: list[Check], text: str) -> list[Check]:
+def _without_fragment(checks: list[values.Check], text: str) -> list[values.Check]:
     """Leave out the check of an unfinished last sentence, whose citations may be missing."""
     rest = text.rstrip()
     is_fragment = (
@@ -229,7 +218,7 @@ _LEAST = 0.5
 _LENGTH_WEIGHT = 0.15
 
 
-def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> list[SourcePart]:
+def quotes(question: str, sources: Sequence[values.Source], embedder: Embedder, bm25: Bm25Embedder) -> list[SourcePart]:
     """Return the statements of sources that are most similar to a question, best first.
 
     They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their

@@ -221,7 +221,7 @@ class Indexer:
         """
         for _ in range(_RETRIES):
             with suppress(MissingContentError):
-                return self._sync_once(job, leaves)
+                return self.store.sync(job.document.id, job.chunks, self._vectors(job, leaves))
             now = self.store.compare({job.document.id: job.chunks})[job.document.id].missing
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.missing_leaves() if leaf.content_hash not in leaves]
@@ -229,14 +229,11 @@ class Indexer:
             if isinstance(embedded, KinsplitError):
                 raise embedded
             leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
-        return self._sync_once(job, leaves)
+        return self.store.sync(job.document.id, job.chunks, self._vectors(job, leaves))
 
-    def _sync_once(self, job: Job, leaves: Mapping[str, Embedded]) -> SyncReport:
-        dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
-        return self.store.sync(job.document.id, job.chunks, self._vectors(job, dense))
-
-    def _vectors(self, job: Job, dense: Mapping[str, NDArray[np.float32]]) -> dict[Content, Vectors]:
+    def _vectors(self, job: Job, leaves: Mapping[str, Embedded]) -> dict[Content, Vectors]:
         """Return the vectors of a document's new contents of all levels."""
+        dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
         sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else c.text for c in job.missing])
         parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
         means = self._means(job, parents, dense) if parents else {}

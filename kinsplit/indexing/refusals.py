@@ -11,14 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kinsplit.errors import (
-    EmbedderUnavailableError,
-    EmbeddingError,
-    KinsplitError,
-    LimitTooSmallError,
-    TextRefusedError,
-    inline,
-)
+from kinsplit import errors
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,13 +31,13 @@ class Division(Generic[Item, Result]):
     name_of: Callable[[Item], str]
     texts_of: Callable[[Item], Collection[str]] = lambda _: ()
 
-    def settle(self, items: Sequence[Item]) -> list[Result | KinsplitError]:
+    def settle(self, items: Sequence[Item]) -> list[Result | errors.KinsplitError]:
         """Work on items together, and divide them where that fails; an item that the model refuses gives the error.
 
         Raises:
             EmbedderUnavailableError: The model fails with any text.
         """
-        found: dict[int, Result | KinsplitError] = {}
+        found: dict[int, Result | errors.KinsplitError] = {}
         todo = [range(len(items))] if items else []
         # The failure of an item since which nothing has succeeded.
         doubt: Exception | None = None
@@ -72,12 +65,12 @@ class Division(Generic[Item, Result]):
 
     def _is_refusal(self, error: Exception) -> bool:
         if self.model is None:
-            return isinstance(error, LimitTooSmallError)
-        return not isinstance(error, EmbedderUnavailableError)
+            return isinstance(error, errors.LimitTooSmallError)
+        return not isinstance(error, errors.EmbedderUnavailableError)
 
     def _check(self, failure: Exception) -> None:
         """Check that a failure is about texts, since the model embeds a short one."""
-        if isinstance(failure, LimitTooSmallError):
+        if isinstance(failure, errors.LimitTooSmallError):
             return
         try:
             self.probe()
@@ -86,29 +79,29 @@ class Division(Generic[Item, Result]):
         else:
             return
         # An error of another kind has a remedy of its own, such as the command that installs an extra.
-        is_known = isinstance(cause, KinsplitError) and not isinstance(cause, EmbeddingError)
-        if is_known or isinstance(cause, EmbedderUnavailableError):
+        is_known = isinstance(cause, errors.KinsplitError) and not isinstance(cause, errors.EmbeddingError)
+        if is_known or isinstance(cause, errors.EmbedderUnavailableError):
             raise cause
         rule = f"{self.model} embeds no text, not even a short one: {_reason(cause)}"
-        raise EmbedderUnavailableError(f"{rule}. Check the model and its server.") from cause
+        raise errors.EmbedderUnavailableError(f"{rule}. Check the model and its server.") from cause
 
     def _parts(self, part: range, items: Sequence[Item], failure: Exception) -> list[range]:
         """Return the halves of a part, or what lies around an item whose text a server has refused by name."""
         start = end = len(part) // 2
-        if isinstance(failure, TextRefusedError):
+        if isinstance(failure, errors.TextRefusedError):
             known = (number for number, at in enumerate(part) if failure.text in self.texts_of(items[at]))
             if (number := next(known, None)) is not None:
                 start, end = number, number + 1
         return [each for each in (part[:start], part[start:end], part[end:]) if each]
 
-    def _refusal(self, item: Item, failure: Exception) -> KinsplitError:
-        if isinstance(failure, LimitTooSmallError):
+    def _refusal(self, item: Item, failure: Exception) -> errors.KinsplitError:
+        if isinstance(failure, errors.LimitTooSmallError):
             return failure
         reason = _reason(failure)
         if not reason.startswith(str(self.model)):
             reason = f"{self.model} refuses it: {reason}"
-        rule = f"{inline(self.name_of(item))}: {reason}"
-        refusal = EmbeddingError(
+        rule = f"{errors.inline(self.name_of(item))}: {reason}"
+        refusal = errors.EmbeddingError(
             f"{rule}. It is not stored, and a former version stays. Choose smaller chunks, or leave it out."
         )
         # Its traceback would keep the whole batch.
@@ -118,5 +111,7 @@ class Division(Generic[Item, Result]):
 
 def _reason(error: Exception) -> str:
     """Return the message of an error within a line, without a full stop; with its type if it is not kinsplit's."""
-    message = inline(" ".join(str(error).split()).rstrip("."))
-    return message if isinstance(error, KinsplitError) else ": ".join(filter(None, (type(error).__name__, message)))
+    message = errors.inline(" ".join(str(error).split()).rstrip("."))
+    return (
+        message if isinstance(error, errors.KinsplitError) else ": ".join(filter(None, (type(error).__name__, message)))
+    )

@@ -17,17 +17,9 @@ from kinsplit.embedding.protocol import finite_vectors
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
 from kinsplit.indexing.refusals import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
-from kinsplit.integrations.shared.collection import (
-    Collection,
-    clear,
-    find,
-    get,
-    put,
-    refuse_unknown,
-    remove,
-    with_vectors,
-)
+from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
 from kinsplit.integrations.shared.metadata import slimmed
+from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Query
 from kinsplit.stores.values import Where
 from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
@@ -219,7 +211,9 @@ class KinsplitVectorStore(VectorStore):
 
         def work(store: ChunkStore) -> None:
             if filter is not None:
-                store.remove([chunk.id for chunk in find(store, filter, None, ids)])
+                wanted = None if ids is None else {stored_id(id_) for id_ in ids}
+                found = store.find(filter, None)
+                store.remove([chunk.id for chunk in found if wanted is None or chunk.id in wanted])
             elif ids is not None:
                 remove(store, ids)
             else:

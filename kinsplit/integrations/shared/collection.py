@@ -18,7 +18,6 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
-from kinsplit.stores.values import Where
 
 T = TypeVar("T")
 
@@ -88,15 +87,6 @@ def put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[flo
 def get(store: ChunkStore, ids: Sequence[str]) -> list[Chunk]:
     """Fetch chunks by the ids of their items."""
     return store.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
-
-
-def find(store: ChunkStore, where: Where, level: int | None = 0, ids: Sequence[str] | None = None) -> list[Chunk]:
-    """Fetch the chunks of a level, or of all levels, that match a filter; with ids, only those among them."""
-    chunks = store.find(where, level)
-    if ids is None:
-        return chunks
-    wanted = {stored_id(id_) for id_ in ids}
-    return [chunk for chunk in chunks if chunk.id in wanted]
 
 
 def remove(store: ChunkStore, ids: Sequence[str]) -> None:

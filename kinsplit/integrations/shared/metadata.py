@@ -190,9 +190,7 @@ def _join(runs: Sequence[Sequence[FrameworkPiece]]) -> None:
     """Number and link the pieces of one level of one document that come from several of its chunks."""
     pieces = [piece for run in runs for piece in run]
     for index, metadata in enumerate(piece.metadata for piece in pieces):
-        metadata["chunk_index"] = index
-        metadata["total_chunks"] = len(pieces)
-        metadata["is_chunked"] = len(pieces) > 1
+        metadata |= {"chunk_index": index, "total_chunks": len(pieces), "is_chunked": len(pieces) > 1}
         metadata["prev_id"] = pieces[index - 1].id if index else None
         metadata["next_id"] = pieces[index + 1].id if index + 1 < len(pieces) else None
     for before, after in pairwise(runs):

@@ -49,14 +49,8 @@ class TextOrigin:
         a part of the same document at an unknown position. The framework may know the id of that document.
         """
         spans = spans_of(metadata) if describes(metadata, text) else None
-        return cls(
-            name,
-            source_id or metadata["source_id"],
-            None if spans is None else stretches(spans, text),
-            name,
-            metadata.get("level"),
-            _context(metadata),
-        )
+        own, place = source_id or metadata["source_id"], None if spans is None else stretches(spans, text)
+        return cls(name, own, place, name, metadata.get("level"), _context(metadata))
 
     def locate(self, spans: Iterable[Span]) -> tuple[Span, ...] | None:
         """Return the position of spans of this text in the document, or None if that isn't known."""
