@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.answering.values import Check, Citation, Evidence, Source, Verdict
+from kinsplit.answering.values import Check, Citation, Evidence, Source, Status, Verdict
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.options import THRESHOLD
@@ -205,10 +205,9 @@ def _checked(claim: Claim, comparison: SourceComparison, vector: Any, threshold:
     held = {number for each in evidence for number in _numbers(each.text)}
     missing = tuple(number for number in _numbers(claim.text) if number not in held)
     is_found = bool(evidence) and evidence[0].score >= threshold and not missing
-    if len(sources) < len(numbers) and is_found:
-        # It also cites a source that doesn't exist.
-        return Check(claim.at, claim.text, numbers, "no_such_source", tuple(evidence), missing)
-    return Check(claim.at, claim.text, numbers, "found" if is_found else "not_found", tuple(evidence), missing)
+    # A claim that is found may also cite a source that doesn't exist.
+    found: Status = "no_such_source" if len(sources) < len(numbers) else "found"
+    return Check(claim.at, claim.text, numbers, found if is_found else "not_found", tuple(evidence), missing)
 
 
 def _evidence(part: SourcePart, cosine: float, overlap: float) -> Evidence:

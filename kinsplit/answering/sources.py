@@ -158,8 +158,5 @@ def _numbers(text: str) -> tuple[int, ...]:
     found: list[int] = []
     for first, last, single in _RANGE.findall(text):
         start, stop = (int(single), int(single)) if single else (int(first), int(last))
-        if not 0 <= stop - start < _LONGEST_RANGE:
-            found.extend((start, stop))
-        else:
-            found.extend(range(start, stop + 1))
+        found += range(start, stop + 1) if 0 <= stop - start < _LONGEST_RANGE else (start, stop)
     return tuple(dict.fromkeys(found))

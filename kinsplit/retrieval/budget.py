@@ -363,12 +363,7 @@ class _Purchase:
 
     def _meets(self, chunk: Chunk, other: Chunk) -> bool:
         """Return whether two chunks would be in one passage."""
-        return (
-            _is_inside(chunk, other)
-            or _is_inside(other, chunk)
-            or self._joins(other, chunk)
-            or self._joins(chunk, other)
-        )
+        return any(_is_inside(*pair) or self._joins(*pair) for pair in ((chunk, other), (other, chunk)))
 
     def _groups(self) -> list[list[Chunk]]:
         """Return the bought chunks in runs of neighbours, without those inside others."""
