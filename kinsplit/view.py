@@ -137,11 +137,7 @@ class ViewPiece(NamedTuple):
 
 
 def pieces(chunks: Sequence[Chunk], text: str) -> Iterator[ViewPiece]:
-    """Yield the pieces of a document in order.
-
-    Raises:
-        InvalidParameterError: The chunks are of several documents, or of another text.
-    """
+    """Yield the pieces of a document in order; InvalidParameterError if the chunks are of others, or another text."""
     placed = [chunk for chunk in chunks if chunk.level != DOCUMENT]
     _check(placed, text)
     lowest = min((chunk.level for chunk in placed), default=0)

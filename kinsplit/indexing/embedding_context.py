@@ -73,10 +73,8 @@ def embed_documents(
 ) -> list[list[Embedded] | KinsplitError]:
     """Embed leaves of documents, and find the documents that the model refuses, so that they keep no others out.
 
-    Each document gets what `embed` (see `embed_leaves`) gives for its leaves, or why the model refuses it.
-
-    Raises:
-        EmbedderUnavailableError: The model fails with any text.
+    Each gets what `embed` (see `embed_leaves`) gives, or why it is refused. A model that fails with any text raises
+    EmbedderUnavailableError.
     """
 
     def work(part: Sequence[tuple[Document, Sequence[Chunk]]]) -> list[list[Embedded]]:
@@ -108,8 +106,7 @@ def embed_leaves(
 ) -> list[Embedded]:
     """Embed leaves with their documents; those of one document are adjacent.
 
-    Raises:
-        EmbeddingError: The model returns anything but one finite vector of its dimension per leaf.
+    Anything but one finite vector of the model's dimension per leaf raises EmbeddingError.
     """
     if not leaves:
         return []

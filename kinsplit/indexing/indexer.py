@@ -282,10 +282,7 @@ def chunk_documents(
     """Split documents into chunks of all levels, as they are stored; many are split together.
 
     A document may have an error instead: a character is longer than a chunk may be, or the strategy's embedding model
-    refuses the document.
-
-    Raises:
-        EmbedderUnavailableError: The strategy's embedding model fails with any text.
+    refuses the document. If that fails with any text, EmbedderUnavailableError is raised.
     """
 
     def work(part: Sequence[Document]) -> list[list[Chunk]]:

@@ -33,12 +33,9 @@ def with_path(documents: Iterable[Document], path: Path) -> Iterator[Document]:
 
 
 def new_files(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
-    """Yield the files that are not indexed yet, and check that none of the others would replace another file.
+    """Yield the files that are not indexed yet; LoadError if another one's id belongs to another indexed file.
 
-    One that no longer exists was moved or deleted.
-
-    Raises:
-        LoadError: The id belongs to another indexed file.
+    An indexed file that no longer exists was moved or deleted.
     """
     for batch in batches(files, _BATCH):
         new = {source.source_id: source for source in batch}

@@ -34,8 +34,7 @@ class Division(Generic[Item, Result]):
     def settle(self, items: Sequence[Item]) -> list[Result | errors.KinsplitError]:
         """Work on items together, and divide them where that fails; an item that the model refuses gives the error.
 
-        Raises:
-            EmbedderUnavailableError: The model fails with any text.
+        A model that fails with any text raises EmbedderUnavailableError.
         """
         found: dict[int, Result | errors.KinsplitError] = {}
         todo = [range(len(items))] if items else []

@@ -278,8 +278,7 @@ class _Purchase:
     def _take_words(self, chunk: Chunk) -> None:
         """Buy the words that fit of those after the part of a chunk that is bought, or at its beginning.
 
-        Raises:
-            InvalidParameterError: It is the best hit, and not even one character of it fits.
+        If not even one character of the best hit fits, InvalidParameterError is raised.
         """
         text, overhead = chunk.text, 0 if chunk.id in self._taken else self._overhead(chunk)
         start, bought = self._parts.get(chunk.id, (0, 0))

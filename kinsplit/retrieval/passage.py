@@ -199,11 +199,7 @@ class Piece(NamedTuple):
 
 
 def pieces(chunk: Chunk, part: Part | None = None) -> list[Piece]:
-    """Return the spans of a chunk, or of a range of its text, with their texts.
-
-    Raises:
-        StoreError: The text is not as long as the spans.
-    """
+    """Return the spans of a chunk, or of a range of its text, with texts; StoreError if the text has another length."""
     found = stretches(chunk.spans, chunk.text)
     gap = chunk.metadata.get(GAP, "")
     if found is None:

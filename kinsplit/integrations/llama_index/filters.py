@@ -33,12 +33,9 @@ _MODES = {
 def to_where(
     store: ChunkStore, filters: types.MetadataFilters | None, doc_ids: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return filters as `Where`; text matching reads all chunks of the documents to search.
+    """Return filters as `Where`, or raise InvalidParameterError if an operator doesn't support its value.
 
-    NOT matches nodes that match none of its filters.
-
-    Raises:
-        InvalidParameterError: An operator doesn't support its value.
+    Text matching reads all chunks of the documents. NOT matches nodes that match none of its filters.
     """
     where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
     if filters is None:
@@ -51,8 +48,7 @@ def to_where(
 def to_queries(query: types.VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
     """Return the store queries of a query: by meaning, by terms, or both in this order.
 
-    Raises:
-        InvalidParameterError: The mode is not supported, or the query lacks the embedding or the text that it needs.
+    One that lacks the embedding or the text that its mode needs raises InvalidParameterError.
     """
     rule = f"must be one of {', '.join(mode.value for mode in _MODES)}"
     require(query.mode in _MODES, "mode", rule, str(query.mode), "Use one of them.")
@@ -74,10 +70,7 @@ def to_queries(query: types.VectorStoreQuery, where: Where, bm25: Bm25Embedder) 
 def fuse(dense: Sequence[Hit], terms: Sequence[Hit], alpha: float) -> list[Hit]:
     """Merge a dense and a term ranking by their scores, each scaled to the range from 0 to 1.
 
-    The dense scores have the weight `alpha`, the term scores the rest.
-
-    Raises:
-        InvalidParameterError: `alpha` is not from 0 to 1.
+    The dense scores have the weight `alpha`, from 0 to 1, the term scores the rest.
     """
     require(0 <= alpha <= 1, "alpha", "must be from 0 to 1", alpha, "Leave it out for 0.5.")
     shares = [unit({hit.chunk.id: hit.score for hit in hits}) for hits in (dense, terms)]

@@ -140,11 +140,7 @@ def to_row(document: Document) -> dict[str, Any]:
 
 
 def from_documents(table: pa.Table) -> list[Document | None]:
-    """Return the document of each row; None for a row without a text.
-
-    Raises:
-        InvalidParameterError: The columns `id` and `text` are missing, or a row has no id.
-    """
+    """Return the document of each row, None without a text; rows need the columns `id` and `text`, and an id."""
     check_documents(table.column_names)
     own = [name for name in table.column_names if name in _ATTRIBUTES]
     others = [name for name in table.column_names if name not in _KNOWN]

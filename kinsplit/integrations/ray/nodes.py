@@ -37,11 +37,8 @@ class Sight(NamedTuple):
 def check_nodes(found: FoundFiles) -> None:
     """Check that every node that runs tasks sees the files of a run as this process does.
 
-    Nodes that join the cluster later are not checked: `Load` names them in the errors of their files.
-
-    Raises:
-        LoadError: A folder or file is missing or different on a node.
-        WorkerError: A node can't run kinsplit, or doesn't answer in time.
+    If one doesn't, LoadError is raised; if one can't run kinsplit or doesn't answer in time, WorkerError. Nodes that
+    join the cluster later are not checked: `Load` names them in the errors of their files.
     """
     places = _sample(found)
     own = dict(zip(places, look(places), strict=True))

@@ -200,10 +200,8 @@ def _relay(events: Any, is_heard: bool, source: Any, address: str, settings: _Se
 def _given(source: Any, address: str, adding: AddOptions) -> FoundFiles | Dataset:
     """Return the files to index, or the dataset of documents.
 
-    Raises:
-        LoadError: See `find`.
-        InvalidParameterError: The store belongs to one process, the dataset lacks a column, or documents are to be
-            pruned that lie in no folder.
+    See `find` for its errors. A store of one process, a dataset that lacks a column, and pruning of documents that lie
+    in no folder raise InvalidParameterError.
     """
     from ray.data import Dataset
 
@@ -270,13 +268,8 @@ def _consume(
 ) -> tuple[int, int]:
     """Run a pipeline, and count its reports as they arrive; `seen` are the ids of `to_events`.
 
-    `warn` is called once with the numbers of windowed and of embedded texts, if any are windowed.
-
-    Returns:
-        The numbers of requests and of tokens sent to a model on a server.
-
-    Raises:
-        KinsplitError: The error that ended it.
+    `warn` is called once with the numbers of windowed and of embedded texts, if any are windowed. Returns the numbers
+    of requests and of tokens sent to a model on a server. The error that ends it becomes one of kinsplit's.
     """
     from ray.exceptions import RayError
 

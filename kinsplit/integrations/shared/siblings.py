@@ -166,10 +166,10 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
 
 
 def related_files(found: Sequence[FoundNode], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
-    """Return the related files of documents that were embedded whole or have a single chunk, except for known ones.
+    """Return related files of documents that were embedded whole or have a single chunk, without known ones.
 
-    The course search that kinsplit replaces stored them with `file_path`, `sibling_files` and `group_id`, and without
-    `is_chunked`. Each file follows the first document that names it, unless it is a hit itself.
+    The course search that kinsplit replaces stored `file_path`, `sibling_files` and `group_id`, without `is_chunked`.
+    Each file follows the first document that names it, unless it is a hit itself.
     """
     owners: dict[str, int] = {}
     for number, one in enumerate(found):

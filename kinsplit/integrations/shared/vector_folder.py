@@ -18,12 +18,8 @@ Vector = list[float]
 class VectorFolder:
     """The cached vectors of one model. The file is open during a call only, so any process can share the folder.
 
-    Attributes:
-        model: Name of the model, and of whatever else its vectors depend on; part of each vector's key.
-        folder: Path of the folder; None for `vectors` in kinsplit's cache folder.
-
-    Raises:
-        InvalidParameterError: The name is blank.
+    The name, which must not be blank, of the model and of whatever else its vectors depend on, is part of each vector's
+    key. The folder is by default `vectors` in kinsplit's cache folder.
     """
 
     model: str
@@ -37,8 +33,7 @@ class VectorFolder:
     def vectors(self, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]) -> list[Vector]:
         """Return the vectors of texts; those that are not cached are embedded, each text once, and cached.
 
-        Raises:
-            EmbeddingError: The model returned another number of vectors, or vectors of different lengths.
+        The model must return as many vectors, of one length, or EmbeddingError is raised.
         """
         different = list(dict.fromkeys(texts))
         with VectorCache(self.folder) as cache:

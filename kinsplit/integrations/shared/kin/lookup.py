@@ -56,8 +56,7 @@ class Kin:
     def read(self) -> dict[str, Chunk]:
         """Return the hits and their stored kin by id, and warn of missing ones.
 
-        Raises:
-            StoreError: The store can be asked by id only, and has none of the kin under their ids.
+        A store that can be asked by id only, and has none of the kin under their ids, raises StoreError.
         """
         chunks = {hit.id: hit for hit in self.hits}
         wanted = wanted_ids(self.hits, self._expansion, self.fingerprint)

@@ -51,10 +51,7 @@ class RowEntry(NamedTuple):
 
 
 def stale(entries: Iterable[RowEntry], rows: Sequence[Row]) -> list[str]:
-    """Return the ids of stored rows that new ones make obsolete.
-
-    Those are other rows at the place of a new one, and rows past the end of a level that has become shorter.
-    """
+    """Return the ids of other rows at the place of a new one, and past the end of a level that has become shorter."""
     ids, places = {row.id for row in rows}, {row.place for row in rows}
     totals: defaultdict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
@@ -93,11 +90,7 @@ _DELETE = "DELETE FROM chunks WHERE source_id IN (SELECT value FROM json_each(?)
 
 
 class SqliteRows:
-    """Rows in a SQLite file, which several processes may read and write; ":memory:" for none.
-
-    Raises:
-        StoreError: The file can't be opened.
-    """
+    """Rows in a SQLite file, which several processes may read and write, or ":memory:"; StoreError if it is none."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
