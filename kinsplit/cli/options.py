@@ -19,13 +19,13 @@ Options:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.support.literals import read_value
 
 if TYPE_CHECKING:
@@ -59,12 +59,7 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
     Raises:
         InvalidParameterError: A text has no `=`, or a key is repeated.
     """
-    parsed: dict[str, Any] = {}
-    for key, value in _pairs("--set", settings, "chunk_size=300"):
-        if key in parsed:
-            raise InvalidParameterError("--set", f"can't set {key} twice", value, "Set it once.")
-        parsed[key] = read_value(value)
-    return parsed
+    return {key: read_value(value) for key, value in _pairs("--set", settings, "chunk_size=300").items()}
 
 
 def parse_limits(limits: Iterable[str] | None) -> Limits:
@@ -81,12 +76,9 @@ def parse_limits(limits: Iterable[str] | None) -> Limits:
     from kinsplit.loaders import Limits
 
     parsed: dict[str, Any] = {}
-    for key, value in _pairs("--limit", limits, "memory=4GiB"):
+    for key, value in _pairs("--limit", limits, "memory=4GiB").items():
         kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
-        if kind is None:
-            raise InvalidParameterError("--limit", "must be size, text, memory or seconds", key, "Use one of them.")
-        if key in parsed:
-            raise InvalidParameterError("--limit", f"can't set {key} twice", value, "Set it once.")
+        require(kind is not None, "--limit", "must be size, text, memory or seconds", key, "Use one of them.")
         try:
             parsed[key] = TypeAdapter(kind).validate_python(value)
         except ValidationError:
@@ -173,20 +165,20 @@ def parse_names(names: str | None, option: str = "--subjects") -> list[str]:
     Raises:
         InvalidParameterError: The option is given without a name.
     """
-    if names is None:
-        return []
-    if not (found := [name for part in names.split(",") if (name := part.strip())]):
-        raise InvalidParameterError(option, "must have at least one name", names, "Leave it out for all.")
+    found = [name for part in (names or "").split(",") if (name := part.strip())]
+    require(found or names is None, option, "must have at least one name", names, "Leave it out for all.")
     return found
 
 
-def _pairs(option: str, texts: Iterable[str] | None, example: str) -> Iterator[tuple[str, str]]:
+def _pairs(option: str, texts: Iterable[str] | None, example: str) -> dict[str, str]:
+    found: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            remedy = f"For example: {option} {example}."
-            raise InvalidParameterError(option, "must be key=value", text, remedy)
-        yield key.strip(), value
+        key = key.strip()
+        require(equals and key, option, "must be key=value", text, f"For example: {option} {example}.")
+        require(key not in found, option, f"can't set {key} twice", value, "Set it once.")
+        found[key] = value
+    return found
 
 
 def check_writable(output: Path, field: str = "--output") -> None:
@@ -199,11 +191,8 @@ def check_writable(output: Path, field: str = "--output") -> None:
     Raises:
         InvalidParameterError: The file can't be written.
     """
-    if output.is_dir():
-        raise InvalidParameterError(field, "must be a file, not a folder", str(output), "Name a file in it.")
+    shown, remedy = str(output), "Choose another path."
+    require(not output.is_dir(), field, "must be a file, not a folder", shown, "Name a file in it.")
     above = next(folder for folder in output.absolute().parents if folder.exists())
-    if not above.is_dir():
-        rule = f"must be in a folder, but {above} is a file"
-        raise InvalidParameterError(field, rule, str(output), "Choose another path.")
-    if not os.access(output if output.exists() else above, os.W_OK):
-        raise InvalidParameterError(field, "must be writable", str(output), "Choose another path.")
+    require(above.is_dir(), field, f"must be in a folder, but {above} is a file", shown, remedy)
+    require(os.access(output if output.exists() else above, os.W_OK), field, "must be writable", shown, remedy)

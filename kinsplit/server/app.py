@@ -71,7 +71,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
         for each in (workers, document_workers, preview_workers, model_workers, upload_workers):
             await each.close()
         own_previewer.close()
-        viewer.close()
+        viewer.renderer.close()
         if folders is not None:
             folders.close()
         collections.close()

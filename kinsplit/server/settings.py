@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, PlainValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kinsplit import embedding
@@ -17,7 +17,6 @@ from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.options import Door
-from kinsplit.server.middleware.rate_limit import Rate
 from kinsplit.support import environment
 from kinsplit.support.settings import Documented, first_fault
 
@@ -70,6 +69,28 @@ Origins = Annotated[tuple[Annotated[str, _ORIGIN], ...], NoDecode, BeforeValidat
 Hosts = Annotated[tuple[Annotated[str, _HOST], ...], NoDecode, BeforeValidator(_listed)]
 Proxies = Annotated[tuple[Annotated[str, AfterValidator(_proxy)], ...], NoDecode, BeforeValidator(_listed)]
 Secrets = Annotated[tuple[Annotated[SecretStr, AfterValidator(_key)], ...], NoDecode, BeforeValidator(_listed)]
+
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_RATE = re.compile(rf"(\d{{1,9}})\s*/\s*({'|'.join(_SECONDS)})")
+
+
+class Rate(NamedTuple):
+    """A number of requests per period."""
+
+    requests: int
+    seconds: int
+
+    @classmethod
+    def parse(cls, text: object) -> Rate:
+        """Parse a rate such as "120/minute", or raise InvalidParameterError if the text is not a rate."""
+        if isinstance(text, Rate):
+            return text
+        found = _RATE.fullmatch(text.strip()) if isinstance(text, str) else None
+        if found is None or not int(found[1]):
+            rule = f"must be a number of requests per {', '.join(_SECONDS)}"
+            raise InvalidParameterError("rate_limit", rule, text, 'For example: "120/minute".')
+        return cls(int(found[1]), _SECONDS[found[2]])
 
 
 class _Found(NamedTuple):
@@ -146,7 +167,7 @@ class ServiceSettings(Documented, BaseSettings):
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
     api_keys: Annotated[Secrets, _Found()] = ()
-    rate_limit: Annotated[Rate | None, _Found()] = None
+    rate_limit: Annotated[Annotated[Rate, PlainValidator(Rate.parse)] | None, _Found()] = None
     cors_origins: Origins = ()
     allowed_hosts: Hosts | None = None
     trusted_proxies: Proxies = ()

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.server.middleware.rate_limit import Rate, TokenBuckets
+from kinsplit.server.middleware.access import TokenBuckets
+from kinsplit.server.settings import Rate
 from tests.server.conftest import Connect, error_of
 
 CLOSED = [("GET", "/search?q=loop"), ("GET", "/documents/gaps.txt"), ("POST", "/chunk"), ("GET", "/metrics")]

@@ -9,8 +9,7 @@ import pytest
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
 from kinsplit.server.collections import Collections
-from kinsplit.server.middleware.rate_limit import Rate
-from kinsplit.server.settings import ServiceSettings, may_be_found, unknown_variables
+from kinsplit.server.settings import Rate, ServiceSettings, may_be_found, unknown_variables
 from kinsplit.support.environment import env_files
 from tests.server.conftest import settings_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import typer
 
@@ -14,9 +14,6 @@ from kinsplit.cli.options import STORE
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.keywords import AnswerKeywords
-
-if TYPE_CHECKING:
-    from kinsplit.answering import Answer
 
 
 @from_options("SearchOptions", "AnswerOptions")
@@ -59,13 +56,9 @@ def ask(
                 with spinner(terminal.err, "Reading"):
                     first = next(events)
                 finished = writer.write_all(chain((first,), events))
-    _finish(terminal, finished)
-
-
-def _finish(terminal: Terminal, answer: Answer) -> None:
     if terminal.as_json:
         from kinsplit.wire import answer_row
 
-        terminal.document(answer_row(answer))
-    if any(notice.kind == "model_failed" for notice in answer.notices):
+        terminal.document(answer_row(finished))
+    if any(notice.kind == "model_failed" for notice in finished.notices):
         raise typer.Exit(SOME_FAILED)

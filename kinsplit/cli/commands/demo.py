@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from rich.text import Text
@@ -35,15 +34,8 @@ _CHUNK_SIZE = 254
 _PREVIEW = 200
 
 
-@dataclass(frozen=True, slots=True)
-class DemoAnswer:
-    """A question of the demo, with the passages found.
-
-    Attributes:
-        question: The question.
-        answer_in: Group of the files that answer it.
-        passages: The passages, best first.
-    """
+class _Answer(NamedTuple):
+    """A question, the group of the files that answer it, and the passages found, best first."""
 
     question: str
     answer_in: str
@@ -51,7 +43,6 @@ class DemoAnswer:
 
     @property
     def right(self) -> bool:
-        """Whether the first passage is from the right files."""
         return bool(self.passages) and self.passages[0].metadata.get("group_id") == self.answer_in
 
 
@@ -77,8 +68,7 @@ def demo(store: str = STORE, course: Path | None = None, embedder: str = "bundle
             terminal.line(_embedded(report))
         answers = []
         for number, row in enumerate(questions, 1):
-            answer = DemoAnswer(row["question"], row["answer_in"], opened.search(row["question"]))
-            answers.append(answer)
+            answers.append(answer := _Answer(**row, passages=opened.search(row["question"])))
             if not terminal.as_json:
                 words = QueryWords(answer.question, opened.bm25)
                 _show(terminal, f"Question {number}/{len(questions)}", answer, words)
@@ -121,7 +111,7 @@ def _embedded(report: AddReport) -> str:
     return f"Nothing to embed: {counted(report.unchanged, 'chunk')} already indexed."
 
 
-def _show(terminal: Terminal, label: str, answer: DemoAnswer, words: QueryWords) -> None:
+def _show(terminal: Terminal, label: str, answer: _Answer, words: QueryWords) -> None:
     terminal.line("")
     terminal.line(Text(f"{label}: {answer.question}", "bold"))
     for rank, passage in enumerate(answer.passages, 1):
@@ -136,7 +126,7 @@ def _show(terminal: Terminal, label: str, answer: DemoAnswer, words: QueryWords)
         terminal.line(Text(f"Wrong: the answer is in {answer.answer_in}.", "bold red"))
 
 
-def _to_dict(answer: DemoAnswer) -> dict[str, Any]:
+def _to_dict(answer: _Answer) -> dict[str, Any]:
     from kinsplit.wire import passage_row
 
     passages = [passage_row(passage, rank) for rank, passage in enumerate(answer.passages, 1)]

@@ -11,7 +11,7 @@ import typer
 from kinsplit.cli.output.evaluation import questions_to_dict, show_questions, show_table, show_tables, to_dict
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Duel
@@ -71,10 +71,8 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
     baseline = baseline_of(results)
     others = [each for each in results.strategies if each.label != baseline and by in each.measures]
     if strategy is None:
-        if not others:
-            raise InvalidParameterError(
-                "--questions", "needs two strategies", results.setting.dataset, "Evaluate at least two."
-            )
+        remedy = "Evaluate at least two."
+        require(others, "--questions", "needs two strategies", results.setting.dataset, remedy)
         sign = 1 if scale(results, by).higher_is_better else -1
         strategy = max(others, key=lambda each: sign * each.measures[by].mean).label
     _check_known("--strategy", strategy, [each.label for each in others])
@@ -102,8 +100,7 @@ def _select(results: Results, strategy: str | None, measure: str | None) -> Resu
 
 
 def _check_known(option: str, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        raise InvalidParameterError(option, f"must be one of {', '.join(names)}", name, "Use one of them.")
+    require(name in names, option, f"must be one of {', '.join(names)}", name, "Use one of them.")
 
 
 def _show_rag_eval(

@@ -54,7 +54,7 @@ def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> 
             terminal.line(f"Listening on {address}. Open it in a browser; Ctrl-C stops the service.")
 
         app = create_app(settings, collections)
-        app.state.viewer.warm()
+        app.state.viewer.renderer.warm()
         run(app, settings, collections.metrics, listening, started)
 
 

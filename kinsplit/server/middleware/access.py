@@ -1,4 +1,4 @@
-"""API keys and rate limits."""
+"""API keys, rate limits by one token bucket per client, and security headers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,40 @@ import hmac
 import ipaddress
 import math
 import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kinsplit.server.errors import RequestError, reject
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.middleware.rate_limit import TokenBuckets
-from kinsplit.server.settings import ServiceSettings
+from kinsplit.server.settings import Rate, ServiceSettings
+
+#: Maximum number of buckets; the least recently used one is dropped.
+_MOST = 100_000
+
+
+class TokenBuckets:
+    """One bucket per client. For use in one event loop: nothing awaits, so no call interrupts another."""
+
+    def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._now = rate, now
+        # Tokens, and the time of that count.
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str) -> float:
+        """Take a token from a client's bucket; return 0, or the seconds until the next token."""
+        now, (most, seconds) = self._now(), self._rate
+        tokens, then = self._buckets.get(client, (float(most), now))
+        tokens = min(float(most), tokens + (now - then) * most / seconds)
+        wait = 0.0 if tokens >= 1 else (1 - tokens) * seconds / most
+        self._buckets[client] = (tokens if wait else tokens - 1, now)
+        self._buckets.move_to_end(client)
+        if len(self._buckets) > _MOST:
+            self._buckets.popitem(last=False)
+        return wait
 
 
 class AccessControl:

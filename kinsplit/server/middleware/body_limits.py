@@ -52,7 +52,7 @@ class BodyLimits:
             await reject(error, scope, receive, send)
             return
         if body is not None:
-            await _until_disconnect(self._app(scope, _Replay(body, receive), send), receive)
+            await _until_disconnect(self._app(scope, _replay(body, receive), send), receive)
 
     def _check_host(self, host: str) -> None:
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
@@ -122,15 +122,11 @@ async def _until_disconnect(response: Awaitable[None], receive: Receive) -> None
         watcher.cancel()
 
 
-class _Replay:
-    """`receive` callable that returns the body already read, and then all further messages."""
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body already read, and then all further messages."""
+    read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
+    async def receive_again() -> Message:
+        return read.pop() if read else await receive()
 
-    async def __call__(self) -> Message:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+    return receive_again

@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -108,18 +109,14 @@ def _fence(token: Token) -> str:
 
 
 def _formula(display: str) -> _Rule:
-    return _rule(lambda token: _wrapped(formula(token.content.strip(), display), token))
+    return _rule(lambda token: _wrapped(_typeset(token.content.strip(), display), token))
 
 
-def formula(latex: str, display: str) -> str:
+def _typeset(latex: str, display: str) -> str:
     """Return a formula as MathML, or its source as code if it can't be set."""
-    try:
-        return convert(latex, display=display) if len(latex) <= _FORMULA else _source(latex)
-    except Exception:  # its parser raises anything at a formula that isn't valid
-        return _source(latex)
-
-
-def _source(latex: str) -> str:
+    if len(latex) <= _FORMULA:
+        with suppress(Exception):  # its parser raises anything at a formula that isn't valid
+            return str(convert(latex, display=display))
     return f"<code>{html.escape(latex, quote=False)}</code>"
 
 
@@ -203,16 +200,17 @@ def render(excerpt: Excerpt) -> str | None:
     """Return a text as clean HTML, or None if it can't be rendered."""
     try:
         if excerpt.kind == "code":
-            return cleaned(code(excerpt.text, lexer_of(excerpt.name), excerpt.marks))
-        found = markdown(excerpt.text, excerpt.marks, context=excerpt.context, is_beginning=excerpt.is_beginning)
-        return cleaned(found)
+            found = code(excerpt.text, lexer_of(excerpt.name), excerpt.marks)
+        else:
+            found = markdown(excerpt.text, excerpt.marks, context=excerpt.context, is_beginning=excerpt.is_beginning)
+        return _cleaned(found)
     except MemoryError:
         raise
     except Exception:  # a fault of a library
         return None
 
 
-def cleaned(html: str) -> str:
+def _cleaned(html: str) -> str:
     """Return HTML with nothing in it but the elements, attributes, classes and links that are allowed."""
     return nh3.clean(
         html,

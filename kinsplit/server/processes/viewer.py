@@ -7,10 +7,10 @@ import hashlib
 import os
 import pickle
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from kinsplit.answering import Source
@@ -61,10 +61,8 @@ class Renderer:
         # However it is marked.
         content = _digest(excerpt._replace(marks=()))
         cost = len(excerpt.text) if cost is None else cost
-        try:
-            return cast("str | None", await lane.run((content, excerpt.marks), cost, render, excerpt, refusal=content))
-        except LaneFullError:
-            raise self._rejected() from None
+        html: str | None = await self._run(lane, (content, excerpt.marks), cost, render, excerpt, refusal=content)
+        return html
 
     async def draw(self, path: Path, digest: str, page: int, text: str, before: str, width: int) -> Picture:
         """Draw a page; see `kinsplit.server.processes.pdf_page.draw`.
@@ -78,23 +76,22 @@ class Renderer:
         facts = path.stat() if path.exists() else None
         drawn = (path, facts and (facts.st_mtime_ns, facts.st_size), digest, page, width)
         key = (*drawn, _digest((text, before)))
-        try:
-            return cast(
-                "Picture",
-                await self._long.run(key, _PAGE, draw, path, digest, page, text, before, width, refusal=drawn),
-            )
-        except LaneFullError:
-            raise self._rejected() from None
+        what = (path, digest, page, text, before, width)
+        picture: Picture = await self._run(self._long, key, _PAGE, draw, *what, refusal=drawn)
+        return picture
 
     def close(self) -> None:
         """End the processes."""
         self._short.close()
         self._long.close()
 
-    def _rejected(self) -> RequestError:
-        self._metrics.rejected.labels("rendering").inc()
-        remedy = "Try again in a few seconds."
-        return RequestError(503, "is rendering as much as it can", remedy, headers={"Retry-After": "5"})
+    async def _run(self, lane: Lane, *call: Any, refusal: Hashable) -> Any:
+        try:
+            return await lane.run(*call, refusal=refusal)
+        except LaneFullError:
+            self._metrics.rejected.labels("rendering").inc()
+            rule, remedy = "is rendering as much as it can", "Try again in a few seconds."
+            raise RequestError(503, rule, remedy, headers={"Retry-After": "5"}) from None
 
 
 def _digest(value: object) -> bytes:
@@ -133,18 +130,6 @@ class Viewer:
         self._timeout = settings.timeout
         self.renderer = Renderer(settings.timeout, metrics)
 
-    def warm(self) -> None:
-        """Start the processes that render."""
-        self.renderer.warm()
-
-    def close(self) -> None:
-        """End the processes."""
-        self.renderer.close()
-
-    def plain(self, text: Shown) -> TextView:
-        """Return how a text can be shown, without rendering it."""
-        return self._view(text)
-
     async def rendered(self, text: Shown) -> TextView:
         """Return how a text can be shown, rendered if it is Markdown or code.
 
@@ -153,7 +138,7 @@ class Viewer:
         """
         excerpt = _excerpt(text)
         if excerpt is None:
-            return self._view(text)
+            return self.view(text)
         try:
             async with asyncio.timeout(self._timeout):
                 html = await self.renderer.render(excerpt)
@@ -162,21 +147,21 @@ class Viewer:
             raise RequestError(504, f"took longer than {self._timeout:g} s to render", remedy) from None
         except WorkerError:
             html = None
-        return self._view(text, html, _LIMITS if html is None else None)
+        return self.view(text, html, _LIMITS if html is None else None)
 
     async def views(self, texts: Sequence[Shown]) -> list[TextView]:
         """Return how each of some texts can be shown: rendered, or with the reason why not."""
         excerpts = [_excerpt(text) for text in texts]
         lengths = [len(excerpt.text) if excerpt else 0 for excerpt in excerpts]
 
-        async def view(text: Shown, excerpt: Excerpt | None, end: int) -> TextView:
+        async def shown(text: Shown, excerpt: Excerpt | None, end: int) -> TextView:
             if excerpt is None:
-                return self._view(text)
+                return self.view(text)
             if end > limits.RENDERED:
-                return self._view(text, problem=_LIMITS)
-            return self._view(text, *await self._now(excerpt, sum(lengths)))
+                return self.view(text, problem=_LIMITS)
+            return self.view(text, *await self._now(excerpt, sum(lengths)))
 
-        return await asyncio.gather(*map(view, texts, excerpts, accumulate(lengths)))
+        return await asyncio.gather(*map(shown, texts, excerpts, accumulate(lengths)))
 
     async def render(self, excerpt: Excerpt) -> str | None:
         """Return a text as safe HTML, or None if it can't be rendered now."""
@@ -194,7 +179,8 @@ class Viewer:
             return None, _LIMITS
         return html, _LIMITS if html is None else None
 
-    def _view(self, text: Shown, html: str | None = None, problem: str | None = None) -> TextView:
+    def view(self, text: Shown, html: str | None = None, problem: str | None = None) -> TextView:
+        """Return how a text can be shown, without rendering it."""
         return TextView(
             kind=_markup(text),
             html=html,

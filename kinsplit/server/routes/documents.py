@@ -175,7 +175,7 @@ def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
 
 def _plain(collection: OpenCollection, viewer: Viewer, source_id: str) -> models.DocumentText:
     stored = _read(collection, source_id)
-    return stored.text(viewer.plain(stored.shown(None)))
+    return stored.text(viewer.view(stored.shown(None)))
 
 
 def _chunk_page(collection: OpenCollection, source_id: str, level: int, offset: int, limit: int) -> models.ChunkPage:
