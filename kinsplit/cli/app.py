@@ -105,11 +105,7 @@ def _read_env_file(ctx: typer.Context, path: str | None) -> None:
 
 
 def _check(param: Any, ctx: Any) -> None:
-    """Reject values that no option means: numbers that are none, and text that can't be written anywhere.
-
-    Raises:
-        typer.BadParameter: A value is one of them.
-    """
+    """Reject values that no option means: numbers that are none, and text that can't be written anywhere."""
     given = ctx.params.get(param.name)
     for value in given if isinstance(given, list | tuple) else [given]:
         if isinstance(value, float) and not math.isfinite(value):
@@ -199,11 +195,10 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # Closed by the caller.
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        if isinstance(stream := getattr(sys, name), TextIOWrapper):
+            stream.reconfigure(errors="replace")  # Characters that the terminal can't show become "?".
     # Prints a stack if a signal kills the process, as after a fault in native code or on a full disk.
     faulthandler.enable()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # Characters that the terminal can't show become "?".
     try:
         app()
     except Exception as error:

@@ -51,26 +51,12 @@ Paths = Annotated[
 
 
 def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
-    """Parse the parameters of a strategy.
-
-    Args:
-        settings: Texts `key=value`; a value that is not valid JSON counts as plain text.
-
-    Raises:
-        InvalidParameterError: A text has no `=`, or a key is repeated.
-    """
+    """Parse the parameters of a strategy, `key=value`; a value that is not valid JSON counts as plain text."""
     return {key: read_value(value) for key, value in _pairs("--set", settings, "chunk_size=300").items()}
 
 
 def parse_limits(limits: Iterable[str] | None) -> Limits:
-    """Parse the limits per file.
-
-    Args:
-        limits: Texts `key=value`; a number of bytes may have a unit.
-
-    Raises:
-        InvalidParameterError: A text has no `=`, or a key or value is invalid.
-    """
+    """Parse the limits per file, `key=value`; a number of bytes may have a unit."""
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
     from kinsplit.loaders import Limits
@@ -111,13 +97,7 @@ def read_config(path: Path | None) -> IndexSettings:
 def with_config(options: Mapping[str, Any], settings: Iterable[str] | None, config: Path | None) -> dict[str, Any]:
     """Return the options of an index, with those of a configuration file where none are given, and with the strategy.
 
-    Args:
-        options: The given options.
-        settings: Parameters of the strategy; see `parse_settings`.
-        config: The file.
-
-    Raises:
-        LoadError: See `read_config`, and there also the other errors.
+    See `read_config` and `make_strategy` for the errors.
     """
     from kinsplit.options import IndexOptions
 
@@ -160,11 +140,7 @@ def parse_where(conditions: Iterable[str] | None) -> dict[str, Any]:
 
 
 def parse_names(names: str | None, option: str = "--subjects") -> list[str]:
-    """Parse comma-separated names; without the option there are none.
-
-    Raises:
-        InvalidParameterError: The option is given without a name.
-    """
+    """Parse comma-separated names; without the option there are none."""
     found = [name for part in (names or "").split(",") if (name := part.strip())]
     require(found or names is None, option, "must have at least one name", names, "Leave it out for all.")
     return found
@@ -182,15 +158,7 @@ def _pairs(option: str, texts: Iterable[str] | None, example: str) -> dict[str, 
 
 
 def check_writable(output: Path, field: str = "--output") -> None:
-    """Make sure that a file can be written; missing folders are created later.
-
-    Args:
-        output: The file.
-        field: Option or argument that names it.
-
-    Raises:
-        InvalidParameterError: The file can't be written.
-    """
+    """Make sure that a file can be written, or raise InvalidParameterError; missing folders are created later."""
     shown, remedy = str(output), "Choose another path."
     require(not output.is_dir(), field, "must be a file, not a folder", shown, "Name a file in it.")
     above = next(folder for folder in output.absolute().parents if folder.exists())

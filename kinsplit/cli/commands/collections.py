@@ -230,15 +230,9 @@ def delete(
     with open_store(store, collection) as opened:
         found = opened.sources(0, conditions) if conditions else {}
         deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
-    if terminal.as_json:
-        terminal.document({"deleted": deleted})
-    for source_id, number in deleted.items():
-        if not number:
-            terminal.warning(f"{source_id}: no such document.")
-        elif not terminal.as_json:
-            terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}")
-    if not (deleted or terminal.as_json):
-        terminal.line("Nothing found.")
-    missing = sum(not number for number in deleted.values())
-    if code := exit_code(failed=missing, done=len(deleted) - missing):
-        raise typer.Exit(code)
+    lines = [f"{source_id}  Deleted {counted(number, 'chunk')}" for source_id, number in deleted.items() if number]
+    missing = [source_id for source_id, number in deleted.items() if not number]
+    terminal.outcome({"deleted": deleted}, *(lines if deleted else ["Nothing found."]))
+    for source_id in missing:
+        terminal.warning(f"{source_id}: no such document.")
+    raise typer.Exit(exit_code(failed=len(missing), done=len(lines)))

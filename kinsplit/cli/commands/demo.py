@@ -73,14 +73,11 @@ def demo(store: str = STORE, course: Path | None = None, embedder: str = "bundle
                 words = QueryWords(answer.question, opened.bm25)
                 _show(terminal, f"Question {number}/{len(questions)}", answer, words)
     right = sum(answer.right for answer in answers)
-    if terminal.as_json:
-        rows = [_to_dict(answer) for answer in answers]
-        terminal.document({"index": report_to_dict(report, documents), "answers": rows})
-    else:
-        terminal.line("")
-        terminal.line(f"{right} of {len(answers)} questions were answered from the right lecture.")
-        option = "" if store == STORE else f" --store {shlex.quote(store)}"
-        terminal.line(f"Try your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{option}")
+    option = "" if store == STORE else f" --store {shlex.quote(store)}"
+    made = {"index": report_to_dict(report, documents), "answers": [_to_dict(answer) for answer in answers]}
+    score = f"{right} of {len(answers)} questions were answered from the right lecture."
+    own = f"Try your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{option}"
+    terminal.outcome(made, "", score, own)
     if right < len(answers) or report.failures:
         raise typer.Exit(SOME_FAILED)
 

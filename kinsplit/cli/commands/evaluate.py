@@ -150,12 +150,7 @@ def _run(experiment: Experiment, output: Path, use: Use, terminal: Terminal) -> 
 def _opened(
     store: str | None, collections: list[str] | None, embedder: str, embedding_context: str, language: str
 ) -> Iterator[dict[str, Index]]:
-    """Open the collections to evaluate, by name; none without a store.
-
-    Raises:
-        InvalidParameterError: Collections are named without a store.
-        KinsplitError: See `Index`.
-    """
+    """Open the collections to evaluate, by name; none without a store."""
     from kinsplit.index import DEFAULT_COLLECTION, Index
     from kinsplit.indexing.embedding_context import check_embedding_context
 
@@ -195,7 +190,6 @@ def strategies_of(
 
 
 def _with_baseline(made: dict[str, Any], baseline: str | None) -> dict[str, Any]:
-    """Return the strategies with the baseline first."""
     from kinsplit.evaluation.splitters import from_spec
 
     if baseline is None:
@@ -220,11 +214,7 @@ def _dataset(docs: list[Path], queries: list[Path] | None) -> Dataset:
 
 
 def _check_output(output: Path, read: list[Path]) -> None:
-    """Make sure that the results can be written, and that they replace no input file.
-
-    Raises:
-        InvalidParameterError: They can't be written, or would replace an input file.
-    """
+    """Make sure that the results can be written, and that they replace no input file."""
     check_writable(output)
     is_read = output.exists() and any(path.exists() and output.samefile(path) for path in read)
     require(not is_read, "--output", "must not be an input file", str(output), "Name another file.")

@@ -47,8 +47,7 @@ def fetch_wikipedia(
 
     with Api(language, contact or read("KINSPLIT_CONTACT"), api) as wiki:
         done = fetch(wiki, titles, output, show)
-    if terminal.as_json:
-        terminal.document({"articles": [_to_dict(one) for one in done]})
+    terminal.outcome({"articles": [_to_dict(one) for one in done]})
     failed = sum(one.state == "failed" for one in done)
     raise typer.Exit(exit_code(failed=failed, done=len(done) - failed))
 

@@ -16,7 +16,7 @@ from kinsplit.cli.output.index_report import file_line, report_loaded, report_sk
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, require
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
@@ -54,15 +54,13 @@ def index(
     adding, own = AddOptions.part(options)
     made = with_config(own, settings, config)
     if ray is not None and not dry_run:
-        raise typer.Exit(
-            _index_on_ray(ray, paths, store, terminal, {"collection": collection, **made, **adding.given()})
-        )
-    if address := next((path for path in paths if "://" in path), None):
-        if ray is None:
-            rule, remedy = "can't be addresses without --ray", "Add --ray, or copy the files."
-        else:
-            rule, remedy = "can't be addresses with --dry-run", "Leave out --dry-run, or copy some of the files."
-        raise InvalidParameterError("PATHS", rule, address, remedy)
+        given = {"collection": collection, **made, **adding.given()}
+        raise typer.Exit(_index_on_ray(ray, paths, store, terminal, given))
+    rule, remedy = "can't be addresses without --ray", "Add --ray, or copy the files."
+    if ray is not None:
+        rule, remedy = "can't be addresses with --dry-run", "Leave out --dry-run, or copy some of the files."
+    address = next((path for path in paths if "://" in path), None)
+    require(address is None, "PATHS", rule, address, remedy)
     # Reports wrong paths before a collection is created.
     found = discover(paths, subjects=adding.subjects, readers=adding.readers)
     report_skipped(found.skipped, terminal)
@@ -90,33 +88,14 @@ def _strategy_of(store: str, collection: str, embedder: object) -> Strategy:
 def add(
     index: Index, paths: Sequence[str | Path], terminal: Terminal, *, files: int, **options: Unpack[AddKeywords]
 ) -> tuple[AddReport, list[DocumentReport]]:
-    """Add files to an index and show the progress.
-
-    Args:
-        index: The index.
-        paths: Files and folders.
-        terminal: The terminal to write to.
-        files: Number of files, for the progress bar.
-        **options: See `kinsplit.options.AddOptions`.
-
-    Returns:
-        The report, and for `--json` those of the stored documents.
-    """
+    """Add a number of files to an index with a progress bar; return the report, and for `--json` the documents'."""
     with bar(terminal.screen, "Indexing", files) as moving:
         reporter = _FileReporter(terminal, moving)
         return index.add(paths, on_event=reporter, **options), reporter.documents
 
 
 def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal, options: dict[str, Any]) -> int:
-    """Index files on a Ray cluster and return the exit code.
-
-    Args:
-        ray: Address of the cluster.
-        paths: Files, folders, patterns and addresses.
-        store: Address of the store.
-        terminal: The terminal to write to.
-        options: Further arguments of `kinsplit.integrations.ray.index`.
-    """
+    """Index files on a Ray cluster, with further arguments of its `index`, and return the exit code."""
     from kinsplit.integrations.ray import connected
     from kinsplit.integrations.ray import index as index_on_ray
 

@@ -90,7 +90,6 @@ def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, *
 
 
 def _listen(server: MCPServer, settings: ServiceSettings, metrics: Metrics, terminal: Terminal) -> None:
-    """Serve streamable HTTP until Ctrl-C."""
     from kinsplit.mcp.server import create_http_app
 
     with needs("server"):
@@ -103,13 +102,7 @@ def _listen(server: MCPServer, settings: ServiceSettings, metrics: Metrics, term
 
 
 def _warn_of_settings(settings: ServiceSettings, terminal: Terminal, *, offers_uploads: bool) -> None:
-    """Warn of variables that are not settings, and of an address that is open to everybody.
-
-    Args:
-        settings: The settings.
-        terminal: The terminal to write to.
-        offers_uploads: Whether clients can also change the documents.
-    """
+    """Warn of variables that are not settings, and of an address that is open to everybody."""
     from kinsplit.server.settings import unknown_variables
 
     for name in unknown_variables():

@@ -171,11 +171,7 @@ def _shown(found: Tuned) -> tuple[str | Table, ...]:
 
 
 def _check_output(output: Path) -> None:
-    """Make sure that the result can be written, and that it replaces no file written by hand.
-
-    Raises:
-        InvalidParameterError: It can't be written, or would replace such a file.
-    """
+    """Make sure that the result can be written, and that it replaces no file written by hand."""
     from kinsplit.evaluation.tuning.tune import SIGNATURE
 
     check_writable(output)

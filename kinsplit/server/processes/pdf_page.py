@@ -120,9 +120,7 @@ def _lines(page: Any, text: str, before: str, to_bitmap: Any, size: tuple[int, i
             first, last = _with_punctuation(shown, places[start], places[end - 1])
             for at in range(characters.count_rects(first, last - first + 1)):
                 left, bottom, right, top = characters.get_rect(at)
-                corners = (to_bitmap(left, bottom), to_bitmap(right, top))
-                (x, _), (other_x, _) = corners
-                (_, y), (_, other_y) = corners
+                (x, y), (other_x, other_y) = to_bitmap(left, bottom), to_bitmap(right, top)
                 boxes.append(Box(min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)))
     for box in _joined(boxes):
         margin = _MARGIN * (box.bottom - box.top)
