@@ -31,17 +31,9 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
-class _Source(NamedTuple):
-    """Models whose fields are options of a command; see `from_options`."""
-
-    models: tuple[str, ...]
-    door: str
-    without: tuple[str, ...]
-    extra: str
-
-
 _SHARED = described(shared.__doc__, "Options")
-_SOURCES: dict[Callable[..., None], _Source] = {}
+# Functions that load the fields that are options of a command.
+_FIELDS: dict[Callable[..., None], Callable[[], dict[str, FieldInfo]]] = {}
 # Stands for a parameter `terminal`.
 _JSON = inspect.Parameter(
     "as_json",
@@ -49,7 +41,6 @@ _JSON = inspect.Parameter(
     default=False,
     annotation=Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")],
 )
-_NO_SOURCE = _Source((), "CLI", (), "cli")
 _WORDS: dict[Any, str] = {int: "N", float: "X"}
 # Shorter names of some options, and Python's own words.
 _SHORT = {"vector_cache": "--cache", "settings": "--set", "into": "--as"}
@@ -97,8 +88,13 @@ def from_options(
         extra: Extra that the models need.
     """
 
+    def fields() -> dict[str, FieldInfo]:
+        with needs(extra):
+            found = _load(door).fields(*map(_load, models))
+        return {name: info for name, info in found.items() if name not in without}
+
     def mark(function: _Command) -> _Command:
-        _SOURCES[function] = _Source(models, door, without, extra)
+        _FIELDS[function] = fields
         return function
 
     return mark
@@ -110,10 +106,8 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     Raises:
         MissingExtraError: The models need an extra that is not installed.
     """
-    source, texts = _SOURCES.get(function, _NO_SOURCE), _SHARED | described(function.__doc__, "Args")
-    with needs(source.extra):
-        fields = _load(source.door).fields(*map(_load, source.models)) if source.models else {}
-    derived = [_option(name, info) for name, info in fields.items() if name not in source.without]
+    texts, fields = _SHARED | described(function.__doc__, "Args"), _FIELDS.get(function, dict)()
+    derived = [_option(name, info) for name, info in fields.items()]
     signature = inspect.signature(function, eval_str=True)
     given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
     own = [_JSON if each.name == "terminal" else _documented(each, texts) for each in given]
