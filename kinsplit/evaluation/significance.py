@@ -9,7 +9,6 @@ same values always give the same numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,14 +25,6 @@ SIGNIFICANT = 0.05
 _EXACT = 13
 #: Maximum number of values in memory at once.
 _BLOCK = 4_000_000
-
-
-class Tally(NamedTuple):
-    """Numbers of questions with a better, an equal and a worse value."""
-
-    wins: int
-    ties: int
-    losses: int
 
 
 def estimates(values: ArrayLike) -> list[Estimate | None]:
@@ -107,11 +98,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tally:
-    """Count the questions with a better, an equal and a worse value."""
+def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> dict[str, int]:
+    """Return the numbers of `wins`, `ties` and `losses`: questions with a better, an equal and a worse value."""
     values = np.asarray(differences, dtype=np.float64) * (1 if higher_is_better else -1)
     wins, losses = int((values > TIE).sum()), int((values < -TIE).sum())
-    return Tally(wins, len(values) - wins - losses, losses)
+    return {"wins": wins, "ties": len(values) - wins - losses, "losses": losses}
 
 
 def compare(
@@ -135,7 +126,7 @@ def compare(
             baseline=baseline,
             difference=estimate(found),
             p_value=p_value,
-            **tally(found, higher_is_better=higher_is_better)._asdict(),
+            **tally(found, higher_is_better=higher_is_better),
         )
         for (label, found), p_value in zip(differences.items(), corrected, strict=True)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +23,6 @@ class Depths(NamedTuple):
     all: int  # Number of characters of the documents.
     covered: int  # Number of characters that are in a chunk.
     retrievable: int  # Sum of the characters of all chunks.
-
-    @classmethod
-    def of(cls, chunking: Chunking) -> Self:
-        """Count the characters of a chunking."""
-        everything = covered = retrievable = 0
-        for document in chunking.dataset.documents:
-            solid = ~is_space(code_points(document.text))
-            times = np.zeros(len(solid) + 1, dtype=np.int64)
-            for chunk in chunking.by_source.get(document.id, ()):
-                for start, end in chunk.spans:
-                    times[start] += 1
-                    times[end] -= 1
-            depth = np.cumsum(times)[:-1][solid]
-            everything += len(depth)
-            covered += int((depth > 0).sum())
-            retrievable += int(depth.sum())
-        return cls(everything, covered, retrievable)
 
 
 #: Lengths of the chunks.
@@ -74,7 +57,19 @@ class ChunkingProfile:
     @cached_property
     def depths(self) -> Depths:
         """The coverage of the documents' characters."""
-        return Depths.of(self.chunking)
+        everything = covered = retrievable = 0
+        for document in self.chunking.dataset.documents:
+            solid = ~is_space(code_points(document.text))
+            times = np.zeros(len(solid) + 1, dtype=np.int64)
+            for chunk in self.chunking.by_source.get(document.id, ()):
+                for start, end in chunk.spans:
+                    times[start] += 1
+                    times[end] -= 1
+            depth = np.cumsum(times)[:-1][solid]
+            everything += len(depth)
+            covered += int((depth > 0).sum())
+            retrievable += int(depth.sum())
+        return Depths(everything, covered, retrievable)
 
 
 class Statistic(NamedTuple):
@@ -114,11 +109,14 @@ def _edges(chunk: Chunk) -> Iterator[int]:
         yield from span
 
 
-def _share(profile: ChunkingProfile, count: Callable[[str, tuple[Chunk, ...]], int]) -> float | None:
-    """Return the share of the chunks that are counted, document by document; None without chunks."""
-    chunking = profile.chunking
-    cut = sum(count(chunking.dataset.sources[source_id].text, own) for source_id, own in chunking.by_source.items())
-    return cut / len(chunking.chunks) if chunking.chunks else None
+def _share(count: Callable[[str, tuple[Chunk, ...]], int]) -> Callable[[ChunkingProfile], float | None]:
+    """Return the statistic of the share of the chunks that are counted, document by document."""
+
+    def value(profile: ChunkingProfile) -> float | None:
+        texts, chunks = profile.chunking.dataset.sources, profile.chunking.by_source
+        return _ratio(sum(count(texts[id_].text, own) for id_, own in chunks.items()), len(profile.chunking.chunks))
+
+    return value
 
 
 def _mid_sentence(text: str, chunks: tuple[Chunk, ...]) -> int:
@@ -175,13 +173,8 @@ STATISTICS = (
     Statistic("chunks", "chunks", "Chunks that are searched", lambda p: len(p.chunking.chunks)),
     Statistic("documents", "documents", "Documents that have a chunk", lambda p: len(p.chunking.by_source)),
     *(_size(unit, *figure) for unit in ("characters", "words", "tokens") for figure in _FIGURES),
-    Statistic("mid_word", "share", "Share of chunks that begin or end inside a word", lambda p: _share(p, _mid_word)),
-    Statistic(
-        "mid_sentence",
-        "share",
-        "Share of chunks that begin or end inside a sentence",
-        lambda p: _share(p, _mid_sentence),
-    ),
+    Statistic("mid_word", "share", "Share of chunks that begin or end inside a word", _share(_mid_word)),
+    Statistic("mid_sentence", "share", "Share of chunks that begin or end inside a sentence", _share(_mid_sentence)),
     Statistic(
         "coverage",
         "share",

@@ -80,26 +80,19 @@ def describe_use(used: Used) -> str:
 def to_dict(report: AddReport, documents: Sequence[DocumentReport]) -> dict[str, Any]:
     """Return a report, with those of the stored documents, for `--json`."""
     return {
-        "documents": [
-            {
-                "source_id": each.source_id,
-                "chunks": each.chunks,
-                **asdict(each.changes),
-                "embedded": each.embedded,
-                "windowed": each.windowed,
-            }
-            for each in documents
-        ],
-        **asdict(report.changes),
+        "documents": [{"source_id": d.source_id, "chunks": d.chunks, **_counts(d)} for d in documents],
+        **_counts(report),
         "pruned": report.pruned,
         "gone": list(report.gone),
-        "embedded": report.embedded,
-        "windowed": report.windowed,
         "failed": [{"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed],
         "warnings": list(report.warnings),
         "seconds": report.seconds,
         **({} if report.used is None else {"used": report.used._asdict()}),
     }
+
+
+def _counts(report: AddReport | DocumentReport) -> dict[str, int]:
+    return {**asdict(report.changes), "embedded": report.embedded, "windowed": report.windowed}
 
 
 def report_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:

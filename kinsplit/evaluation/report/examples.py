@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kinsplit.errors import inline
 from kinsplit.evaluation.labels import AskedQuestion, RetrievedChunk, SourceText
 from kinsplit.evaluation.report.tables import Duel, baseline_of, duel, scale
 from kinsplit.evaluation.results import Results
+from kinsplit.spans import Span, stretches
 
 
 class ExamplePiece(NamedTuple):
@@ -40,25 +41,11 @@ def _labelled(hit: RetrievedChunk, question: AskedQuestion) -> Iterator[tuple[in
     wanted = [
         span for label in question.labels for text in label if text.source_id == hit.source_id for span in text.spans
     ]
-    for shift, (start, end) in _shifted(hit):
+    for at, (start, end) in stretches([Span(*span) for span in hit.spans], hit.text) or ():
         for first, last in wanted:
             low, high = max(start, first), min(end, last)
             if low < high:
-                yield low + shift, high + shift
-
-
-def _shifted(hit: RetrievedChunk) -> Sequence[tuple[int, tuple[int, int]]]:
-    """Return each span with the shift from document to hit; nothing if the lengths differ."""
-    gaps = len(hit.spans) - 1
-    between = len(hit.text) - sum(end - start for start, end in hit.spans)
-    if between < 0 or (between % gaps if gaps > 0 else between):
-        return []
-    separator = between // gaps if gaps > 0 else 0
-    found, place = [], 0
-    for start, end in hit.spans:
-        found.append((place - start, (start, end)))
-        place += end - start + separator
-    return found
+                yield low - start + at, high - start + at
 
 
 #: Maximum length of unmarked text in characters, and the length shown at either end of a longer one.

@@ -92,8 +92,8 @@ def test_p_values_are_corrected_for_their_number() -> None:
 
 
 def test_wins_follow_the_direction_of_the_measure() -> None:
-    assert tally([0.1, 0.0, -0.2, 1e-15]) == (1, 2, 1)
-    assert tally([0.1, 0.2, -0.2], higher_is_better=False) == (1, 0, 2)
+    assert tally([0.1, 0.0, -0.2, 1e-15]) == {"wins": 1, "ties": 2, "losses": 1}
+    assert tally([0.1, 0.2, -0.2], higher_is_better=False) == {"wins": 1, "ties": 0, "losses": 2}
 
 
 def test_strategies_are_compared_by_the_questions_that_both_have() -> None:
