@@ -19,7 +19,7 @@ from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.results import Results
-from kinsplit.evaluation.splitters import LabelledStrategy, from_spec
+from kinsplit.evaluation.splitters.specs import LabelledStrategy, from_spec
 
 #: Strategies to compare, as specs for `kinsplit evaluate --strategy`. The first is the baseline.
 SPECS = (

@@ -22,7 +22,7 @@ from kinsplit.evaluation.experiment.rankers import Ranker
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import estimate, estimates
-from kinsplit.evaluation.splitters import from_spec
+from kinsplit.evaluation.splitters.specs import from_spec
 from kinsplit.options import NO_KIN, KinWeights
 from kinsplit.parsers import Strategy, create, default_strategy
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.questions import Filters, make_questions
     from kinsplit.evaluation.report import write_report
     from kinsplit.evaluation.results import Results
-    from kinsplit.evaluation.splitters import as_strategy
-    from kinsplit.evaluation.splitters import from_spec as strategy_from_spec
+    from kinsplit.evaluation.splitters.specs import as_strategy
+    from kinsplit.evaluation.splitters.specs import from_spec as strategy_from_spec
     from kinsplit.evaluation.tuning import Caps, TuningLimits, tune
 
 __all__ = [
@@ -58,7 +58,7 @@ _MODULES = {
     "questions": ["Filters", "make_questions"],
     "report": ["write_report"],
     "results": ["Results"],
-    "splitters": ["as_strategy", "strategy_from_spec"],
+    "splitters.specs": ["as_strategy", "strategy_from_spec"],
     "tuning": ["Caps", "TuningLimits", "tune"],
 }
 _OTHER = {

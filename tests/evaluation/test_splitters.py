@@ -11,8 +11,8 @@ import pytest
 
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError
-from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_strategy, from_spec, spec_of
-from kinsplit.evaluation.splitters.foreign import ForeignPiece, configuration, locate
+from kinsplit.evaluation.splitters.foreign import ForeignPiece, ForeignStrategy, UnlocatedWarning, configuration, locate
+from kinsplit.evaluation.splitters.specs import as_strategy, from_spec, spec_of
 from kinsplit.parsers import create, default_strategy
 from kinsplit.spans import Span
 

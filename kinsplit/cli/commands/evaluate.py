@@ -178,7 +178,7 @@ def strategies_of(
     Raises:
         InvalidParameterError: A spec is invalid, or two have the same label.
     """
-    from kinsplit.evaluation.splitters import from_spec
+    from kinsplit.evaluation.splitters.specs import from_spec
 
     made: dict[str, Strategy] = {}
     for spec in specs or DEFAULTS:
@@ -190,7 +190,7 @@ def strategies_of(
 
 
 def _with_baseline(made: dict[str, Any], baseline: str | None) -> dict[str, Any]:
-    from kinsplit.evaluation.splitters import from_spec
+    from kinsplit.evaluation.splitters.specs import from_spec
 
     if baseline is None:
         baseline = _DEFAULT

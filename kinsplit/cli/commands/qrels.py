@@ -82,7 +82,7 @@ def qrels(
 
 def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[Path]) -> dict[str, Sequence[Chunk]]:
     from kinsplit.evaluation.qrels.export import read_manifest
-    from kinsplit.evaluation.splitters import from_spec
+    from kinsplit.evaluation.splitters.specs import from_spec
 
     found: dict[str, Sequence[Chunk]] = {}
     for label, splitter in map(from_spec, strategies):

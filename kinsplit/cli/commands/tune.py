@@ -129,7 +129,7 @@ class _TrialReporter:
         self._number, self._best = 0, -1.0
 
     def tried(self, trial: Trial) -> None:
-        from kinsplit.evaluation.splitters import spec_of
+        from kinsplit.evaluation.splitters.specs import spec_of
 
         if not self._terminal.as_json:
             self._terminal.line(f"{_recall(trial)}  {spec_of(trial.strategy)}  {_remark(trial)}")
@@ -150,7 +150,7 @@ def _remark(trial: Trial) -> str:
 
 
 def _shown(found: Tuned) -> tuple[str | Table, ...]:
-    from kinsplit.evaluation.splitters import spec_of
+    from kinsplit.evaluation.splitters.specs import spec_of
 
     search = found.found
     refused = sum(trial.recall is None for trial in search.trials)

@@ -32,7 +32,8 @@ from kinsplit.evaluation.measures.protocol import Chunking, Measure
 from kinsplit.evaluation.measures.registry import create_many, own_name
 from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
-from kinsplit.evaluation.splitters import GivenChunks, as_strategy
+from kinsplit.evaluation.splitters.foreign import GivenChunks
+from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy

@@ -34,7 +34,7 @@ from kinsplit.evaluation.experiment.retrieval import (
 )
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
-from kinsplit.evaluation.splitters import UnlocatedWarning
+from kinsplit.evaluation.splitters.foreign import UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.index import Index
 from kinsplit.parsers import Strategy

@@ -31,7 +31,7 @@ from kinsplit.evaluation.measures.ranks import RankMeasure
 from kinsplit.evaluation.qrels.alignment import starved
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.significance import compare, estimates
-from kinsplit.evaluation.splitters import spec_of
+from kinsplit.evaluation.splitters.specs import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe
 from kinsplit.support.warnings import record_warnings
 

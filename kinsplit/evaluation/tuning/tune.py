@@ -19,7 +19,7 @@ from kinsplit.embedding.sparse import ANY
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, require
 from kinsplit.evaluation.labels import Comparison, Dataset, Estimate, Question
 from kinsplit.evaluation.significance import SIGNIFICANT, compare, estimate
-from kinsplit.evaluation.splitters import spec_of
+from kinsplit.evaluation.splitters.specs import spec_of
 from kinsplit.evaluation.tuning.search import Sampler, SearchResult, TuningLimits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
 from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial, choose

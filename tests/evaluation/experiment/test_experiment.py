@@ -22,7 +22,8 @@ from kinsplit.evaluation.measures.answers import UnjudgedWarning
 from kinsplit.evaluation.measures.passages import found_share, read_spans
 from kinsplit.evaluation.measures.registry import RAG_EVAL
 from kinsplit.evaluation.results import Results
-from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_spec
+from kinsplit.evaluation.splitters.foreign import UnlocatedWarning
+from kinsplit.evaluation.splitters.specs import as_strategy, from_spec
 from kinsplit.evaluation.statistics import TIMES
 from kinsplit.index import Index
 from kinsplit.parsers import Strategy, create

@@ -5,7 +5,7 @@ import pytest
 from kinsplit.chunk import Chunk, Document
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.evaluation.splitters import as_strategy
+from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.evaluation.statistics import STATISTICS, ChunkingProfile, describe
 from kinsplit.parsers import create
 from kinsplit.tokenizers import resolve

@@ -12,7 +12,7 @@ from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create_many
 from kinsplit.evaluation.qrels.alignment import SpanRule, tune_thresholds
-from kinsplit.evaluation.splitters import as_strategy, from_spec
+from kinsplit.evaluation.splitters.specs import as_strategy, from_spec
 from kinsplit.parsers import Strategy
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
