@@ -25,11 +25,7 @@ _LONGEST = 40
 
 
 class WrappingWriter:
-    """Writes text as it arrives, and wraps the lines of a terminal between words.
-
-    Args:
-        console: The console to write to.
-    """
+    """Writes text to a console as it arrives, and wraps the lines of a terminal between words."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -89,11 +85,7 @@ _INDENT = "    "
 
 
 class AnswerWriter:
-    """Writes the events of an answer.
-
-    Args:
-        terminal: The terminal to write to.
-    """
+    """Writes the events of an answer to a terminal."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

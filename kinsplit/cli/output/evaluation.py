@@ -74,14 +74,7 @@ def _cell(cell: Cell) -> Text:
 
 
 def show_questions(terminal: Terminal, duel: Duel, measure: str, most: int) -> None:
-    """Write the questions that a strategy won and lost, the clearest first, with the retrieved chunks.
-
-    Args:
-        terminal: The terminal to write to.
-        duel: The questions.
-        measure: The measure that decided them.
-        most: Maximum number of questions won, and of questions lost.
-    """
+    """Write at most so many questions each that a strategy won and lost, the clearest first, with the chunks."""
     for how, pairs in (("better", duel.won), ("worse", duel.lost)):
         terminal.line("")
         title = f"{duel.strategy} is {how} than {duel.baseline} on {counted(len(pairs), 'question')}, by {measure}"

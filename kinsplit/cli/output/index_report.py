@@ -30,12 +30,7 @@ _KINDS = 8
 
 
 def file_line(name: str, reports: Sequence[DocumentReport]) -> Text:
-    """Return the line of one file: its number of chunks, and the changes.
-
-    Args:
-        name: Id of the file.
-        reports: Reports of its documents, at least one.
-    """
+    """Return the line of one file from the reports of its documents: its number of chunks, and the changes."""
     several = f" of {counted(len(reports), 'document')}" if len(reports) > 1 else ""
     made = counted(sum(report.chunks for report in reports), "chunk")
     changes = sum((report.changes for report in reports[1:]), reports[0].changes)
@@ -96,12 +91,7 @@ def _counts(report: AddReport | DocumentReport) -> dict[str, int]:
 
 
 def report_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
-    """Warn in one line about files of unknown types.
-
-    Args:
-        skipped: The skipped files, from `discover`.
-        terminal: The terminal to write to.
-    """
+    """Warn in one line about the files of unknown types that `discover` skipped."""
     if not skipped:
         return
     kinds = Counter(path.suffix.lower() or "no suffix" for path in skipped).most_common()
@@ -225,12 +215,6 @@ def show_cost(
 ) -> tuple[int, int]:
     """Write the estimated cost of splitting files.
 
-    Args:
-        strategy: The strategy.
-        files: The files to split.
-        terminal: The terminal to write to.
-        limits: Limits per file.
-
     Returns:
         Number of files that could not be read, and number of documents.
     """
@@ -253,11 +237,7 @@ def show_cost(
 
 
 class Use:
-    """Use of an embedding model on a server from now on.
-
-    Args:
-        embedder: Spec of the model; one on this machine has no use.
-    """
+    """Use of an embedding model on a server from now on; one on this machine has no use."""
 
     def __init__(self, embedder: str) -> None:
         from kinsplit.embedding import resolve

@@ -40,12 +40,7 @@ class Match(NamedTuple):
 
 
 class QueryWords:
-    """Finds the words of a query in a text, as BM25 does: by their stems, without stop words.
-
-    Args:
-        query: The query.
-        bm25: BM25 embedder of the collection.
-    """
+    """Finds the words of a query in a text, as BM25 does: by their stems, without stop words."""
 
     def __init__(self, query: str, bm25: Bm25Embedder) -> None:
         self._bm25 = bm25
@@ -66,15 +61,9 @@ class QueryWords:
 def show(
     terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int | None, *, plain: bool = False
 ) -> None:
-    """Write a passage. Markdown and code are rendered on a terminal.
+    """Write a passage and its rank, from 1. Markdown and code are rendered on a terminal, unless `plain`.
 
-    Args:
-        terminal: The terminal to write to.
-        rank: Rank of the passage, from 1.
-        passage: The passage.
-        words: Words of the query, to highlight.
-        size: Length of the excerpt of its best hit, in characters. None shows the whole passage.
-        plain: Whether to show the source of Markdown and code.
+    `size` is the length in characters of the excerpt of its best hit; None shows the whole passage.
     """
     best = passage.best.chunk
     terminal.line(Text.assemble((f"[Result {rank}]", "bold cyan"), f" (score {passage.score:.4f})"))
@@ -132,13 +121,7 @@ def chunk_of(passage: Passage) -> str:
 
 
 def excerpt(text: str, words: QueryWords, size: int) -> Text:
-    """Return the part of a text with the most words of the query, highlighted.
-
-    Args:
-        text: Text of a chunk or passage.
-        words: Words of the query.
-        size: Maximum length in characters.
-    """
+    """Return the part of a text, at most `size` characters, with the most words of the query, highlighted."""
     text = _SOFT_LINE_END.sub(r"\1 ", visible(text))  # Replaces one character by one, so offsets hold.
     matches = words.find(text)
     start = _best_start(text, matches, size) if len(text) > size else 0

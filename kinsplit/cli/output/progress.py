@@ -13,13 +13,7 @@ from kinsplit.cli.output.tables import rate
 
 
 class _Progress(Progress):
-    """Bars that vanish at their end, and that nobody sees without a terminal.
-
-    Args:
-        text: Text behind a bar and its numbers.
-        console: The console.
-        shown: False hides the bars on a terminal too.
-    """
+    """Bars that vanish at their end, and that nobody sees without a terminal; a text follows a bar and its numbers."""
 
     def __init__(self, text: str, console: Console, *, shown: bool = True) -> None:
         super().__init__(
@@ -62,27 +56,14 @@ class Bar:
 
 @contextmanager
 def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: str = "files") -> Iterator[Bar]:
-    """Show a progress bar while the block runs.
-
-    Args:
-        console: The console; without a terminal nothing is shown.
-        title: Name of the task.
-        files: Number of files, or of other items.
-        shown: False hides the bar on a terminal too.
-        noun: Plural noun for the items.
-    """
+    """Show a progress bar on a terminal while the block runs; `noun` is the plural of the items' noun."""
     with _Progress(f"{noun}  {{task.fields[remark]}}", console, shown=shown) as progress:
         yield Bar(progress, progress.add_task(title, total=files, remark=""))
 
 
 @contextmanager
 def counting(console: Console, title: str, noun: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar over items, whose total is known once the first are done, while the block runs.
-
-    Args:
-        console: The console; without a terminal nothing is shown.
-        title: Name of the task.
-        noun: Plural noun for the items.
+    """Show a progress bar on a terminal while the block runs; the total is known once the first items are done.
 
     Yields:
         Function to call with the number of items done and their total.
@@ -99,11 +80,7 @@ def spinner(console: Console, title: str) -> AbstractContextManager[object]:
 
 @contextmanager
 def steps(console: Console, strategies: int) -> Iterator[Callable[[str, str, int, int], None]]:
-    """Show a progress bar of strategies, and one of the current step, while the block runs.
-
-    Args:
-        console: The console; without a terminal nothing is shown.
-        strategies: Number of strategies.
+    """Show a progress bar of strategies, and one of the current step, on a terminal while the block runs.
 
     Yields:
         Function to call with each step: strategy, stage, number done, and total.

@@ -16,12 +16,9 @@ _NAME = 14
 
 
 def blocks(headings: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> list[Table]:
-    """Return one or more tables that show all columns in a given width; figures are never folded.
+    """Return one or more tables that show all columns in a given width in cells; figures are never folded.
 
-    Args:
-        headings: Headings of the columns. The first column names the row and is repeated in each table.
-        rows: Cells of each row.
-        width: Width of the terminal in cells.
+    The first column names the row and is repeated in each table.
     """
     needed = [max(map(cell_len, (heading, *(row[n].plain for row in rows)))) for n, heading in enumerate(headings)]
     name = min(needed[0], max(_NAME, width // 3))
@@ -47,12 +44,9 @@ def _block(headings: Sequence[str], rows: Sequence[Sequence[Text]], columns: Seq
 
 
 def text_table(*headings: str, rows: Iterable[Sequence[str]] = (), right: slice | None = None) -> Table:
-    """Return a table whose texts fold in a narrow terminal.
+    """Return a table whose texts fold in a narrow terminal, and whose first column names the row.
 
-    Args:
-        *headings: Headings of the columns, the first of which names the row.
-        rows: Cells of each row.
-        right: Columns to align at the right.
+    `right` is the columns to align at the right.
     """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for heading in headings:
@@ -67,11 +61,7 @@ def text_table(*headings: str, rows: Iterable[Sequence[str]] = (), right: slice 
 
 
 def figures(rows: list[tuple[str, str, str]]) -> Table:
-    """Return a table of figures.
-
-    Args:
-        rows: Name, figure and remark of each row; a remark may be empty.
-    """
+    """Return a table of figures from the name, figure and remark of each row; a remark may be empty."""
     table = Table.grid(padding=(0, 2))
     table.add_column()
     table.add_column(justify="right")

@@ -42,11 +42,7 @@ def _escaped(control: re.Match[str]) -> str:
 
 
 class Terminal:
-    """Writes to stdout and stderr, with colours on a terminal.
-
-    Args:
-        as_json: Whether to write everything as JSON.
-    """
+    """Writes to stdout and stderr, with colours on a terminal, or all as JSON."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json

@@ -18,13 +18,13 @@ from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.retrieval import Questions
 from kinsplit.evaluation.experiment.strategy_run import (
+    RECORDS,
     CountingCache,
     Setup,
     Step,
     StrategyOutcomes,
     StrategyPlan,
     StrategyRun,
-    outcome_cache,
 )
 from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
@@ -37,6 +37,7 @@ from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
+from kinsplit.support.disk_cache import JsonCache
 from kinsplit.support.environment import cache_folder
 from kinsplit.tokenizers import BUNDLED, resolve
 
@@ -205,18 +206,14 @@ class Experiment:
         setup = self.setup
         with contextlib.ExitStack() as stack:
             vectors = stack.enter_context(CountingCache(folder / "vectors")) if folder else None
-            outcomes = outcome_cache(folder / "outcomes" if folder else None)
+            outcomes = JsonCache(folder / "outcomes" if folder else None, RECORDS, "Outcomes")
             stack.callback(outcomes.close)
             questions = Questions(setup.embedder, setup.bm25)
             yield [StrategyRun(setup, label, outcomes, vectors, questions, progress) for label in self.strategies]
 
 
 def _check(index: Index, embedder: Embedder, bm25: Bm25Embedder, embedding_context: EmbeddingContext) -> None:
-    """Check that a collection was made with the models of the experiment.
-
-    Raises:
-        InvalidParameterError: It was made with others.
-    """
+    """Check that a collection was made with the models of the experiment."""
     pairs = {
         "embedder": (index.embedder.fingerprint, embedder.fingerprint),
         "language": (index.bm25.fingerprint, bm25.fingerprint),

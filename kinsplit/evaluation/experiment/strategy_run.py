@@ -136,18 +136,13 @@ def _chunk(row: dict[str, Any], documents: Mapping[str, Document]) -> Chunk:
     return Chunk(**{**row, "spans": spans}, metadata=documents[row["source_id"]].metadata)
 
 
-#: Maximum number of bytes on disk; the least recently used records are removed first.
-_SIZE = 1 << 29
+#: Maximum number of bytes of cached records on disk; the least recently used are removed first.
+RECORDS = 1 << 29
 #: The parts of kinsplit whose code affects retrieval.
 _PARTS = (
     *("chunk.py", "identity.py", "spans.py", "indexing", "parsers", "embedding", "tokenizers", "stores", "retrieval"),
     *("evaluation/splitters", "evaluation/experiment"),
 )
-
-
-def outcome_cache(folder: Path | None) -> JsonCache:
-    """Return the cache of records in a folder, which several processes can share; None for no cache."""
-    return JsonCache(folder, _SIZE, "Outcomes")
 
 
 @cache

@@ -356,12 +356,7 @@ def _scorer(kind: str) -> Any:
 
 
 def answer_family(base: str, kind: type[AnswerMeasure]) -> Family:
-    """Return the family of an answer measure, which needs a language model.
-
-    Args:
-        base: Name without the number of chunks.
-        kind: Class of the measure.
-    """
+    """Return the family of an answer measure, which needs a language model; `base` is the name without "[@k]"."""
 
     def make(asked: Asked) -> AnswerMeasure:
         if asked.client is None:

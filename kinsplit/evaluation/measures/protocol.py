@@ -129,6 +129,10 @@ class Family(NamedTuple):
         return re.fullmatch(form.replace("@k", number), name)
 
 
+#: A function that scores the ranking for one question; see `Measure.score`.
+Score = Callable[[Outcome, Chunking, Asked], float | None]
+
+
 @dataclass(frozen=True)
 class FunctionMeasure:
     """A measure by a function that returns the value for the ranking of one question, or None; see `family`."""
@@ -136,7 +140,7 @@ class FunctionMeasure:
     name: str
     description: str
     asked: Asked
-    function: Callable[[Outcome, Chunking, Asked], float | None]
+    function: Score
     higher_is_better: bool = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
@@ -144,16 +148,10 @@ class FunctionMeasure:
         return self.function(outcome, chunking, self.asked)
 
 
-def family(
-    pattern: str,
-    description: str,
-    function: Callable[[Outcome, Chunking, Asked], float | None],
-    *,
-    higher_is_better: bool = True,
-) -> Family:
-    """Return the family of measures by a function; see `Family` and `Measure.score`."""
-    return Family(
-        pattern,
-        description,
-        lambda asked: FunctionMeasure(asked.name, description, asked, function, higher_is_better),
-    )
+def family(pattern: str, description: str, function: Score, *, higher_is_better: bool = True) -> Family:
+    """Return the family of measures by a function; see `Family`."""
+
+    def make(asked: Asked) -> FunctionMeasure:
+        return FunctionMeasure(asked.name, description, asked, function, higher_is_better)
+
+    return Family(pattern, description, make)

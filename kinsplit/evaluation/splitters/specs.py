@@ -111,7 +111,10 @@ def _foreign(head: str, rest: str, spec: str, tokenizer: str) -> Strategy:
     if head == "python":
         module, _, rest = rest.partition(":")
         name, _, rest = rest.partition(":")
-        target = _attribute(_module(module, spec), name, spec)
+        found = _module(module, spec)
+        if not name or not hasattr(found, name):
+            raise _wrong(f"must name something that is in {module}", spec)
+        target = getattr(found, name)
     else:
         name, _, rest = rest.partition(":")
         target = _peer(head, name, spec)
@@ -139,19 +142,15 @@ def _made(kind: type, parameters: Mapping[str, Any], spec: str, tokenizer: str) 
 
 def _counting(kind: type, given: Mapping[str, Any], tokenizer: str) -> dict[str, Any]:
     """Return the tokenizer argument for a class of another library, if it takes one and none is given."""
-    if "tokenizer" in given or not _takes_tokenizer(kind):
+    try:
+        if "tokenizer" in given or "tokenizer" not in inspect.signature(kind).parameters:
+            return {}
+    except ValueError:  # Classes written in C may have no signature.
         return {}
     counter = resolve(tokenizer)
     if kind.__module__.startswith("chonkie"):
         return {"tokenizer": getattr(counter, "backend", None) or _Length(counter)}
     return {"tokenizer": _Tokens(counter)}
-
-
-def _takes_tokenizer(kind: type) -> bool:
-    try:
-        return "tokenizer" in inspect.signature(kind).parameters
-    except ValueError:  # Classes written in C may have no signature.
-        return False
 
 
 class _Length:
@@ -194,12 +193,6 @@ def _module(name: str, spec: str) -> Any:
         return importlib.import_module(name)
     except Exception as error:  # Importing a module can raise anything.
         raise _wrong(f"must name a module that can be imported ({type(error).__name__}: {error})", spec) from error
-
-
-def _attribute(module: Any, name: str, spec: str) -> Any:
-    if not name or not hasattr(module, name):
-        raise _wrong(f"must name something that is in {module.__name__}", spec)
-    return getattr(module, name)
 
 
 def _parameters(text: str, spec: str) -> dict[str, Any]:

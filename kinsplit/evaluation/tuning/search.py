@@ -147,18 +147,11 @@ def search(
     limits: TuningLimits,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> SearchResult:
-    """Try strategies.
+    """Try strategies, the baseline first, whatever it costs.
 
     A strategy that costs too much is refused once the documents are split, before anything is embedded, and doesn't
-    count as a trial. Once the baseline is measured, Ctrl-C ends the search, not the program.
-
-    Args:
-        bench: Bench that measures the strategies.
-        sampler: Sampler that proposes strategies.
-        baseline: Strategy to try first, whatever it costs.
-        caps: Upper limits of the cost of all others.
-        limits: Limits of the search.
-        on_trial: Callback for each finished trial.
+    count as a trial. Once the baseline is measured, Ctrl-C ends the search, not the program. `on_trial` is called with
+    each finished trial.
     """
     begun = time.monotonic()
     trials: list[Trial] = []

@@ -362,11 +362,7 @@ def _check(budget: int, model: str | None) -> None:
 
 
 def _names(wanted: Sequence[str], model: str | None) -> list[str]:
-    """Return the strategies to search, in the order of the registry.
-
-    Raises:
-        InvalidParameterError: A name is unknown, or a strategy needs a language model and none is given.
-    """
+    """Return the strategies to search, in the order of the registry; raise if one needs a model that is missing."""
     wanted = [strategy_class(name).name for name in wanted]
     for name in wanted:
         if model is None and "model" in needs(name):
