@@ -115,8 +115,7 @@ class Results(Frozen):
         """
         rule = "must be a file that `kinsplit evaluate` wrote"
         try:
-            written = json.loads(path.read_text(encoding="utf-8"))["kinsplit"]
-            return cls.model_validate(written)
+            return cls.model_validate(json.loads(path.read_text(encoding="utf-8"))["kinsplit"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:  # pydantic's is a ValueError
             raise InvalidParameterError("results", rule, str(path), "Evaluate again.") from error
 

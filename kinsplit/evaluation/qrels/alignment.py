@@ -210,39 +210,28 @@ def tune_thresholds(
     needed = "must have labelled questions and at least one chunking"
     require(labelled and alignments, "questions", needed, len(labelled), "Give both.")
     require(0 < least <= 1, "least", "must be above 0 and at most 1", least, "The default is 0.95.")
-    held = [_Held.of(labelled, alignment) for alignment in alignments]
+    held = [_held(labelled, alignment) for alignment in alignments]
     trials = []
     for of_span, of_chunk in product(sorted(set(span_coverages)), sorted(set(chunk_coverages))):
         pair = SpanRule(span_coverage=of_span, chunk_coverage=of_chunk)
-        numbers = zip(*(own.passed(pair) for own in held), strict=True)
+        numbers = zip(*(_passed(own, pair) for own in held), strict=True)
         trials.append(ThresholdTrial(pair, *(tuple(n / len(labelled) for n in own) for own in numbers)))
     enough = [trial.rule for trial in trials if min(trial.judged) >= least]
     return Tuning(tuple(trials), enough[-1] if enough else None)
 
 
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """All pairs of a label and a chunk that holds some of it, as arrays of shape (pairs,)."""
+def _held(questions: Sequence[Question], alignment: Alignment) -> npt.NDArray[np.float64]:
+    """Return a row for each label and chunk that holds some of it: question, question with chunk, and both shares."""
+    numbers: dict[tuple[int, str], int] = {}
+    rows = [
+        (number, numbers.setdefault((number, chunk.id), len(numbers)), of_span, of_chunk)
+        for number, question in enumerate(questions)
+        for _, (chunk, of_span, of_chunk) in alignment.held(question)
+    ]
+    return np.array(rows, float).reshape(-1, 4)
 
-    questions: npt.NDArray[np.int64]
-    pairs: npt.NDArray[np.int64]
-    of_span: npt.NDArray[np.float64]
-    of_chunk: npt.NDArray[np.float64]
 
-    @classmethod
-    def of(cls, questions: Sequence[Question], alignment: Alignment) -> _Held:
-        numbers: dict[tuple[int, str], int] = {}
-        rows = [
-            (number, numbers.setdefault((number, held.chunk.id), len(numbers)), held.of_span, held.of_chunk)
-            for number, question in enumerate(questions)
-            for _, held in alignment.held(question)
-        ]
-        asked, pairs, of_span, of_chunk = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return cls(
-            np.array(asked, np.int64), np.array(pairs, np.int64), np.array(of_span, float), np.array(of_chunk, float)
-        )
-
-    def passed(self, rule: SpanRule) -> tuple[int, int]:
-        """Return the number of questions with a relevant chunk, and the number of their relevant chunks."""
-        kept = (self.of_span >= rule.span_coverage) & (self.of_chunk >= rule.chunk_coverage)
-        return len(np.unique(self.questions[kept])), len(np.unique(self.pairs[kept]))
+def _passed(held: npt.NDArray[np.float64], rule: SpanRule) -> tuple[int, int]:
+    """Return the number of questions with a relevant chunk, and the number of their relevant chunks."""
+    kept = held[(held[:, 2] >= rule.span_coverage) & (held[:, 3] >= rule.chunk_coverage)]
+    return len(np.unique(kept[:, 0])), len(np.unique(kept[:, 1]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from kinsplit.errors import inline
@@ -27,13 +29,8 @@ def pieces(hit: RetrievedChunk, question: AskedQuestion) -> list[ExamplePiece]:
     inside = [False] * len(hit.text)
     for start, end in _labelled(hit, question):
         inside[start:end] = [True] * (end - start)
-    found: list[ExamplePiece] = []
-    start = 0
-    for place in range(1, len(inside) + 1):
-        if place == len(inside) or inside[place] != inside[start]:
-            found.append(ExamplePiece(hit.text[start:place], inside[start]))
-            start = place
-    return found
+    runs = groupby(zip(hit.text, inside, strict=True), key=itemgetter(1))
+    return [ExamplePiece("".join(character for character, _ in run), marked) for marked, run in runs]
 
 
 def _labelled(hit: RetrievedChunk, question: AskedQuestion) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
@@ -191,15 +191,8 @@ class FewQuestionsWarning(KinsplitWarning):
     """There are so few questions that only large differences are significant."""
 
 
-class Halves(NamedTuple):
-    """One set of documents with the questions in two halves."""
-
-    search: Dataset
-    held_out: Dataset
-
-
-def halves(dataset: Dataset, seed: int = 0) -> Halves:
-    """Divide the questions that have labels.
+def halves(dataset: Dataset, seed: int = 0) -> tuple[Dataset, Dataset]:
+    """Divide the questions that have labels into those to search with and those held out.
 
     Identical questions and questions that share labelled text stay together, so that nothing leaks into the held-out
     half. Each document's questions are divided as evenly as that allows.
@@ -219,7 +212,7 @@ def halves(dataset: Dataset, seed: int = 0) -> Halves:
         number = "1 question is" if len(held_out.questions) == 1 else f"{len(held_out.questions)} questions are"
         text = f"Only {number} held out, so only large differences can be told from chance."
         warnings.warn(FewQuestionsWarning(text), stacklevel=2)
-    return Halves(search, held_out)
+    return search, held_out
 
 
 def _groups(questions: Sequence[Question]) -> list[list[Question]]:

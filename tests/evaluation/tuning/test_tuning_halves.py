@@ -10,7 +10,7 @@ import pytest
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset, Question
-from kinsplit.evaluation.tuning.tune import FewQuestionsWarning, Halves, halves
+from kinsplit.evaluation.tuning.tune import FewQuestionsWarning, halves
 from tests.evaluation.making import label, question, text
 
 
@@ -24,7 +24,7 @@ def apart(number: int, source: str = "a") -> Question:
     )
 
 
-def ids(found: Halves) -> list[set[str]]:
+def ids(found: tuple[Dataset, Dataset]) -> list[set[str]]:
     return [{question.id for question in half.questions} for half in found]
 
 
@@ -35,7 +35,7 @@ def test_each_question_is_in_one_half_and_each_document_in_both_alike() -> None:
     assert search | held_out == {question.id for question in questions}
     assert not search & held_out
     assert Counter(name[0] for name in search) == Counter(name[0] for name in held_out) == dict.fromkeys("abc", 11)
-    assert found.search.documents == found.held_out.documents == dataset().documents
+    assert found[0].documents == found[1].documents == dataset().documents
 
 
 @pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.tune.FewQuestionsWarning")
