@@ -126,10 +126,8 @@ def _adapted(same: _Same) -> Embedder:
 def _shared(spec: str) -> Embedder:
     scheme, _, name = spec.partition(":")
     if scheme == "object":
-        raise EmbeddingError(
-            f"embedder: {name} is a Python object, which can't be found by its description. "
-            "Pass the object again: Index(..., strategy=create_strategy(name, embedder=...))."
-        )
+        remedy = "Pass the object again: Index(..., strategy=create_strategy(name, embedder=...))."
+        raise EmbeddingError(f"embedder: {name} is a Python object, which can't be found by its description. {remedy}")
     return create(spec)
 
 

@@ -14,21 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit.embedding.backends import model_files
 from kinsplit.embedding.backends.base import Backend, check_device, choose_device, sorted_batches
 from kinsplit.embedding.backends.encoder import SentenceNetwork
 from kinsplit.embedding.backends.model_cache import open_converted
-from kinsplit.embedding.backends.model_files import (
-    ModelFacts,
-    check_files,
-    declared_facts,
-    fetch,
-    find_folder,
-    known_digests,
-    model_key,
-    read_network,
-    weights_digest,
-    why_not_convertible,
-)
 from kinsplit.embedding.backends.numpy import NumpyBackend
 from kinsplit.embedding.backends.openvino import has_openvino
 from kinsplit.embedding.backends.torch import TorchBackend
@@ -192,15 +181,15 @@ class SentenceTransformerEmbedder:
 
     @functools.cached_property
     def _weights(self) -> str:
-        return weights_digest(Path(self.model).expanduser())
+        return model_files.weights_digest(Path(self.model).expanduser())
 
     def _key(self, folder: Path) -> str:
         """Return a key of all that affects the vectors of the model in a folder; in the Hub's cache, its commit."""
-        return model_key(self.model, folder)
+        return model_files.model_key(self.model, folder)
 
     def _folder(self) -> Path | None:
         """Return the folder of the model's files; None if they are not on this machine yet."""
-        return find_folder(self.model)
+        return model_files.find_folder(self.model)
 
     def digests(self) -> dict[Path, str]:
         """Return the model's own files with a known sha256, which are the large ones of the Hub's cache.
@@ -208,7 +197,7 @@ class SentenceTransformerEmbedder:
         Raises:
             EmbeddingError: The files are not on this machine.
         """
-        return known_digests(self._present())
+        return model_files.known_digests(self._present())
 
     def key(self) -> str:
         """Return the prefix of the folders that are made from this model; see `digests`."""
@@ -224,7 +213,8 @@ class SentenceTransformerEmbedder:
         """Return the model's folder once its files are checked; None if they are not on this machine yet."""
         folder = self._folder()
         if folder is not None:
-            check_files(known_digests(folder), "Delete the model from the Hugging Face cache, and it is fetched again.")
+            remedy = "Delete the model from the Hugging Face cache, and it is fetched again."
+            model_files.check_files(model_files.known_digests(folder), remedy)
         return folder
 
     def _probe_vectors(self) -> NDArray[np.float32] | None:
@@ -241,8 +231,8 @@ class SentenceTransformerEmbedder:
         device = choose_device(self.device) if self.backend in {"auto", "torch"} else "cpu"
         if device != "cpu" or self.backend == "torch":
             return self._torch(device)
-        folder = self._folder() or fetch(self.model)
-        reason = why_not_convertible(folder) if folder else "it has no modules.json"
+        folder = self._folder() or model_files.fetch(self.model)
+        reason = model_files.why_not_convertible(folder) if folder else "it has no modules.json"
         if folder and reason is None:
             return self._read_or_convert(folder)
         self._checked_folder()  # The reason may be damage.
@@ -258,9 +248,9 @@ class SentenceTransformerEmbedder:
         return loaded
 
     def _read_or_convert(self, folder: Path) -> Backend:
-        def read() -> tuple[SentenceNetwork, ModelFacts]:
+        def read() -> tuple[SentenceNetwork, model_files.ModelFacts]:
             self._checked_folder()
-            return read_network(folder), declared_facts(folder)
+            return model_files.read_network(folder), model_files.declared_facts(folder)
 
         if self.backend == "numpy" or (self.backend == "auto" and not has_openvino()):
             return NumpyBackend(*read())

@@ -62,14 +62,9 @@ class OllamaModel:
         options: dict[str, Any] = {"num_ctx": self.window, "temperature": 0, "seed": 0}
         if max_tokens is not None:
             options["num_predict"] = max_tokens
-        return {
-            "model": self.model,
-            "messages": [{"role": "user", "content": prompt}],
-            "stream": False,
-            "options": options,
-            # Thoughts would count towards the length of the answer.
-            "think": False,
-        }
+        # Thoughts would count towards the length of the answer.
+        more = {"stream": False, "options": options, "think": False}
+        return {"model": self.model, "messages": [{"role": "user", "content": prompt}], **more}
 
     def _whole(self, client: OpenAI, body: dict[str, Any]) -> str:
         response = post(client, _PATH, body)

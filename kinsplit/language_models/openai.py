@@ -65,12 +65,8 @@ class OpenAIModel:
         return self._server.stream(_open, self._pieces, body, _OPTIONAL)
 
     def _body(self, prompt: str, max_tokens: int | None) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": "user", "content": prompt}],
-            "temperature": 0,
-            "seed": 0,
-        }
+        messages = [{"role": "user", "content": prompt}]
+        body: dict[str, Any] = {"model": self.model, "messages": messages, "temperature": 0, "seed": 0}
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
         return body

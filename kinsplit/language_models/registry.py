@@ -87,10 +87,8 @@ def resolve(model: object, timeout: float = TIMEOUT) -> LanguageModel:
 def _shared(spec: str, timeout: float) -> LanguageModel:
     scheme, _, name = spec.partition(":")
     if scheme == "object":
-        raise LanguageModelError(
-            f"model: {name} is a Python object, which can't be found by its description. "
-            "Pass the object again: Index(..., strategy=create_strategy(name, model=...))."
-        )
+        remedy = "Pass the object again: Index(..., strategy=create_strategy(name, model=...))."
+        raise LanguageModelError(f"model: {name} is a Python object, which can't be found by its description. {remedy}")
     return create(spec, timeout)
 
 

@@ -45,13 +45,8 @@ def first_fault(errors: Sequence[ErrorDetails]) -> Fault:
     """Return the first of the errors that pydantic lists with `errors()`."""
     first = errors[0]
     cause = first.get("ctx", {}).get("error")
-    return Fault(
-        path=tuple(map(str, first["loc"])),
-        kind=first["type"],
-        message=first["msg"],
-        value=first.get("input"),
-        cause=cause if isinstance(cause, InvalidParameterError) else None,
-    )
+    own = cause if isinstance(cause, InvalidParameterError) else None
+    return Fault(tuple(map(str, first["loc"])), first["type"], first["msg"], first.get("input"), own)
 
 
 # pydantic's wording -> that of kinsplit's other errors.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
@@ -53,8 +53,7 @@ def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE
         yield record
 
 
-@contextmanager
-def model_span(operation: Literal["embeddings", "chat"], model: str) -> Iterator[SpanRecorder]:
+def model_span(operation: Literal["embeddings", "chat"], model: str) -> AbstractContextManager[SpanRecorder]:
     """Record the block as a call of a model; see `span`."""
     provider, colon, _ = model.partition(":")
     attributes = {
@@ -62,8 +61,7 @@ def model_span(operation: Literal["embeddings", "chat"], model: str) -> Iterator
         "gen_ai.provider.name": provider if colon else "kinsplit",
         "gen_ai.request.model": model,
     }
-    with span(f"{operation} {model}", attributes) as record:
-        yield record
+    return span(f"{operation} {model}", attributes)
 
 
 @contextmanager

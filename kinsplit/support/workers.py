@@ -34,16 +34,8 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import IO, Any, ParamSpec, Self, TypeVar, cast
 
 from kinsplit.errors import MemoryLimitError, ResultSizeError, TimeLimitError, WorkerDiedError, WorkerError
-from kinsplit.support.worker_process import (
-    ERROR,
-    ERROR_LIMIT,
-    LENGTH,
-    NO_MEMORY,
-    REPLY,
-    TOO_LARGE,
-    CallLimits,
-    read_exactly,
-)
+from kinsplit.support import worker_process as child
+from kinsplit.support.worker_process import CallLimits, read_exactly
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -230,7 +222,7 @@ class _Worker:
             if isinstance(error, WorkerError):
                 raise WorkerError(f"can't start a worker process: it {error}") from error
             raise
-        if outcome == ERROR:
+        if outcome == child.ERROR:
             self.end()
             raise cast(Exception, pickle.loads(answer))  # noqa: S301 - from a process of our own
 
@@ -246,13 +238,13 @@ class _Worker:
             self.is_usable = True
             raise CancelledError
         outcome, answer = self._exchange(call, pickle.dumps((limits, _working_directory(), call.payload)), limits)
-        if outcome == NO_MEMORY:
+        if outcome == child.NO_MEMORY:
             raise MemoryLimitError(limits.memory)
         try:
             value: _T | Exception = pickle.loads(answer)  # noqa: S301 - from a process of our own
         except Exception as error:  # the objects' own methods may raise anything
             raise WorkerError(f"the result can't be unpickled: {error!r}") from error
-        if outcome == ERROR:
+        if outcome == child.ERROR:
             raise cast(Exception, value)
         return cast(_T, value)
 
@@ -292,10 +284,10 @@ class _Worker:
             self._call, self._limit, self.deadline = call, limits.time, time.monotonic() + limits.time
         self._watchdog.expect(self.deadline)
         try:
-            self._requests.write(LENGTH.pack(len(request)) + request)
+            self._requests.write(child.LENGTH.pack(len(request)) + request)
             self._requests.flush()
-            outcome, goes_on, size, length = REPLY.unpack(read_exactly(REPLY.size, self._replies))
-            if outcome == TOO_LARGE or length > max(limits.result, ERROR_LIMIT):
+            outcome, goes_on, size, length = child.REPLY.unpack(read_exactly(child.REPLY.size, self._replies))
+            if outcome == child.TOO_LARGE or length > max(limits.result, child.ERROR_LIMIT):
                 raise ResultSizeError(size, limits.result)
             answer = read_exactly(length, self._replies)
         except (OSError, EOFError, ValueError):  # ValueError if another thread ended the worker.

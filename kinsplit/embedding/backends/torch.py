@@ -54,15 +54,10 @@ class TorchBackend:
 
     def token_vectors(self, batches: Sequence[Batch]) -> Iterator[list[NDArray[np.float32]]]:
         """See `Backend.token_vectors`."""
+        options: Any = {"prompt": "", "show_progress_bar": False, "output_value": "token_embeddings"}
         for batch in batches:
             with self._lock:
-                found = self.model.encode(
-                    [window.text for window in batch],
-                    prompt="",
-                    batch_size=len(batch),
-                    show_progress_bar=False,
-                    output_value="token_embeddings",
-                )
+                found: Any = self.model.encode([window.text for window in batch], batch_size=len(batch), **options)
             pairs = zip(batch, found, strict=True)
             yield [tokens.cpu().numpy()[: len(window.encoding.ids)] for window, tokens in pairs]
 

@@ -18,12 +18,8 @@ from kinsplit.support.extras import needs
 FAMILIES = ("bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
 # Activation functions, as `config.json` calls them, and the names of `Operations.activate`.
 _ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_fast": "gelu_tanh",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "tanh": "tanh",
+    **{name: name for name in ("gelu", "relu", "tanh")},
+    **dict.fromkeys(("gelu_fast", "gelu_new", "gelu_pytorch_tanh"), "gelu_tanh"),
 }
 # Families whose positions count from the padding token; MPNet's has a fixed id, whatever its configuration says.
 _COUNTED = ("camembert", "mpnet", "roberta", "xlm-roberta")

@@ -118,8 +118,6 @@ def usage_of(embedder: Embedder) -> Usage | None:
 
 #: Maximum number of texts and of tokens in a request; the vectors of a failed request are lost.
 BATCH, BATCH_TOKENS = 256, 100_000
-#: Maximum bytes of a response, which holds about 20 bytes for each number of a vector.
-LONGEST_RESPONSE = 128 << 20
 #: Statuses with which servers reject too many texts or tokens, or a text.
 _REFUSED = frozenset({400, 413, 422})
 #: Statuses with which they would answer any text: a wrong key, no credit, no such model, too many requests, overload.

@@ -9,13 +9,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from kinsplit.embedding.remote_models.base import (
-    LONGEST_RESPONSE,
-    EmbeddingAnswer,
-    RemoteEmbedder,
-    RemoteOptions,
-    facts,
-)
+from kinsplit.embedding.remote_models.base import EmbeddingAnswer, RemoteEmbedder, RemoteOptions, facts
 from kinsplit.embedding.windows import CountedTokens
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExtraError, TokenizerError, require
 from kinsplit.identity import UNSTORED
@@ -29,11 +23,8 @@ from kinsplit.tokenizers import resolve
 if TYPE_CHECKING:
     from openai import OpenAI
 
-_CONNECTION: dict[str, Any] = {
-    "longest": LONGEST_RESPONSE,
-    "failed": EmbeddingError,
-    "unavailable": EmbedderUnavailableError,
-}
+# A response holds about 20 bytes for each number of a vector.
+_CONNECTION: dict[str, Any] = {"longest": 128 << 20, "failed": EmbeddingError, "unavailable": EmbedderUnavailableError}
 # Of OpenAI's own models, see https://platform.openai.com/docs/guides/embeddings.
 _OWN, _OWN_WINDOW, _OWN_TOKENIZER = "text-embedding-", 8191, "tiktoken:cl100k_base"
 

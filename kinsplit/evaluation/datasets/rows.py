@@ -23,19 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.chunk import Document
+from kinsplit.evaluation.datasets import verification
 from kinsplit.evaluation.datasets.files import FileRow, Problems, first_line, lines, object_row, read_json
 from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
-from kinsplit.evaluation.datasets.verification import (
-    ALONE,
-    INSTEAD,
-    LOGIC,
-    TOGETHER,
-    AnnotatedSpan,
-    StatedPlace,
-    StatedQuestion,
-    labels_of,
-    verified,
-)
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.spans import Span
 
@@ -43,15 +33,15 @@ _FILE = "queries.jsonl"
 _IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")
 
 
-def stated_question(row: FileRow, number: int, problems: Problems) -> StatedQuestion:
+def stated_question(row: FileRow, number: int, problems: Problems) -> verification.StatedQuestion:
     """Parse a row into a question, with its number as the id where it has none."""
     value = row.value
     id_ = next((value[key] for key in _IDS if key in value), f"q{number:04}")
     if isinstance(id_, int) and not isinstance(id_, bool):
         id_ = str(id_)
     field = next((key for key in _TEXTS if key in value), _TEXTS[0])
-    labels = labels_of(_Marks(row, id_, problems).read())
-    return StatedQuestion(row, id_, value.get(field), labels, value.get("answer") or "", field)
+    labels = verification.labels_of(_Marks(row, id_, problems).read())
+    return verification.StatedQuestion(row, id_, value.get(field), labels, value.get("answer") or "", field)
 
 
 def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any]:
@@ -75,7 +65,7 @@ def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any
     if any(len(places) > 1 for places in placed):
         row["occurrences"] = [[written(*place) for place in places] for places in placed]
     if any(label.group for label in question.labels):
-        row["logic"] = [TOGETHER if label.group else ALONE for label in question.labels]
+        row["logic"] = [verification.TOGETHER if label.group else verification.ALONE for label in question.labels]
         row["groups"] = [label.group for label in question.labels]
     return row
 
@@ -86,7 +76,7 @@ class _Marks:
     def __init__(self, row: FileRow, id_: object, problems: Problems) -> None:
         self._row, self._id, self._problems = row, id_, problems
 
-    def read(self) -> list[AnnotatedSpan]:
+    def read(self) -> list[verification.AnnotatedSpan]:
         spans = self._list("spans", None)
         if not spans:
             return []
@@ -96,8 +86,8 @@ class _Marks:
         logic = self._list("logic", len(spans)) or [self._match()] * len(spans)
         marks = []
         for i, span in enumerate(spans):
-            if logic[i] not in LOGIC:
-                self._wrong(f"logic[{i}]", f"must be one of {', '.join(LOGIC)}", logic[i])
+            if logic[i] not in verification.LOGIC:
+                self._wrong(f"logic[{i}]", f"must be one of {', '.join(verification.LOGIC)}", logic[i])
                 continue
             if not isinstance(groups[i], str):
                 self._wrong(f"groups[{i}]", "must be a string", groups[i])
@@ -108,22 +98,22 @@ class _Marks:
             places = [self._place(f"spans[{i}]", span, answers[i])]
             places += [self._place(f"occurrences[{i}][{j}]", copy, None) for j, copy in enumerate(copies[i])]
             # Marks that answer together need a group name even if the row gives none.
-            group = groups[i] or ("" if logic[i] == ALONE else "g1")
-            marks.append(AnnotatedSpan([place for place in places if place is not None], logic[i], group))
+            group = groups[i] or ("" if logic[i] == verification.ALONE else "g1")
+            marks.append(verification.AnnotatedSpan([place for place in places if place is not None], logic[i], group))
         return [mark for mark in marks if mark.places]
 
     def _match(self) -> str:
         match = self._row.value.get("match", "all")
         if match not in ("all", "any"):
             self._wrong("match", "must be 'all' or 'any'", match)
-        return INSTEAD if match == "any" else ALONE
+        return verification.INSTEAD if match == "any" else verification.ALONE
 
-    def _place(self, field: str, span: object, text: object) -> StatedPlace | None:
+    def _place(self, field: str, span: object, text: object) -> verification.StatedPlace | None:
         if not isinstance(span, list) or len(span) not in (2, 3):
             self._wrong(field, "must be [start, end] or [docid, start, end]", span)
             return None
         source_id, start, end = (self._row.value.get("docid"), *span)[-3:]
-        return StatedPlace(field, source_id, (start, end), text)
+        return verification.StatedPlace(field, source_id, (start, end), text)
 
     def _list(self, field: str, length: int | None) -> list[Any]:
         value = self._row.value.get(field)
@@ -162,7 +152,7 @@ def _read(rows_of: Callable[[Path], Iterable[FileRow]], given: Given, name: str)
     problems = Problems(given.questions[0])
     rows = [row for path in given.questions for row in rows_of(path)]
     stated = [stated_question(row, number, problems) for number, row in enumerate(rows, 1)]
-    return replace(dataset, questions=verified(stated, dataset, problems))
+    return replace(dataset, questions=verification.verified(stated, dataset, problems))
 
 
 _SHAPE = "documents, or a docs.jsonl, and a queries.jsonl whose rows have query, docid and spans"

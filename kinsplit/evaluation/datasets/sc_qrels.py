@@ -19,18 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.errors import LoadError
+from kinsplit.evaluation.datasets import verification
 from kinsplit.evaluation.datasets.files import FileRow, Problems, object_row, read_json
 from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
 from kinsplit.evaluation.datasets.normalised import Normalised, normalise, with_places
-from kinsplit.evaluation.datasets.verification import (
-    ALONE,
-    LOGIC,
-    AnnotatedSpan,
-    StatedPlace,
-    StatedQuestion,
-    labels_of,
-    verified,
-)
+from kinsplit.evaluation.datasets.verification import StatedQuestion
 from kinsplit.evaluation.labels import Dataset, Place, Question
 
 
@@ -70,34 +63,32 @@ def _read(given: Given, name: str) -> Dataset:
     plainer = tuple(replace(document, text=normalised[document.id].text) for document in dataset.documents)
     before = problems.count
     try:
-        found = verified(stated, replace(dataset, documents=plainer), problems)
+        found = verification.verified(stated, replace(dataset, documents=plainer), problems)
     except LoadError:
         if not before:
             with suppress(LoadError):  # The annotations may have been made on the texts as they are stored.
-                return replace(dataset, questions=verified(stated, dataset, Problems(given.questions[0])))
+                return replace(dataset, questions=verification.verified(stated, dataset, Problems(given.questions[0])))
         raise
     return replace(dataset, questions=tuple(_to_source(question, normalised) for question in found))
 
 
 def _stated(questions: list[FileRow], annotations: list[FileRow], problems: Problems) -> list[StatedQuestion]:
-    marks: dict[object, list[AnnotatedSpan]] = defaultdict(list)
+    marks: dict[object, list[verification.AnnotatedSpan]] = defaultdict(list)
     known = {str(row.value.get("qid")) for row in questions}
     for row in annotations:
         value = row.value
-        qid, logic = str(value.get("qid")), value.get("logic", ALONE)
+        qid, logic = str(value.get("qid")), value.get("logic", verification.ALONE)
         if qid not in known:
             problems.add(row, qid, "qid", "must be that of a question", qid, "Add the question, or drop the row.")
-        elif logic not in LOGIC:
-            problems.add(row, qid, "logic", f"must be one of {', '.join(LOGIC)}", logic, "Take one of them.")
+        elif logic not in verification.LOGIC:
+            rule = f"must be one of {', '.join(verification.LOGIC)}"
+            problems.add(row, qid, "logic", rule, logic, "Take one of them.")
         else:
             span = (value.get("start"), value.get("end"))
-            place = StatedPlace("start, end or text", value.get("docid"), span, value.get("text"), row)
-            marks[qid].append(AnnotatedSpan([place], logic, str(value.get("group") or "g1")))
-    return [
-        StatedQuestion(row, qid, row.value.get("question"), labels_of(marks[qid]), field="question")
-        for row in questions
-        for qid in [row.value.get("qid")]
-    ]
+            place = verification.StatedPlace("start, end or text", value.get("docid"), span, value.get("text"), row)
+            marks[qid].append(verification.AnnotatedSpan([place], logic, str(value.get("group") or "g1")))
+    labels = ((row, row.value.get("qid"), verification.labels_of(marks[row.value.get("qid")])) for row in questions)
+    return [StatedQuestion(row, qid, row.value.get("question"), own, field="question") for row, qid, own in labels]
 
 
 def _to_source(question: Question, normalised: dict[str, Normalised]) -> Question:
