@@ -32,7 +32,6 @@ LONGEST, SECONDS = 8 << 20, 120.0
 #: Maximum number of parts of an answer: twice the maximum number of titles in a request.
 MOST_PARTS = 100
 _TIMEOUT = 30.0
-_REDIRECTS = 20
 # Seconds by which Wikipedia's databases may lag behind before requests pause; the etiquette's own value.
 _MAX_LAG = 5
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
@@ -68,15 +67,10 @@ class Api:
         sendable = not contact or (contact.isascii() and contact.isprintable())
         require(sendable, "contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
-        self._limits = limits = RequestLimits(SECONDS, None, LONGEST)
-        self._client = httpx.Client(
-            headers={**PACKING, "user-agent": who},
-            timeout=_TIMEOUT,
-            event_hooks={"request": [limits.begin], "response": [limits.limit]},
-            follow_redirects=True,
-            max_redirects=_REDIRECTS,
-            verify=certificates(),
-        )
+        self._limits = RequestLimits(SECONDS, None, LONGEST)
+        hooks: Any = {"request": [self._limits.begin], "response": [self._limits.limit]}
+        options: Any = {"event_hooks": hooks, "timeout": _TIMEOUT, "verify": certificates(), "follow_redirects": True}
+        self._client = httpx.Client(headers={**PACKING, "user-agent": who}, **options)
 
     def __enter__(self) -> Self:
         return self

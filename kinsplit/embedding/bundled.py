@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.backends.model_files import check_files
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder, split_spec
 from kinsplit.errors import EmbeddingError, require
 from kinsplit.support.environment import read
@@ -39,6 +38,7 @@ class BundledEmbedder(SentenceTransformerEmbedder):
 
     #: Length of a vector, and maximum number of tokens of one model input, including special tokens.
     dimension, window = 384, 256
+    _remedy = REMEDY
 
     def __init__(self, backend: str = "auto", device: str = "cpu", batch_tokens: int | None = None) -> None:
         super().__init__("all-MiniLM-L6-v2", backend, device, batch_tokens=batch_tokens)
@@ -63,10 +63,6 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     def digests(self) -> dict[Path, str]:
         """Return the expected sha256 of the weights and the tokenizer."""
         return digests()
-
-    def _checked_folder(self) -> Path:
-        check_files(self.digests(), REMEDY)
-        return model_folder()
 
     def _probe_vectors(self) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = np.load(_VECTORS)

@@ -48,14 +48,13 @@ def methods_of(model: object) -> Methods:
             return Methods(texts, query, *((f"a{texts}", f"a{query}") if own else (None, None)))
     if callable(getattr(model, "embed", None)):
         return Methods("embed", "embed_query" if hasattr(model, "embed_query") else None, None, None)
-    raise InvalidParameterError(
-        "embedder",
-        "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object with embed(texts)",
-        model,
+    rule = "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object with embed(texts)"
+    remedy = (
         "It needs get_text_embedding_batch and get_query_embedding, or embed_documents and embed_query, or embed, "
         "which returns a vector for each of some texts. Give a model of sentence-transformers by its name: "
-        "'st:NAME_OR_PATH'.",
+        "'st:NAME_OR_PATH'."
     )
+    raise InvalidParameterError("embedder", rule, model, remedy)
 
 
 def _is_inherited(model: object, method: str) -> bool:

@@ -209,12 +209,13 @@ class SentenceTransformerEmbedder:
             raise EmbeddingError(f"The embedding model {self.model!r} is not on this machine. Use it once.")
         return folder
 
+    _remedy = "Delete the model from the Hugging Face cache, and it is fetched again."
+
     def _checked_folder(self) -> Path | None:
         """Return the model's folder once its files are checked; None if they are not on this machine yet."""
         folder = self._folder()
         if folder is not None:
-            remedy = "Delete the model from the Hugging Face cache, and it is fetched again."
-            model_files.check_files(model_files.known_digests(folder), remedy)
+            model_files.check_files(self.digests(), self._remedy)
         return folder
 
     def _probe_vectors(self) -> NDArray[np.float32] | None:

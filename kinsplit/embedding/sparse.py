@@ -196,15 +196,11 @@ class Bm25Embedder:
         self.language = language
         self.average_length = float(average_length)
         self._is_segmented = segmented = language is None or language in _UNSPACED
-        self._model = qe.Bm25(
-            qe.Bm25Config(
-                avg_len=self.average_length,
-                tokenizer=qe.TokenizerType.Multilingual if segmented else qe.TokenizerType.Word,
-                language=language,
-                stopwords=qe.StopwordsSet() if language is None else None,
-                stemmer=qe.DisabledStemmer() if language is None else None,
-            )
-        )
+        kind = qe.TokenizerType.Multilingual if segmented else qe.TokenizerType.Word
+        # Without a language, neither stop words nor a stemmer.
+        without: Any = {"stopwords": qe.StopwordsSet(), "stemmer": qe.DisabledStemmer()} if language is None else {}
+        config = qe.Bm25Config(avg_len=self.average_length, tokenizer=kind, language=language, **without)
+        self._model = qe.Bm25(config)
         self._is_stop_word = lru_cache(_MOST_WORDS)(self._ends_phrase)
 
     @classmethod

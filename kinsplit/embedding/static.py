@@ -143,15 +143,12 @@ class StaticEmbedder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """A static model."""
-
     rows: NDArray[np.float32]  # Weighted vector of each token id, float32[tokens, dimension].
     tokenizer: JsonTokenizer
     unknown: int | None  # Id of the unknown token; None if there is none.
     digest: str  # 16 hexadecimal digits of a hash of everything above.
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, each of length 1."""
         with needs("static"):
             from scipy.sparse import csr_array
 

@@ -47,7 +47,6 @@ class _ObjectModel(ABC):
         self.name = describe(model).removeprefix("object:")
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
-        """See `LanguageModel.complete`."""
         del schema, max_tokens
         with wrap_errors(self.name):
             return self._ask(prompt)
@@ -123,10 +122,8 @@ class FunctionModel(_ObjectModel):
 
 
 def _text(answer: Any) -> str:
-    """Return the text of a LangChain message, or of a piece of one."""
     return answer if isinstance(answer, str) else text_of(answer.content)
 
 
 def _closed(parts: Any) -> Any:
-    """Return a context that closes an iterator, if it can be closed."""
     return closing(parts) if hasattr(parts, "close") else nullcontext(parts)

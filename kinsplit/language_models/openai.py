@@ -89,7 +89,6 @@ class OpenAIModel:
         return reason == "length"
 
     def _read(self, answer: Any, *, is_piece: bool) -> tuple[str, str | None]:
-        """Return the text of an answer, or of a piece of one, and the reason for its end."""
         try:
             # Not by attributes, since some servers send lists of parts, or whole messages as pieces.
             told = answer if isinstance(answer, dict) else answer.to_dict(warnings=False)
@@ -102,7 +101,6 @@ class OpenAIModel:
             raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
 
     def _check(self, reason: object) -> None:
-        """Raise an error if a filter ended the answer."""
         if reason == "content_filter":
             raise LanguageModelError(f"{self.name}: a filter of the server stopped the answer.")
 
@@ -119,5 +117,4 @@ def _events(parts: Stream[ChatCompletionChunk]) -> Iterator[Any]:
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, or of its refusal."""
     return text_of(message.get("content")) or text_of(message.get("refusal"))

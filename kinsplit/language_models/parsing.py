@@ -111,7 +111,6 @@ def _values(answer: str) -> Iterator[Any]:
 
 
 def _without_thoughts(answer: str) -> str:
-    """Return an answer without the thoughts of a reasoning model."""
     # If the chat template opens the thoughts, the answer only closes them.
     first = _BEGIN_OF_THOUGHTS.search(answer)
     before = answer[: first.start()] if first else answer

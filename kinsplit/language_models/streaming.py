@@ -117,7 +117,6 @@ class _Thoughts:
         return held if self._end is None else ""
 
     def _behind_thoughts(self, text: str) -> int:
-        """Return the offset after the thoughts at the beginning of a text."""
         at = 0
         while True:
             if self._end is None:

@@ -125,7 +125,6 @@ class StructuredClient:
                 yield outcome
 
     def _recall(self, prompt: str, form: type[_Form]) -> _Form | None:
-        """Return the answer from this run or an earlier one, if there is one."""
         known = self._known.get((form, prompt))
         if isinstance(known, form):
             return known

@@ -284,11 +284,9 @@ def _expected() -> tuple[type[Exception], ...]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error, or its type if it has none."""
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
 def _ended(is_cut: bool) -> Generator[str, None, bool | FailedCall]:
-    """Return a generator without pieces."""
     yield from ()
     return is_cut

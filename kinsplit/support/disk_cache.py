@@ -228,7 +228,6 @@ def _checksum(kind: str, key: bytes, value: bytes) -> int:
 
 
 def _bytes(connection: sqlite3.Connection) -> int:
-    """Return the total size of the used pages in bytes."""
     pages, free, size = (
         int(connection.execute(f"PRAGMA {name}").fetchone()[0])
         for name in ("page_count", "freelist_count", "page_size")

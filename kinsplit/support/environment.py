@@ -81,8 +81,6 @@ _SENT_BY_LIBRARIES = (
 
 @dataclass(frozen=True)
 class _Files:
-    """Files with variables."""
-
     found: Path | None  # The file in the current folder, which is read when a variable is looked up; None for none.
     named: Mapping[str, str]
 
@@ -139,7 +137,6 @@ def variables(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _values(path: Path) -> dict[str, str]:
-    """Return the variables of a file that are not empty."""
     from dotenv import dotenv_values
 
     if not path.is_file():

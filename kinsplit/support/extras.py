@@ -11,7 +11,6 @@ from kinsplit.errors import MissingExtraError
 _DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
     "pptx": "python-pptx",
-    "python_calamine": "python-calamine",
     "qdrant_edge": "qdrant-edge-py",
     "webvtt": "webvtt-py",
 }

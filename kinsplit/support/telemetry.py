@@ -56,11 +56,8 @@ def span(name: str, attributes: Attributes = _NONE, *, texts: Attributes = _NONE
 def model_span(operation: Literal["embeddings", "chat"], model: str) -> AbstractContextManager[SpanRecorder]:
     """Record the block as a call of a model; see `span`."""
     provider, colon, _ = model.partition(":")
-    attributes = {
-        "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": provider if colon else "kinsplit",
-        "gen_ai.request.model": model,
-    }
+    attributes = {"gen_ai.operation.name": operation, "gen_ai.request.model": model}
+    attributes["gen_ai.provider.name"] = provider if colon else "kinsplit"
     return span(f"{operation} {model}", attributes)
 
 

@@ -40,8 +40,6 @@ def capture_warnings(at_once: Callable[[KinsplitWarning], None] | None = None) -
 
 
 def _shower(at_once: Callable[[KinsplitWarning], None], found: list[warnings.WarningMessage]) -> Callable[..., None]:
-    """Return a replacement of `warnings.showwarning`."""
-
     def show(message: Warning, *about: Any) -> None:
         if isinstance(message, KinsplitWarning) and getattr_static(type(message), "combined") is _COMBINED:
             at_once(message)

@@ -107,7 +107,6 @@ def _silence() -> None:
 
 
 def _outcome(limits: CallLimits, payload: bytes) -> tuple[bytes, bytes]:
-    """Run a call and return its outcome and its pickled result or exception."""
     try:
         with _limited_memory(limits.memory), _limited_time(limits.time):
             try:

@@ -228,11 +228,9 @@ class _Worker:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is running."""
         return self._process.poll() is None
 
     def answer(self, call: _Call[_T], limits: CallLimits) -> _T:
-        """Run a call and return its result, or raise its exception."""
         call.worker = self  # Before the check for a stop, since `cancel` does both in reverse order.
         if call.is_stopped:
             self.is_usable = True
@@ -256,7 +254,6 @@ class _Worker:
                 self._process.kill()
 
     def stop_late_call(self) -> None:
-        """Kill the process if the deadline of its call has passed."""
         with self._lock:
             if self.deadline > time.monotonic():
                 return
@@ -265,7 +262,6 @@ class _Worker:
         self.stop(call, TimeLimitError(self._limit))
 
     def end(self) -> None:
-        """Kill the process and release its resources."""
         self.is_usable, self.deadline = False, math.inf
         self._watchdog.workers.discard(self)
         with self._lock:
@@ -278,7 +274,6 @@ class _Worker:
                 pipe.close()
 
     def _exchange(self, call: object, request: bytes, limits: CallLimits) -> tuple[bytes, bytes]:
-        """Send a request and return the outcome and its payload."""
         self.is_usable = False
         with self._lock:
             self._call, self._limit, self.deadline = call, limits.time, time.monotonic() + limits.time
@@ -323,7 +318,6 @@ class _Watchdog:
             self._wake.set()
 
     def end(self) -> None:
-        """End all workers, and the thread."""
         self.is_ended = True
         self._wake.set()
         for worker in tuple(self.workers):

@@ -199,12 +199,10 @@ def quantise(source: Path, folder: Path) -> None:
             import openvino
 
             with _silent():
-                quantised = nncf.quantize(
-                    openvino.Core().read_model(source / MODEL),
-                    nncf.Dataset(inputs, lambda ids: {"input_ids": ids, "attention_mask": np.ones_like(ids)}),
-                    subset_size=len(inputs),
-                    model_type=nncf.ModelType.TRANSFORMER,
-                )
+                model = openvino.Core().read_model(source / MODEL)
+                data = nncf.Dataset(inputs, lambda ids: {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+                kind = nncf.ModelType.TRANSFORMER
+                quantised = nncf.quantize(model, data, subset_size=len(inputs), model_type=kind)
             openvino.save_model(quantised, folder / MODEL, compress_to_fp16=False)
     except Exception as error:  # NNCF raises exceptions of any kind.
         raise EmbeddingError(f"{source.name} can't be quantised: {error}. Use the backend 'openvino'.") from error

@@ -122,12 +122,8 @@ class OpenVinoBackend:
             if output not in result.input_value(0).get_names():
                 model.remove_result(result)
         # Streams run batches in parallel; pinned threads of two processes would compete for one core.
-        settings = {
-            "INFERENCE_PRECISION_HINT": self._precision,
-            "PERFORMANCE_HINT": "THROUGHPUT",
-            "ENABLE_CPU_PINNING": False,
-        }
-        return _core().compile_model(model, "CPU", settings)
+        hints = {"PERFORMANCE_HINT": "THROUGHPUT", "ENABLE_CPU_PINNING": False}
+        return _core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": self._precision, **hints})
 
 
 def has_openvino() -> bool:

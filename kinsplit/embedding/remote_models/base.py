@@ -238,8 +238,7 @@ class RemoteEmbedder(SlicingEmbedder):
         return f"{self.scheme}:{self.model}:{self.dimension}:{self.window}"
 
     @abstractmethod
-    def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall:
-        """Send one request."""
+    def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall: ...
 
     @functools.cached_property
     def _tokens(self) -> Any:

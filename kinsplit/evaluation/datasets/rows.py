@@ -71,8 +71,6 @@ def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any
 
 
 class _Marks:
-    """Reader of the marks of one row."""
-
     def __init__(self, row: FileRow, id_: object, problems: Problems) -> None:
         self._row, self._id, self._problems = row, id_, problems
 

@@ -28,7 +28,6 @@ from kinsplit.evaluation.labels import Dataset, Place, Question
 
 
 def _fields(path: Path) -> frozenset[str]:
-    """Return the fields of the first object of a list."""
     value = read_json(path) if path.suffix.lower() == ".json" and path.is_file() else None
     return frozenset(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else frozenset()
 
