@@ -129,9 +129,8 @@ class Api:
         try:
             answer = response.json()
         except (ValueError, RecursionError):
-            raise FetchError(
-                f"{self._shown} answered with something other than JSON. Is it a wiki's api.php?"
-            ) from None
+            rule = f"{self._shown} answered with something other than JSON"
+            raise FetchError(f"{rule}. Is it a wiki's api.php?") from None
         problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is not an object"}
         if problem:
             problem = problem if isinstance(problem, dict) else {"info": str(problem)}

@@ -28,8 +28,7 @@ class HashEmbedder:
     def __init__(self, dimension: int = 64, window: int = 256) -> None:
         for field, value in (("dimension", dimension), ("window", window)):
             require(1 <= value <= _MOST, field, f"must be 1 to {_MOST}", value, "Leave it out for the default.")
-        self.dimension = dimension
-        self.window = window
+        self.dimension, self.window = dimension, window
 
     @property
     def name(self) -> str:

@@ -74,11 +74,8 @@ class SentenceTransformerEmbedder:
         rule = f"must be 'cpu' for the backend {backend!r}"
         require(ok, "device", rule, device, "Leave the device out, or the backend.")
         require(batch_tokens is None or batch_tokens >= 1, "batch_tokens", "must be at least 1", batch_tokens, remedy)
-        self.model = model
-        self.backend = backend
-        self.device = check_device(device)
-        self.query_prompt = query_prompt
-        self.batch_tokens = batch_tokens
+        self.model, self.backend, self.device = model, backend, check_device(device)
+        self.query_prompt, self.batch_tokens = query_prompt, batch_tokens
         self._lock = threading.RLock()
         self._opened: Backend | None = None
         # The texts embedded last with their windows, which indexing asks for next.

@@ -193,8 +193,7 @@ class Bm25Embedder:
         require(ok, "language", "must name a known language or be None", language, remedy)
         remedy = "Leave it out for the default of 256."
         require(average_length > 0, "average_length", "must be positive", average_length, remedy)
-        self.language = language
-        self.average_length = float(average_length)
+        self.language, self.average_length = language, float(average_length)
         self._is_segmented = segmented = language is None or language in _UNSPACED
         kind = qe.TokenizerType.Multilingual if segmented else qe.TokenizerType.Word
         # Without a language, neither stop words nor a stemmer.

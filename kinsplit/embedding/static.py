@@ -86,8 +86,7 @@ class StaticEmbedder:
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        self.folder = folder
-        self.window = sys.maxsize
+        self.folder, self.window = folder, sys.maxsize
         self._lock = threading.Lock()
         self._loaded: _Table | None = None
 
@@ -134,10 +133,8 @@ class StaticEmbedder:
     def _load(self) -> _Table:
         with self._lock:
             if self._loaded is None:
-                if self.folder is None:
-                    self._loaded = read_distilled(_load)
-                else:
-                    self._loaded = _load(Path(self.folder).expanduser())
+                own = self.folder
+                self._loaded = read_distilled(_load) if own is None else _load(Path(own).expanduser())
             return self._loaded
 
 

@@ -41,9 +41,8 @@ class OllamaModel:
     def __init__(self, model: str, host: str | None = None, window: int = USUAL_WINDOW, timeout: float = 300.0) -> None:
         self.model, self.window = model, window
         self.name = f"ollama:{model}"
-        self._server = connect_ollama(
-            model, host, timeout=timeout, failed=LanguageModelError, unavailable=ModelUnavailableError
-        )
+        kinds: dict[str, Any] = {"failed": LanguageModelError, "unavailable": ModelUnavailableError}
+        self._server = connect_ollama(model, host, timeout=timeout, **kinds)
         self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:

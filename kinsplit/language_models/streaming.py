@@ -65,8 +65,7 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
 
 
 def _whole(model: LanguageModel, prompt: str, max_tokens: int | None) -> Pieces:
-    answer = model.complete(prompt, max_tokens=max_tokens)
-    if answer:
+    if answer := model.complete(prompt, max_tokens=max_tokens):
         yield answer
     return False
 
@@ -165,9 +164,8 @@ def as_completed(
             except BaseException as error:
                 done.put(error)
 
-    pool = [
-        threading.Thread(target=copy_context().run, args=(run,), daemon=True) for _ in range(min(threads, len(items)))
-    ]
+    count = min(threads, len(items))
+    pool = [threading.Thread(target=copy_context().run, args=(run,), daemon=True) for _ in range(count)]
     for thread in pool:
         thread.start()
     try:

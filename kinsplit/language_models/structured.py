@@ -154,9 +154,8 @@ class StructuredClient:
                     reminder = f"\nYour last answer can't be used: {why}. Answer with the JSON object alone."
         except LanguageModelError as error:
             return error
-        return LanguageModelError(
-            f"{self.model.name} gave {ATTEMPTS} answers that can't be used; of the last one, {why}."
-        )
+        rule = f"{self.model.name} gave {ATTEMPTS} answers that can't be used"
+        return LanguageModelError(f"{rule}; of the last one, {why}.")
 
 
 def _read(answer: str, form: type[_Form]) -> tuple[_Form | None, str]:

@@ -91,8 +91,7 @@ class ModelServer:
         if importlib.util.find_spec("openai") is None:
             raise MissingExtraError("openai", "openai")
         self.name, self.remedy, self.timeout, self.longest = name, remedy, timeout, longest
-        self.missing = missing
-        self.failed, self.unavailable = failed, unavailable
+        self.missing, self.failed, self.unavailable = missing, failed, unavailable
         address, token, password = split_credentials(url)
         self.url = address.rstrip("/")
         self._authorization = f"Basic {token}" if token else f"Bearer {key}" if key else ""

@@ -162,9 +162,8 @@ class DiskCache:
 
     def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self.folder / FILE, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
-        )
+        options: Any = {"timeout": _BUSY_TIMEOUT, "isolation_level": None, "check_same_thread": False}
+        connection: sqlite3.Connection = sqlite3.connect(self.folder / FILE, **options)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA synchronous = NORMAL")

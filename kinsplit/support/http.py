@@ -96,8 +96,7 @@ class LimitedStream(httpx.SyncByteStream):
     def __init__(self, response: httpx.Response, limit: int, on_excess: Callable[[ResponseTooLongError], None]) -> None:
         self._stream = response.stream
         self._packing = response.headers.pop("content-encoding", "")
-        self._is_error, self._limit = response.is_error, limit
-        self._on_excess = on_excess
+        self._is_error, self._limit, self._on_excess = response.is_error, limit, on_excess
 
     def __iter__(self) -> Iterator[bytes]:
         assert isinstance(self._stream, httpx.SyncByteStream)  # noqa: S101

@@ -58,6 +58,9 @@ class WorkerPool:
         memory_limit: Maximum bytes of memory of a call beyond those that its worker already holds.
         result_limit: Maximum bytes of a pickled result.
         prepare: Function called in each worker before its first call, for instance for imports. It has no limits.
+
+    Attributes:
+        is_closed: Whether the pool is closed.
     """
 
     def __init__(
@@ -101,14 +104,9 @@ class WorkerPool:
 
     def close(self) -> None:
         """End all workers; running and waiting calls fail."""
-        self._closed = True
+        self.is_closed = True
         self._end_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the pool is closed."""
-        return self._closed
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +115,7 @@ class WorkerPool:
         self.close()
 
     def _set_up(self) -> None:
-        self._process, self._closed = os.getpid(), False
+        self._process, self.is_closed = os.getpid(), False
         self._slots = threading.BoundedSemaphore(self._workers)
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="kinsplit-worker")
         self._idle: list[_Worker] = []
@@ -128,7 +126,7 @@ class WorkerPool:
     def _check(self) -> None:
         if self._process != os.getpid():  # After a fork, the workers belong to the parent.
             self._set_up()
-        if self._closed:
+        if self.is_closed:
             raise _closed()
 
     def _run(self, call: _Call[_T]) -> None:
@@ -147,7 +145,7 @@ class WorkerPool:
                 answer: _T = worker.answer(call, self._limits)
                 return answer
             finally:
-                if worker.is_usable and not self._closed:
+                if worker.is_usable and not self.is_closed:
                     self._idle.append(worker)
                 else:
                     worker.end()

@@ -106,8 +106,7 @@ class NumpyBackend:
     batch_tokens = 2048
 
     def __init__(self, network: Network, facts: ModelFacts) -> None:
-        self.facts = facts
-        self._network = network
+        self.facts, self._network = facts, network
 
     def vectors(self, batches: Sequence[Batch], prompt: str, is_query: bool) -> Iterator[Floats]:
         """See `Backend.vectors`; the encodings contain the prompt, and queries are encoded like other texts."""

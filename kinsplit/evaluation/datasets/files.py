@@ -88,9 +88,7 @@ class Problems:
     """The problems of a labelled set found so far, in a file to name if there is no question."""
 
     def __init__(self, path: Path) -> None:
-        self.count = 0
-        self._path = path
-        self._described = ""
+        self.count, self._path, self._described = 0, path, ""
 
     def add(self, row: FileRow, query_id: object, field: str, rule: str, value: object, remedy: str) -> None:
         """Add a problem of a row; the id of its question may be unknown, and the rule has no full stop."""

@@ -35,9 +35,8 @@ def _fields(path: Path) -> frozenset[str]:
 def _find(given: Given) -> Given | None:
     files = given.questions
     if not files and len(given.documents) == 1:
-        files = tuple(
-            file for stem in ("annotations", "questions") for file in sorted(given.documents[0].glob(f"{stem}*.json"))
-        )
+        folder = given.documents[0]
+        files = (*sorted(folder.glob("annotations*.json")), *sorted(folder.glob("questions*.json")))
     fields = {file: _fields(file) for file in files}
     marked = [file for file in files if {"qid", "start", "end"} <= fields[file]]
     asked = [file for file in files if {"qid", "question"} <= fields[file]]
@@ -103,11 +102,9 @@ def _json_files(path: Path) -> list[Path]:
 
 
 def _rows(paths: Sequence[Path]) -> list[FileRow]:
-    return [
-        object_row(path, f"row {number}", value) for path in paths for number, value in enumerate(read_json(path), 1)
-    ]
+    values = ((path, number, value) for path in paths for number, value in enumerate(read_json(path), 1))
+    return [object_row(path, f"row {number}", value) for path, number, value in values]
 
 
-FORMAT = DatasetFormat(
-    "sc-qrels", "annotations*.json, questions*.json and a folder documents of JSON files", _find, _read
-)
+_SHAPE = "annotations*.json, questions*.json and a folder documents of JSON files"
+FORMAT = DatasetFormat("sc-qrels", _SHAPE, _find, _read)

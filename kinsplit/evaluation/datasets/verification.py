@@ -112,11 +112,9 @@ def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: 
         problems.add(row, one.id, place.field, "must hold visible text", [start, end], "Leave it out.")
     elif place.text is not None and not _is(text[start:end], place.text):
         at = text.find(place.text) if isinstance(place.text, str) and place.text else -1
-        hint = (
-            f"That text stands at [{at}, {at + len(place.text)}]."
-            if at >= 0
-            else "Nothing may be stripped or normalised after the labels were made."
-        )
+        hint = "Nothing may be stripped or normalised after the labels were made."
+        if at >= 0:
+            hint = f"That text stands at [{at}, {at + len(place.text)}]."
         rule = f"must be the text at [{start}, {end}] of {place.source_id!r}, {text[start:end][:60]!r}"
         problems.add(row, one.id, place.field.replace("spans", "answers"), rule, place.text, hint)
     return problems.count == before
