@@ -1,4 +1,9 @@
-"""Tokenizers from a tokenizer.json, encoded fast with tokie where it agrees with an exact tokenizer."""
+"""Tokenizers from a tokenizer.json, encoded fast with tokie where it agrees with an exact tokenizer.
+
+Words unknown to a tokenizer: words in an unknown script, and words that are too long. A tokenizer reads such a word as
+one token, however long it is, so a page of Thai could be ten tokens and limits would be meaningless. Therefore it
+counts one token per four characters, about as many as English has.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +12,20 @@ import json
 import re
 import string
 import tempfile
-from collections.abc import Callable, Sequence
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import regex
 
-from kinsplit.errors import MissingExtraError, TokenizerError
+from kinsplit.errors import KinsplitWarning, MissingExtraError, TokenizerError
 from kinsplit.support.extras import needs
-from kinsplit.tokenizers.protocol import (
-    SEPARATORS,
-    STOPS,
-    IntArray,
-    extra,
-    is_word,
-    pieces,
-    valid,
-    warn_of_scripts,
-    words,
-)
+from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, IntArray, valid
 from kinsplit.tokenizers.word_piece import WordPiece
 
 #: Function that returns the concatenated token ids of all texts and the number of ids per text.
@@ -125,7 +124,7 @@ class FastEncoder:
 
     def _abridged(self, piece: str) -> str:
         """Return as much of a piece as determines its tokens: a word with an unknown beginning is unknown."""
-        if len(piece) <= LONGEST or not is_word(piece[:-1]):
+        if len(piece) <= LONGEST or not _WORD.fullmatch(piece[:-1]):
             return piece
         begin = piece[: LONGEST - 1]
         return begin + piece[-1] if self._encode([begin])[0].tolist() == [self._unknown] else piece
@@ -156,11 +155,67 @@ def _tokie(raw: dict[str, Any], encode_exactly: Encode) -> Any:
     return fast
 
 
+# Characters of an unknown word per token.
+_CHARACTERS = 4
+# Maximum length of a word that is not unknown for its length.
+_LONG = 100
+# Minimum number of characters in one script for a warning, more than a name or an example.
+_ENOUGH = 200
+# Latin, Greek and Cyrillic letters lie below; their words are unknown only because of single odd characters.
+_FIRST_OTHER = 0x530
+# BERT separates words by white space, punctuation and each CJK ideograph.
+_WORD = regex.compile(
+    r"[^\t\n\r\p{Z}\p{P}$+<=>^`|~\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]{5,}"
+)
+
+
+class UnknownScriptWarning(KinsplitWarning):
+    """Texts are in a script that the tokenizer doesn't know.
+
+    Args:
+        tokenizer: Name of the tokenizer.
+        script: Name of the script.
+    """
+
+    def __init__(self, tokenizer: str, script: str) -> None:
+        super().__init__(tokenizer, script)
+        self.tokenizer, self.script = tokenizer, script
+
+    def __str__(self) -> str:
+        return (
+            f"tokenizer: {self.tokenizer!r} doesn't know words in {self.script} script; each counts one token per "
+            f"{_CHARACTERS} characters, and models with this vocabulary can't distinguish them. Choose a tokenizer "
+            'and an embedding model that support the script, for example tokenizer="hf:BAAI/bge-m3".'
+        )
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    """Return the words of a text, as separated by BERT, that count more than one token if they are unknown."""
+    if text.isascii() and len(text) <= _LONG:
+        return []
+    found = (match.span() for match in _WORD.finditer(text))
+    return [(start, end) for start, end in found if end - start > _LONG or not text[start:end].isascii()]
+
+
+def _warn_of_scripts(tokenizer: str, found: Iterable[str]) -> None:
+    """Warn once per script of unknown words, unless there are only a few words."""
+    letters = Counter("".join(found))
+    scripts: Counter[str] = Counter()
+    for letter, number in letters.items():
+        if ord(letter) >= _FIRST_OTHER and letter.isalpha():
+            scripts[unicodedata.name(letter, "unnamed").partition(" ")[0].title()] += number
+    for script, number in scripts.items():
+        if number >= _ENOUGH:
+            # One location and one text, so that Python shows it once per run.
+            warnings.warn(UnknownScriptWarning(tokenizer, script), stacklevel=1)
+
+
 class JsonTokenizer:
     """A tokenizer.json: tokie counts tokens where it is installed and agrees with an exact tokenizer.
 
     The exact one gives the offsets: `kinsplit.tokenizers.word_piece` for BERT's uncased kind, else `tokenizers`. For
-    unknown words, see `kinsplit.tokenizers.protocol`.
+    unknown words, see the module.
 
     Args:
         name: Name of the tokenizer.
@@ -200,10 +255,10 @@ class JsonTokenizer:
         numbers = np.flatnonzero(np.bincount(owners, minlength=len(texts)))
         doubtful = [texts[number] for number in numbers.tolist()]
         spans = self._unknown_words(doubtful)
-        counts[numbers] += np.array([extra(found) for found in spans], dtype=np.int64)
-        warn_of_scripts(
-            self.name, (text[start:end] for text, own in zip(doubtful, spans, strict=True) for start, end in own)
-        )
+        more = [sum((end - start - 1) // _CHARACTERS for start, end in found) for found in spans]
+        counts[numbers] += np.array(more, dtype=np.int64)
+        found = zip(doubtful, spans, strict=True)
+        _warn_of_scripts(self.name, (text[start:end] for text, own in found for start, end in own))
         return counts
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -225,14 +280,14 @@ class JsonTokenizer:
         known = iter(self._exact.starts([text[s:e] for text, own in zip(texts, ranges, strict=True) for s, e in own]))
         first = 0 if self.splits_at_space else 1
         starts = [[s + next(known) for s, _ in own] for own in ranges]
-        unknown = [[pieces(*span)[first:] for span in found] for found in spans]
+        unknown = [[np.arange(*span, _CHARACTERS, dtype=np.int64)[first:] for span in found] for found in spans]
         return [np.sort(np.concatenate([*own, *more])) for own, more in zip(starts, unknown, strict=True)]
 
     def _unknown_words(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Return the spans of the unknown words in each text that count more than one token."""
         if isinstance(self._exact, _LibraryTokenizer) and not self.splits_at_space:
             return self._exact.unknown_spans(valid(texts))
-        spans = [words(text) for text in texts]
+        spans = [_words(text) for text in texts]
         begins = [text[start:end][:LONGEST] for text, own in zip(texts, spans, strict=True) for start, end in own]
         ids, counts = self._encode(begins)
         firsts = ids[np.minimum(np.cumsum(counts) - counts, len(ids) - 1)] if len(ids) else counts

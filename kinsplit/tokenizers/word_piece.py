@@ -167,6 +167,4 @@ def _syllable(point: int) -> str:
     return chr(0x1100 + first) + chr(0x1161 + middle) + (chr(0x11A7 + last) if last else "")
 
 
-@functools.cache
-def _forms() -> _Forms:
-    return _Forms()
+_forms = functools.cache(_Forms)
