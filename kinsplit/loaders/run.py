@@ -16,7 +16,6 @@ from pathlib import Path
 
 from kinsplit.chunk import Document
 from kinsplit.errors import (
-    InvalidParameterError,
     LoadError,
     MemoryLimitError,
     MissingExtraError,
@@ -24,6 +23,7 @@ from kinsplit.errors import (
     TimeLimitError,
     WorkerDiedError,
     WorkerError,
+    require,
 )
 from kinsplit.loaders.content import Content, ForeignError, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
@@ -54,8 +54,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            if not (value := getattr(self, field.name)) > 0:
-                raise InvalidParameterError(field.name, "must be positive", value, f"The default is {field.default}.")
+            value = getattr(self, field.name)
+            require(value > 0, field.name, "must be positive", value, f"The default is {field.default}.")
 
 
 def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Reading:

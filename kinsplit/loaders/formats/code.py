@@ -227,15 +227,14 @@ def _apart(found: list[Part], text: str) -> tuple[Part, ...]:
     return tuple(kept)
 
 
-SUFFIXES = (
-    *(".ipy", ".r", ".jl", ".m"),
-    *(".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".cu", ".rs", ".go", ".zig", ".asm", ".s"),
-    *(".java", ".kt", ".kts", ".scala", ".groovy", ".clj", ".cs", ".fs", ".vb", ".swift", ".dart"),
-    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte", ".css", ".scss"),
-    *(".rb", ".php", ".pl", ".pm", ".lua", ".tcl", ".ex", ".exs", ".erl"),
-    *(".hs", ".ml", ".mli", ".lisp", ".scm", ".rkt", ".el", ".pro"),
-    *(".sh", ".bash", ".zsh", ".fish", ".ps1", ".sql", ".proto", ".sol"),
+# Suffixes of the languages without a grammar.
+_OTHERS = (
+    *(".ipy", ".r", ".jl", ".m", ".zig", ".asm", ".s", ".groovy", ".clj", ".fs", ".vb", ".dart", ".vue", ".svelte"),
+    *(".css", ".scss", ".pl", ".pm", ".tcl", ".ex", ".exs", ".erl", ".hs", ".ml", ".mli", ".lisp", ".scm", ".rkt"),
+    *(".el", ".pro", ".fish", ".ps1", ".sql", ".proto", ".sol"),
 )
+#: Suffixes of source code other than Python.
+SUFFIXES = frozenset(_OTHERS).union(*GRAMMARS.values())
 # The rule of Python's own tokenizer, which editors follow for every language.
 _CODING = re.compile(rb"(?:[^\n]*\n)?[^\n]*coding[:=][ \t]*([-\w.]+)")
 _LARGEST = 2**22  # code points; longer files are generated, and their outline would be of no use
@@ -273,7 +272,6 @@ def missing_outlines(paths: Iterable[Path]) -> str | None:
 
 
 _OUTLINED = "source code, as it is, outlined by its functions"
-_OTHERS = tuple(suffix for suffix in SUFFIXES if not any(suffix in known for known in GRAMMARS.values()))
 #: The languages with a grammar, and the others.
 FORMATS = (
     *(Format("code", own, _OUTLINED, partial(read_outlined, language=name)) for name, own in GRAMMARS.items()),

@@ -186,17 +186,12 @@ def _cleaned(title: str) -> str:
 
 def _without_lists(text: str, found: Sequence[_Candidate]) -> list[_Candidate]:
     """Return candidates without runs of at least 4 that have nothing but page numbers between them."""
-    starts = [one.start for one in found[1:]]
-    is_bare = [
-        start - one.end <= _LONGEST_LINE and _PAGE.fullmatch(text, one.end, start) is not None
-        for one, start in zip(found, starts, strict=False)
-    ]
-    is_bare.append(False)
     kept: list[_Candidate] = []
     run: list[_Candidate] = []
-    for one, bare in zip(found, is_bare, strict=bool(found)):
+    for one, after in zip(found, [*found[1:], None], strict=bool(found)):
         run.append(one)
-        if not bare:
+        near = after is not None and after.start - one.end <= _LONGEST_LINE
+        if after is None or not near or _PAGE.fullmatch(text, one.end, after.start) is None:
             kept += run if len(run) < 4 else []
             run = []
     return kept

@@ -130,7 +130,8 @@ class MarkdownWriter:
             self.block()
             return
         self._rows[-1] += [self._take().replace("\n", " "), *[""] * (self._span - 1)]
-        self._close_cell()
+        del self._lists[self._outer_lists :]
+        self._span = 0
 
     def end_table(self) -> None:
         """End the table and write it."""
@@ -201,10 +202,6 @@ class MarkdownWriter:
         self._blocks.append(block)
         self._length += len(block)
         self._after_item = item
-
-    def _close_cell(self) -> None:
-        del self._lists[self._outer_lists :]
-        self._span = 0
 
     def _leave_table(self) -> None:
         """Inside a cell, write the rows so far, and read the rest of the table as blocks."""

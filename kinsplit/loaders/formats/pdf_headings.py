@@ -199,18 +199,12 @@ def _alike(page: Sequence[Line]) -> Iterator[list[int]]:
 
 def _is_title(title: str, is_large: bool) -> bool:
     title = title.strip()
-    letter = next((character for character in title if character.isalpha()), "")
-    return (
-        bool(letter)
-        and not letter.islower()
-        and len(title) <= _LONGEST
-        and len(title.split()) <= _MOST_WORDS
-        and not title.endswith(_FINAL if is_large else (*_FINAL, ":"))
-        and 2 * sum(map(str.isalpha, title)) >= len(title.replace(" ", ""))
-        and not _LEADER.search(title)
-        and not _BULLET.match(title)
-        and (is_large or len(_FIGURE.findall(title)) < 2)
-    )
+    letters = list(filter(str.isalpha, title))
+    if not letters or letters[0].islower() or 2 * len(letters) < len(title.replace(" ", "")):
+        return False
+    if len(title) > _LONGEST or len(title.split()) > _MOST_WORDS or _LEADER.search(title) or _BULLET.match(title):
+        return False
+    return not title.endswith(_FINAL) and (is_large or (title[-1] != ":" and len(_FIGURE.findall(title)) < 2))
 
 
 def _stands_alone(page: Sequence[Line], group: Sequence[int]) -> bool:
@@ -233,15 +227,10 @@ def _begins(page: Sequence[Line], at: int) -> bool:
 
 def _shares_row(page: Sequence[Line], group: Sequence[int]) -> bool:
     """Return whether another line is beside a heading, as in a table."""
-    heights = [(page[at].middle, page[at].height) for at in group]
-    near = page[max(0, group[0] - 3) : group[0]], page[group[-1] + 1 : group[-1] + 4]
-    return any(
-        other.middle is not None and middle is not None and abs(other.middle - middle) < height / 3
-        for others in near
-        for other in others
-        if other.text.strip()
-        for middle, height in heights
-    )
+    around = [*page[max(0, group[0] - 3) : group[0]], *page[group[-1] + 1 : group[-1] + 4]]
+    near = [other.middle for other in around if other.middle is not None and other.text.strip()]
+    own = [(page[at].middle, page[at].height) for at in group]
+    return any(middle is not None and abs(other - middle) < height / 3 for other in near for middle, height in own)
 
 
 def _with_levels(found: Sequence[PdfHeading]) -> list[PdfHeading]:
@@ -268,10 +257,8 @@ def _in_series(found: Sequence[PdfHeading]) -> list[PdfHeading]:
     names = [match[1].casefold() if (match := _SERIES.match(one.title)) else "" for one in found]
     for one, name in zip(found, names, strict=True):
         series[name][one.style] += 1
-    return [
-        one._replace(style=series[name].most_common(1)[0][0]) if name and series[name].total() > 2 else one
-        for one, name in zip(found, names, strict=True)
-    ]
+    most = {name: styles.most_common(1)[0][0] for name, styles in series.items() if name and styles.total() > 2}
+    return [one._replace(style=most.get(name, one.style)) for one, name in zip(found, names, strict=True)]
 
 
 def _title(found: Sequence[PdfHeading]) -> set[int]:
