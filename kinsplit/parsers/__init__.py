@@ -9,18 +9,9 @@ chunks everywhere.
 
 from kinsplit.parsers.base import Cost, Strategy
 from kinsplit.parsers.factory import create, default_strategy, split
-from kinsplit.parsers.registry import (
-    DEFAULT,
-    DEFAULT_PARAMETERS,
-    class_and_parameters,
-    describe,
-    names,
-    strategy_class,
-)
+from kinsplit.parsers.registry import class_and_parameters, describe, names, strategy_class
 
 __all__ = [
-    "DEFAULT",
-    "DEFAULT_PARAMETERS",
     "Cost",
     "Strategy",
     "class_and_parameters",

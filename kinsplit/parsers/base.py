@@ -310,13 +310,13 @@ class Strategy(Documented):
             place, facts = (ids[i], source, i, total, level), {**own, **metadata} if own else metadata
             yield Chunk(*place, spans, piece, content_hash(piece, context), overlap, *kin, context, tokens, facts)
 
-    def __reduce__(self) -> tuple[Callable[..., Strategy], tuple[type[Strategy], dict[str, Any]]]:
+    def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
         for field, names in self.resources.items():
             value = getattr(self, field)
             if not isinstance(value, str):
                 rule = "is an object and can't be carried to another process"
                 raise InvalidParameterError(field, rule, describe(value), f"Name it instead: {names}.")
-        return _rebuild, (type(self), self.parameters)
+        return functools.partial(type(self), **self.parameters), ()
 
     def __hash__(self) -> int:
         # Parameters may hold objects that aren't hashable.
@@ -353,10 +353,6 @@ def _document(given: Document | str) -> Document:
         return given
     remedy = "Convert it, for example with Document.from_langchain or Document.from_llama_index."
     raise InvalidParameterError("document", "must be a text or a kinsplit.Document", given, remedy)
-
-
-def _rebuild(kind: type[Strategy], parameters: dict[str, Any]) -> Strategy:
-    return kind(**parameters)
 
 
 def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> InvalidParameterError:

@@ -11,14 +11,7 @@ import numpy.typing as npt
 from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.units.languages import detect_language
-from kinsplit.parsers.units.sentences import (
-    IntArray,
-    Units,
-    as_units,
-    cut_units,
-    sentences,
-    words,
-)
+from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_units, sentences, words
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS
 

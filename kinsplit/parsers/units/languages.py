@@ -38,10 +38,7 @@ _LIKELIEST = 3
 _NO_LANGUAGE = "zxx"
 
 # The language of Punkt that is most frequent in a script.
-_SCRIPTS = {
-    language: regex.compile(rf"\p{{{script}}}")
-    for language, script in {"en": "Latin", "ru": "Cyrillic", "el": "Greek", "ml": "Malayalam"}.items()
-}
+_SCRIPTS = {"en": r"\p{Latin}", "ru": r"\p{Cyrillic}", "el": r"\p{Greek}", "ml": r"\p{Malayalam}"}
 # Their scripts are those of many languages.
 _SHARED = frozenset({"en", "ru"})
 # Norwegian has several codes, of which the last is the general one.
@@ -106,7 +103,7 @@ def _usual_language(sample: str) -> str:
     letters = 0 if sample.isascii() else sum(map(str.isalpha, sample))
     if not letters:
         return "en"
-    counts = {language: len(script.findall(sample)) for language, script in _SCRIPTS.items()}
+    counts = {language: len(regex.findall(script, sample)) for language, script in _SCRIPTS.items()}
     usual = max(counts, key=counts.__getitem__)
     return usual if 2 * counts[usual] >= letters else OTHER
 

@@ -99,30 +99,13 @@ def abbreviations(language: str) -> Abbreviations:
     return Abbreviations(anything, counted, trailing, parts, spaced)
 
 
+_PAIRS = (
+    "cs:czech da:danish de:german el:greek en:english es:spanish et:estonian fi:finnish fr:french it:italian "
+    "ml:malayalam nb:norwegian nl:dutch nn:norwegian no:norwegian pl:polish pt:portuguese ru:russian sl:slovene "
+    "sv:swedish tr:turkish"
+)
 #: Names of the languages with a Punkt model, by ISO 639-1 code.
-PUNKT_LANGUAGES = {
-    "cs": "czech",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "et": "estonian",
-    "fi": "finnish",
-    "fr": "french",
-    "it": "italian",
-    "ml": "malayalam",
-    "nb": "norwegian",
-    "nl": "dutch",
-    "nn": "norwegian",
-    "no": "norwegian",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ru": "russian",
-    "sl": "slovene",
-    "sv": "swedish",
-    "tr": "turkish",
-}
+PUNKT_LANGUAGES = {code: name for code, _, name in (pair.partition(":") for pair in _PAIRS.split())}
 # The mark before the brackets of an image in Markdown, also of one that is a link.
 _IMAGE_MARK = re.compile(r"(?<![^\s(\[])!(?=\[)")
 _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
@@ -131,12 +114,6 @@ _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 def image_marks(text: str) -> set[int]:
     """Return the offsets of the exclamation marks that begin images in Markdown, and end no sentence."""
     return {match.start() for match in _IMAGE_MARK.finditer(text)} if "![" in text else set()
-
-
-@functools.cache
-def punkt_of(language: str) -> Punkt:
-    """Return Punkt for a language in `PUNKT_LANGUAGES`; its model is loaded once."""
-    return Punkt(language)
 
 
 class Punkt:
@@ -333,8 +310,8 @@ class PunktModel:
         self._lower = frozenset([*capital_inside, *plain, *first])
         self._capital_starts = frozenset([*plain, *first])
         self._lower_starts = frozenset(first)
-        self._ends = frozenset(rules_of(name).ends)
         rules = rules_of(name)
+        self._ends = frozenset(rules.ends)
         stop = rf"\s|$|{rules.non_word}|{RUN}"
         self._token = re.compile(rf"{RUN}|(?={rules.word_start})\S+?(?={stop}|,(?=$|\s|{rules.non_word}|{RUN}))|\S")
 
@@ -387,7 +364,5 @@ class PunktModel:
         return None
 
 
-@functools.cache
-def model_of(name: str) -> PunktModel:
-    """Return the model of a language; each is loaded once."""
-    return PunktModel(name)
+#: Models by the names of their languages, and Punkt by their codes (see `PUNKT_LANGUAGES`); each is loaded once.
+model_of, punkt_of = functools.cache(PunktModel), functools.cache(Punkt)
