@@ -74,11 +74,7 @@ class CourseFiles:
     layers: tuple[tuple[PurePath, CourseFile], ...] = ()
 
     def inside(self, folder: Path) -> CourseFiles:
-        """Return the course files that apply inside a folder.
-
-        Raises:
-            LoadError: The folder's own file can't be read.
-        """
+        """Return the course files that apply inside a folder, or raise LoadError if its own one can't be read."""
         path = folder / NAME
         try:
             if not path.is_file():
@@ -89,11 +85,7 @@ class CourseFiles:
             raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error
 
     def with_file(self, folder: PurePath, data: bytes) -> CourseFiles:
-        """Return the course files that apply inside a folder with a file of its own.
-
-        Raises:
-            LoadError: It is not valid.
-        """
+        """Return the course files that apply inside a folder with one of its own, or raise LoadError if it is wrong."""
         path = folder / NAME
         if len(data) > MOST_BYTES:
             raise LoadError(path, f"has more than {MOST_BYTES:,} bytes, so it is not a course file. Rename it.")

@@ -78,11 +78,7 @@ def dangling(path: Path) -> LoadError | None:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a given path is a folder, which a link that leads nowhere is not.
-
-    Raises:
-        LoadError: The path doesn't exist, or can't be accessed.
-    """
+    """Return whether a given path is a folder, or raise LoadError if nothing is there or it can't be accessed."""
     try:
         if not path.exists() and not path.is_symlink():
             raise LoadError(path, "doesn't exist. Check the spelling, and the folder you are in.")
@@ -92,11 +88,7 @@ def is_folder(path: Path) -> bool:
 
 
 def checked_file(path: Path, subjects: Sequence[str], readers: Sequence[str] = ()) -> Path:
-    """Return the absolute path of a given file.
-
-    Raises:
-        LoadError: The file can't be loaded, or subjects were given, which only folders have.
-    """
+    """Return the absolute path of a given file, or raise LoadError if it can't be loaded or if subjects were given."""
     if subjects:
         raise LoadError(path, "is a file, and subjects are folders. Give the folder that holds the subjects' folders.")
     if not path.is_file():
@@ -202,12 +194,7 @@ def discover(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[st
 def collect(
     parts: Iterable[FileShard], files: MutableMapping[str, SourceFile], ids: MutableMapping[str, str]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Add files to a mapping by id; one that is in several parts belongs to the first.
-
-    Args:
-        parts: The files.
-        files: The mapping.
-        ids: An empty mapping, for the ids by place.
+    """Add files to a mapping by id, and their ids to one by place; a file in several parts belongs to the first.
 
     Returns:
         The skipped paths in order, and the ids of the folders whose search began.

@@ -79,11 +79,7 @@ def readers() -> dict[str, tuple[Format, ...]]:
 
 
 def format_of(path: PurePath, preferred: Sequence[str] = ()) -> Format | None:
-    """Return the format of a file by its suffix, or None for an unknown one.
-
-    Args:
-        path: The file.
-        preferred: Names of the readers that go before the others.
+    """Return the format of a file by its suffix, or None for an unknown one; preferred readers go before the others.
 
     Raises:
         InvalidParameterError: No reader has one of the names.
@@ -96,11 +92,7 @@ def format_of(path: PurePath, preferred: Sequence[str] = ()) -> Format | None:
 
 
 def check_readers(names: Iterable[str]) -> None:
-    """Check that readers exist.
-
-    Raises:
-        InvalidParameterError: No reader has one of the names.
-    """
+    """Raise InvalidParameterError unless there are readers of these names."""
     for name in names:
         if name not in readers():
             rule = f"must be one of {', '.join(readers())}"

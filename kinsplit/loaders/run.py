@@ -241,7 +241,7 @@ def _submit(source: SourceFile, pool: WorkerPool, limits: Limits) -> Future[Read
 
 
 def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
-    """Return the outcome for a file, or raise LoadError if the file couldn't be read."""
+    """Return the outcome for a file, or raise its LoadError."""
     if source.error is not None:
         raise source.error
     with span("kinsplit.read", texts={"file": source.source_id}) as record:

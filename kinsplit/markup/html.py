@@ -120,7 +120,6 @@ def _fence(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 
 
 def _code(text: str, language: str) -> str:
-    """Return code as HTML, with its words classed by kind."""
     lexer = lexer_of(language)
     if lexer is None:
         return f"<pre><code>{escaped(text)}</code></pre>"

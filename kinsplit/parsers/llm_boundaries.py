@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -24,15 +24,13 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
 from kinsplit.language_models.protocol import wrap_errors
 from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_completed
+from kinsplit.language_models.structured import AnswerCache
 from kinsplit.parsers.packing.groups import merge, pack
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.units.sentences import Units, cut_at, sentences
 from kinsplit.text.blocks import blocks
 from kinsplit.text.graphemes import skip_space
 from kinsplit.tokenizers import Tokenizer
-
-if TYPE_CHECKING:
-    from kinsplit.language_models.structured import AnswerCache
 
 #: Key of the numbers in the answer.
 KEY = "starts"
@@ -106,11 +104,7 @@ def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Segm
 
 
 def budget_of(window: int, segment_size: int) -> int:
-    """Return the number of tokens for sentences in a model's context window besides instructions and answer.
-
-    Raises:
-        InvalidParameterError: The window is too small for any question.
-    """
+    """Return the tokens left for sentences in a context window, or raise InvalidParameterError if it is too small."""
     # Each line has at least the tokens of its number, which is repeated in the answer.
     room = int((window - _INSTRUCTION_TOKENS - _ANSWER_TOKENS) / (_MARGIN + 1))
     if room < _LEAST:
@@ -263,17 +257,7 @@ class BoundaryAnswer(NamedTuple):
 def ask(
     model: LanguageModel, questions: Sequence[BoundaryQuestion], cache: AnswerCache, concurrency: int
 ) -> list[BoundaryAnswer]:
-    """Ask a language model questions.
-
-    Args:
-        model: The model.
-        questions: The questions; identical ones are asked once.
-        cache: Cache of answers.
-        concurrency: Maximum number of concurrent requests.
-
-    Returns:
-        An answer to each question.
-    """
+    """Ask a language model questions, identical ones once, and return an answer to each."""
     by_digest = {question.digest(): question for question in questions}
     answers: dict[bytes, BoundaryAnswer] = {}
     for digest, question in by_digest.items():
@@ -290,11 +274,7 @@ def ask(
 
 
 def report(answers: Sequence[BoundaryAnswer], *, as_error: bool) -> None:
-    """Report all segments without a complete answer in one warning or error.
-
-    Raises:
-        LanguageModelError: A segment has no complete answer, and `as_error` is set.
-    """
+    """Report all segments without a complete answer in one warning, or in one LanguageModelError."""
     problems = [answer.problem for answer in answers if answer.problem is not None]
     if not problems:
         return

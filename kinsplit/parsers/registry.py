@@ -12,25 +12,11 @@ from kinsplit.parsers.base import Strategy
 from kinsplit.registry import Registry, subclass
 from kinsplit.support.literals import type_name
 
-_HERE = "kinsplit.parsers.strategies"
+_NAMES = ("character", "word", "token", "sentence", "structure", "semantic", "cluster", "hierarchical", "multigranular")
+_OWN = {name: f"kinsplit.parsers.strategies.{name}:{name.title()}Strategy" for name in _NAMES}
+_OWN["llm"] = "kinsplit.parsers.strategies.llm:LLMStrategy"
 #: The strategies by name; those of other packages are entry points of the group `kinsplit.strategies`.
-STRATEGIES: Registry[type[Strategy]] = Registry(
-    "strategies",
-    "strategy",
-    {
-        "character": f"{_HERE}.character:CharacterStrategy",
-        "word": f"{_HERE}.word:WordStrategy",
-        "token": f"{_HERE}.token:TokenStrategy",
-        "sentence": f"{_HERE}.sentence:SentenceStrategy",
-        "structure": f"{_HERE}.structure:StructureStrategy",
-        "semantic": f"{_HERE}.semantic:SemanticStrategy",
-        "cluster": f"{_HERE}.cluster:ClusterStrategy",
-        "hierarchical": f"{_HERE}.hierarchical:HierarchicalStrategy",
-        "multigranular": f"{_HERE}.multigranular:MultigranularStrategy",
-        "llm": f"{_HERE}.llm:LLMStrategy",
-    },
-    subclass(Strategy),
-)
+STRATEGIES: Registry[type[Strategy]] = Registry("strategies", "strategy", _OWN, subclass(Strategy))
 
 #: Name and parameters of the strategy that applies when none is named; see `default_strategy`.
 DEFAULT = "sentence"

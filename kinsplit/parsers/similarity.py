@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
 from kinsplit.parsers.units.sentences import IntArray
 from kinsplit.spans import Span, merge_spans
@@ -140,7 +139,7 @@ _ROUGHNESS = 1e-4
 _CLUSTER_DIGITS = 9
 
 
-def cluster(vectors: NDArray[np.floating[Any]], threshold: float, chunks: ChunkBuilder) -> None:
+def cluster(vectors: npt.NDArray[np.floating[Any]], threshold: float, chunks: ChunkBuilder) -> None:
     """Add each passage, in order, to the chunk with the most similar mean of unit vectors, if it is similar enough.
 
     A chunk without room is skipped in favour of the next best. Of equally similar chunks, the first is chosen. A
@@ -179,14 +178,14 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, chunks: ChunkB
             moved[home] = True
 
 
-def _ranked(clusters: IntArray, similar: NDArray[np.float64], threshold: float) -> list[int]:
+def _ranked(clusters: IntArray, similar: npt.NDArray[np.float64], threshold: float) -> list[int]:
     """Return the clusters that are similar enough, most similar first."""
     similar = np.round(similar, _CLUSTER_DIGITS)
     order: list[int] = clusters[np.argsort(-similar, kind="stable")].tolist()
     return order[: int(np.count_nonzero(similar >= threshold))]
 
 
-def _normalised(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalised(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return unit vectors; vectors of length 0 are unchanged."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1.0)
@@ -228,7 +227,7 @@ class ChunkBuilder:
         """Return the texts of the chunks."""
         return [self._joined(spans) for spans in self.chunks]
 
-    def has_room(self, clusters: IntArray, member: int) -> NDArray[np.bool_]:
+    def has_room(self, clusters: IntArray, member: int) -> npt.NDArray[np.bool_]:
         """Return which chunks probably have room for a further passage."""
         follows = self._last[clusters] == member - 1
         more = np.where(follows, self.added[member], self.joint + self.alone[member])

@@ -67,11 +67,7 @@ class FastEncoder:
         self._odd_common = [chr(point) for point in np.flatnonzero(self._odd).tolist()]
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...].
-
-        Raises:
-            UnicodeEncodeError: A text contains a lone surrogate.
-        """
+        """Return what the exact tokenizer does, or raise UnicodeEncodeError for a lone surrogate."""
         if max(map(len, texts), default=0) <= LONGEST:
             return self._encode(texts)
         flat, numbers = self._pieces(texts)
@@ -296,12 +292,7 @@ class JsonTokenizer:
 
 
 class _LibraryTokenizer:
-    """A tokenizer of `tokenizers`.
-
-    Raises:
-        MissingExtraError: The library is not installed.
-        Exception: It can't read the content.
-    """
+    """A tokenizer of `tokenizers`, which may raise anything for content that it can't read."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         with needs("tokenizers"):
@@ -313,18 +304,15 @@ class _LibraryTokenizer:
             self.unknown = self._tokenizer.token_to_id(raw["model"]["unk_token"])
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...]."""
         ids = [each.ids for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
         counts = np.array([len(own) for own in ids], dtype=np.int64)
         return np.array([token for own in ids for token in own], dtype=np.int64), counts
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
-        """Return, for each text, the code point at which each token begins, as int64[tokens], never decreasing."""
         read = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [np.maximum.accumulate(np.array([s for s, _ in each.offsets], dtype=np.int64)) for each in read]
 
     def unknown_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Return the spans of the unknown tokens of each text."""
         read = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         tokens = [zip(each.ids, each.offsets, strict=True) for each in read]
         return [[span for token, span in own if token == self.unknown] for own in tokens]

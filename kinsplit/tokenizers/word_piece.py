@@ -54,20 +54,17 @@ class WordPiece:
     @classmethod
     def of(cls, raw: dict[str, Any]) -> WordPiece | None:
         """Return the tokenizer of a tokenizer.json, or None if it is of another kind."""
-        model = raw["model"]
+        model, normalizer = raw["model"], raw.get("normalizer") or {}
         same = (
-            _has(raw.get("normalizer"), type="BertNormalizer", clean_text=True, handle_chinese_chars=True)
-            and _has(raw.get("normalizer"), lowercase=True)
-            and (raw["normalizer"].get("strip_accents") in {None, True})
+            _has(normalizer, type="BertNormalizer", clean_text=True, handle_chinese_chars=True, lowercase=True)
+            and normalizer.get("strip_accents") in {None, True}
             and _has(raw.get("pre_tokenizer"), type="BertPreTokenizer")
             and _has(model, type="WordPiece", continuing_subword_prefix="##")
             and not raw["added_tokens"]
             and model.get("unk_token") in model["vocab"]
             and model.get("max_input_chars_per_word") == _LONGEST
         )
-        if not same:
-            return None
-        return cls(model["vocab"], model["vocab"][model["unk_token"]])
+        return cls(model["vocab"], model["vocab"][model["unk_token"]]) if same else None
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...]."""
@@ -135,15 +132,12 @@ class _Words(dict[str, _Tokens]):
 
 
 class _Forms(dict[int, str]):
-    """Replacement of each code point: lower case without accents, a space, nothing, or itself between spaces.
-
-    Attributes:
-        lengths: Length of each form, as uint8[0x110000].
-    """
+    """Replacement of each code point: lower case without accents, a space, nothing, or itself between spaces."""
 
     def __init__(self) -> None:
         content = json.loads(gzip.decompress((_FOLDER / "characters.json.gz").read_bytes()))
         super().__init__({ord(character): form for character, form in content["forms"].items()})
+        #: Length of each form, as uint8[0x110000].
         self.lengths: npt.NDArray[np.uint8] = np.ones(0x110000, dtype=np.uint8)
         self._kinds = np.zeros(0x110000, dtype=np.uint8)
         for kind, (name, length) in enumerate((("removed", 0), ("space", 1), ("alone", 3)), 1):

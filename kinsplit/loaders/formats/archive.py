@@ -78,11 +78,7 @@ class Archive:
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 
     def xml(self, name: str) -> Any:
-        """Return the root element of an XML file.
-
-        Raises:
-            UnreadableError: The file is missing or damaged, or declares entities.
-        """
+        """Return the root of an XML file, or raise UnreadableError if it is missing, damaged or declares entities."""
         data = self.read(name)
         try:
             return parse(data)
@@ -110,11 +106,7 @@ class Archive:
 
 
 def parse(data: bytes) -> Any:
-    """Return the root element of XML.
-
-    Raises:
-        UnreadableError: The XML is damaged or declares entities; the message contains only the reason.
-    """
+    """Return the root of XML, or raise UnreadableError with the reason if it is damaged or declares entities."""
     with needs("files"):
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import ParseError, fromstring

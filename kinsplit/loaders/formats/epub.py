@@ -79,7 +79,6 @@ def _chapters(root: Any, package: str) -> list[str]:
 
 
 def _encrypted(archive: Archive) -> set[str]:
-    """Return the names of the files that can't be read without a key."""
     if _ENCRYPTION not in archive.names:
         return set()
     return {unquote(element.get("URI", "")) for element in archive.xml(_ENCRYPTION).iter()}

@@ -116,8 +116,6 @@ _FINAL = re.compile(r"[.,;:!?…]$")
 
 
 class _Candidate(NamedTuple):
-    """A line that may be a heading."""
-
     start: int  # First code point.
     end: int  # One past the last code point.
     key: tuple[int, ...]

@@ -77,7 +77,8 @@ def read(data: bytes) -> Reading:
         warnings.append(f"pages that can't be read: {_listed(file.broken)}")
     if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in file.broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
-    mended = _dehyphenate(raw)
+    words = set(_words(raw))
+    mended = [_mended(page, words) for page in raw]
     text, starts = join_pages([page.text for page in mended])
     spans = [_spans(*of_page) for of_page in zip(pages, mended, starts, strict=True)]
     title, *others = (as_headings(layer, spans) for layer in pdf_headings(pages, file.bookmarks, file.is_wide))
@@ -91,8 +92,6 @@ def read(data: bytes) -> Reading:
 
 
 class _File(NamedTuple):
-    """The contents of a PDF file, as PDFium reads them."""
-
     pages: list[list[Line]]
     title: str | None
     broken: list[int]  # Numbers of the pages that can't be read, from 1.
@@ -228,11 +227,6 @@ class _Page(NamedTuple):
 
     text: str
     dropped: list[int]
-
-
-def _dehyphenate(pages: list[str]) -> list[_Page]:
-    words = set(_words(pages))
-    return [_mended(page, words) for page in pages]
 
 
 def _mended(page: str, words: set[str]) -> _Page:

@@ -58,7 +58,6 @@ def chart_text(data: bytes) -> ChartText:
 
 
 def _table(series: list[Any]) -> list[list[str]]:
-    """Return the header and rows of a chart's data."""
     if points := [name for name in _POINTS if any(_child(one, name) is not None for one in series)]:
         rows = [["", *(_POINTS[name] for name in points)]]
         for one in series:
@@ -194,7 +193,6 @@ def _lose(warnings: list[str], number: int, shape: Any, reason: str) -> None:
 
 
 def _slide(slide: Any, lose: _Lose) -> Iterator[str]:
-    """Yield a slide's blocks."""
     _make_plain(slide.element)
     title = slide.shapes.title
     if title is not None and (not title.has_text_frame or not title.text_frame.text.strip()):
@@ -256,7 +254,6 @@ def _blocks(shape: Any, lose: _Lose) -> Iterator[str]:
 
 
 def _alternative(shape: Any) -> str:
-    """Return the alternative text of a shape."""
     properties = next(shape.element.iter("{*}cNvPr"), None)  # The first one is the shape's own.
     return "" if properties is None else " ".join(properties.get("descr", "").split())
 

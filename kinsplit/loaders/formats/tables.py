@@ -31,12 +31,7 @@ _LONGEST_CELL = 2**24
 
 
 def read(data: bytes, separators: str = _SEPARATORS) -> Reading:
-    """Return the rows of a table.
-
-    Args:
-        data: The file.
-        separators: The characters that may separate the cells.
-    """
+    """Return the rows of a table, whose cells are separated by one of the characters."""
     text, warnings = decode(data)
     csv.field_size_limit(_LONGEST_CELL)
     try:

@@ -82,7 +82,6 @@ class _Text:
         self._voice: str | None = None
 
     def add(self, lines: list[str], start: float, end: float, voice: str | None) -> None:
-        """Add a cue."""
         rolls = start <= self._until + _FLASH and (len(lines) > 1 or end - start < _FLASH)
         new = lines[1:] if rolls and lines[:1] == [self._shown] else lines
         if new:

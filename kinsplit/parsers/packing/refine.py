@@ -104,16 +104,12 @@ def refine(
 
 
 class _Job:
-    """Refinement of one text.
-
-    Attributes:
-        lengths: int64[n], their lengths; -1 if unknown.
-        origin: int64[n], number of the original unit of each unit.
-    """
+    """Refinement of one text."""
 
     def __init__(self, text: str, units: Units, ruler: Ruler, limit: int) -> None:
         self.text, self.ruler, self.limit = text, ruler, limit
         self.units = self.whole = units
+        # int64[n]: length of each unit, -1 if unknown; and number of the original unit.
         self.lengths = np.full(len(units.starts), -1, dtype=np.int64)
         self.origin = np.arange(len(units.starts), dtype=np.int64)
         self.ahead = np.zeros(len(units.starts), dtype=np.bool_)
@@ -167,7 +163,6 @@ class _Job:
         self.lengths[(self.lengths < 0) & among] = lengths
 
     def is_long(self) -> Mask:
-        """Return which units exceed the limit."""
         return self.lengths > self.limit
 
     def cut(self, rung: Rung) -> None:

@@ -30,8 +30,6 @@ _UNSPACED_WORD = re.compile(rf"(?<=[{_STOPS}])[^\s{_STOPS}]")
 
 
 class _Piece(NamedTuple):
-    """Located tokens of a piece, ascending."""
-
     numbers: list[int]
     offsets: list[int]
     word_numbers: list[int]

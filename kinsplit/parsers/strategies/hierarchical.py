@@ -20,8 +20,6 @@ from kinsplit.text.blocks import sections
 
 
 class _Layer(NamedTuple):
-    """Units of one text at one level."""
-
     units: Units
     edges: list[int]
     paths: list[str]
@@ -99,11 +97,7 @@ class HierarchicalStrategy(Measured):
     def _descend(
         self, texts: Sequence[str], layers: Sequence[_Layer], size: int
     ) -> tuple[list[list[Cut]], list[_Layer]]:
-        """Pack the units of each text up to a size within the chunks of the level above.
-
-        Returns:
-            The cuts of each text, and the layers for the next level.
-        """
+        """Pack units up to a size within the chunks of the level above; return the cuts, and the layers below."""
         # Sentences that fit into a parent stay whole.
         longest = self.parent_size[-1] if self.children == "sentence" and size == self.child_size else size
         rungs = ladder(self._ruler, longest, self.language)[1:]

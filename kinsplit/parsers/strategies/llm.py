@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit import language_models
 from kinsplit.language_models import LanguageModel
+from kinsplit.language_models.structured import answer_cache
 from kinsplit.parsers.base import Cost, Cut, Levels, Measured, garbage_collector
 from kinsplit.parsers.llm_boundaries import (
     BoundaryAnswer,
@@ -29,9 +30,6 @@ from kinsplit.parsers.packing.refine import Refined, ladder, refine
 from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
 from kinsplit.parsers.units.sentences import Units
 from kinsplit.tokenizers import resolve
-
-if TYPE_CHECKING:
-    from kinsplit.language_models.structured import AnswerCache
 
 #: Value of `model` for boundaries from paragraphs and headings only.
 NO_MODEL = "none"
@@ -94,7 +92,7 @@ class LLMStrategy(Measured):
         model = self._model()
         if model is None:
             return Cost()
-        cache = _cache()
+        cache = answer_cache()
         tokenizer = resolve(self.tokenizer)
         outlines = (outline(text, self.language) for text in texts)
         plans = (self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True))
@@ -132,7 +130,7 @@ class LLMStrategy(Measured):
             plans = [self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True)]
             questions = [question for each in plans for question in each.questions(self._sizes())]
             with garbage_collector(runs=True):
-                answers = ask(model, questions, _cache(), self.concurrency) if questions else []
+                answers = ask(model, questions, answer_cache(), self.concurrency) if questions else []
             report(answers, as_error=self.fallback == "error")
             following = iter(answers)
             for each, o, r in zip(plans, outlines, refined, strict=True):
@@ -179,9 +177,3 @@ def _scale_of_sentences(refined: Refined, total: int) -> Scale:
     firsts = np.searchsorted(refined.origin, np.arange(total))
     lasts = np.searchsorted(refined.origin, np.arange(total), side="right") - 1
     return Scale(refined.scale.left[firsts], refined.scale.right[lasts])
-
-
-def _cache() -> AnswerCache:
-    from kinsplit.language_models.structured import answer_cache
-
-    return answer_cache()

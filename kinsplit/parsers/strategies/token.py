@@ -150,18 +150,14 @@ class TokenStrategy(Strategy):
 
 
 class _Job:
-    """Windows of one text while they are computed.
-
-    Attributes:
-        most: Maximum number of characters in a window.
-        resume: Offset of the next window after a shortened window left a gap, else None.
-    """
+    """Windows of one text while they are computed."""
 
     def __init__(self, text: str, offsets: TokenOffsets, most: int) -> None:
         self.text, self.offsets, self.most, self.at, self.ahead = text, offsets, most, 0, _MOST
         # A text is not lost even if the tokenizer drops all of its characters.
         dropped = [] if offsets.total else graphemes(text, 0, len(text), most)
         self.cuts = [Cut((span,), tokens=0) for span in dropped]
+        # Offset of the next window after a shortened window left a gap.
         self.resume: int | None = None
         self.done = not offsets.total
 

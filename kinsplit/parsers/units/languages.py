@@ -54,11 +54,7 @@ _ENGLISH_SHARE = 0.08
 
 
 def check_language(language: str) -> str:
-    """Return a valid language unchanged.
-
-    Raises:
-        InvalidParameterError: The language is neither.
-    """
+    """Return a language unchanged, or raise InvalidParameterError unless it is "auto" or an ISO 639-1 code."""
     if language != "auto" and language not in LANGUAGES:
         remedy = f"Supported languages: {', '.join(sorted(LANGUAGES))}."
         raise InvalidParameterError("language", 'must be "auto" or an ISO 639-1 code', language, remedy)

@@ -278,8 +278,6 @@ def rules_of(name: str) -> Rules:
 
 @dataclass(slots=True)
 class _Word:
-    """A word beside a full stop."""
-
     text: str
     kind: str
     ends: bool

@@ -238,11 +238,7 @@ def _kinds(points: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], npt.N
 def cut_units(
     text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]
 ) -> tuple[Units, IntArray]:
-    """Replace the units with some ascending numbers by the finer units that `cut` returns for their ranges.
-
-    Returns:
-        The units, and the number of the original unit of each.
-    """
+    """Replace numbered units by the finer ones that `cut` returns, and return the number of each unit's original."""
     spans = zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
     pieces = [cut(text, start, end) for start, end in spans]
     sizes = np.ones(len(units.starts), dtype=np.int64)
