@@ -100,11 +100,8 @@ class Results(Frozen):
 
     def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
-        return {
-            **_renamed(means, "avg_"),
-            "count": sum(result.strategy == strategy.label for result in self.results),
-            **means,
-        }
+        count = sum(result.strategy == strategy.label for result in self.results)
+        return {**_renamed(means, "avg_"), "count": count, **means}
 
     @classmethod
     def read(cls, path: Path) -> Self:

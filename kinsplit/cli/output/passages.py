@@ -49,13 +49,8 @@ class QueryWords:
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text."""
         words = list(_WORD.finditer(text))
-        vectors = self._bm25.embed([word.group() for word in words])
-        return [
-            Match(*word.span(), term)
-            for word, vector in zip(words, vectors, strict=True)
-            for term in vector.indices
-            if term in self._wanted
-        ]
+        found = zip(words, self._bm25.embed([word.group() for word in words]), strict=True)
+        return [Match(*word.span(), term) for word, own in found for term in own.indices if term in self._wanted]
 
 
 def show(

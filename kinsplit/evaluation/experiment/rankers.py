@@ -92,9 +92,8 @@ def _named(name: str, options: Mapping[str, object]) -> str:
     return f"{name}({own})" if own else name
 
 
-_RANKERS = {
-    ranker.name: ranker for ranker in (*(_ranker(ranking, KinWeights()) for ranking in rankings()), search(), ask())
-}
+_OWN = (*(_ranker(ranking, KinWeights()) for ranking in rankings()), search(), ask())
+_RANKERS = {ranker.name: ranker for ranker in _OWN}
 
 
 def names() -> list[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ from kinsplit.tokenizers import Tokenizer
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.strategy_run import Setup
 
+T = TypeVar("T")
 #: Number of characters of a batch to split.
 _CHARACTERS = 500_000
 #: Factor by which a ranking with too few tokens is extended.
@@ -57,19 +57,16 @@ class Clock:
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """See `Embedder.embed`."""
-        with self._running():
-            return self._embedder.embed(texts, progress)
+        return self._timed(self._embedder.embed, texts, progress)
 
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """See `kinsplit.embedding.protocol.TokenEmbedder`."""
-        with self._running():
-            return cast("TokenEmbedder", self._embedder).embed_tokens(texts)
+        return self._timed(cast("TokenEmbedder", self._embedder).embed_tokens, texts)
 
-    @contextmanager
-    def _running(self) -> Iterator[None]:
+    def _timed(self, function: Callable[..., T], *arguments: object) -> T:
         begin = time.perf_counter()
         try:
-            yield
+            return function(*arguments)
         finally:
             self.seconds += time.perf_counter() - begin
 
@@ -213,12 +210,8 @@ def index(
         if progress:
             progress(done, len(documents))
     leaves = [chunk for chunk in chunks if chunk.level == 0]
-    vectors = {
-        chunk.id: own.dense
-        for source_id in own_chunks
-        for chunk, own in store.export(source_id)
-        if chunk.level == 0 and own.dense is not None
-    }
+    entries = (entry for source_id in own_chunks for entry in store.export(source_id))
+    vectors = {chunk.id: own.dense for chunk, own in entries if chunk.level == 0 and own.dense is not None}
     if leaves:  # The first search also prepares the vectors.
         store.rank([Query("dense", vectors[leaves[0].id], 1)])
     return StrategyCollection(store, leaves, vectors, opened, setup.tokenizer)
@@ -284,12 +277,9 @@ def stored_collection(
     index: Index, dataset: Dataset, leaves: Sequence[Chunk], tokenizer: Tokenizer
 ) -> StrategyCollection:
     """Return the leaves of a collection with their stored vectors; the caller closes the index."""
-    found = {
-        id_: own.dense
-        for ids in batches((leaf.id for leaf in leaves), _BATCH)
-        for id_, own in index.store.vectors(ids).items()
-        if own.dense is not None
-    }
+    parts = batches((leaf.id for leaf in leaves), _BATCH)
+    stored = (entry for ids in parts for entry in index.store.vectors(ids).items())
+    found = {id_: own.dense for id_, own in stored if own.dense is not None}
     return StrategyCollection(index.store, leaves, found, index, tokenizer, _ids(index, dataset))
 
 

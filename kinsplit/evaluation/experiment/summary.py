@@ -118,9 +118,7 @@ class Summary:
         """Score the evidence of a strategy."""
         chunking = evidence.profile.chunking
         with record_warnings() as raised:
-            values = {
-                m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._setup.measures
-            }
+            values = {m.name: [_score(m, one, chunking) for one in evidence.outcomes] for m in self._setup.measures}
         self._values[label] = values
         self._chunkings[label] = chunking
         self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, raised))]
@@ -131,18 +129,15 @@ class Summary:
                 measures=_means(values),
                 statistics=describe(evidence.profile),
                 lengths=[len(chunk.text) for chunk in chunking.chunks],
-                chunks_per_document={
-                    document.id: len(chunking.by_source.get(document.id, ())) for document in chunking.dataset.documents
-                },
+                chunks_per_document={d.id: len(chunking.by_source.get(d.id, ())) for d in chunking.dataset.documents},
             )
         )
         for number, outcome in enumerate(evidence.outcomes):
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
             ranked = zip(outcome.ranking[: self._setup.top_k], outcome.scores, strict=False)
             hits = [_hit(chunk, score) for chunk, score in ranked]
-            self._results.append(
-                QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
-            )
+            result = QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
+            self._results.append(result)
 
     def results(self) -> Results:
         """Return the results of all strategies."""

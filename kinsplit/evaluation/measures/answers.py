@@ -132,9 +132,7 @@ def shown(passages: Sequence[str], window: int) -> list[str]:
 
 def numbered(element: str, texts: Sequence[str]) -> str:
     """Return texts as numbered elements of a prompt; the texts can't close an element."""
-    return "\n".join(
-        f"<{element} number={number}>\n{escape_tags(text)}\n</{element}>" for number, text in enumerate(texts, 1)
-    )
+    return "\n".join(f"<{element} number={n}>\n{escape_tags(text)}\n</{element}>" for n, text in enumerate(texts, 1))
 
 
 def references(question: Question, dataset: Dataset) -> list[list[str]]:
@@ -142,9 +140,8 @@ def references(question: Question, dataset: Dataset) -> list[list[str]]:
     if question.answer.strip():
         return [[question.answer]]
     spans = ([(place.source_id, place.span) for place in label.places if place.span] for label in question.labels)
-    return [
-        list(dict.fromkeys(dataset.sources[id_].text[start:end] for id_, (start, end) in own)) for own in spans if own
-    ]
+    texts = ([dataset.sources[id_].text[start:end] for id_, (start, end) in own] for own in spans if own)
+    return [list(dict.fromkeys(alternatives)) for alternatives in texts]
 
 
 def reference_text(question: Question, dataset: Dataset) -> str:

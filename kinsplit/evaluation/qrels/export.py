@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from kinsplit.chunk import Chunk, embedded_text
+from kinsplit.chunk import Chunk, embedded_text, select
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.datasets.files import lines, read_text
@@ -85,17 +85,9 @@ def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
     """Write a manifest: rows of SC-Qrels, plus `spans` for chunks with several and `context` for chunks with one."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for chunk in chunks:
-            row: dict[str, Any] = {
-                "original_doc_id": chunk.source_id,
-                "chunk_id": chunk.id,
-                "start": chunk.start,
-                "end": chunk.end,
-                "text": chunk.text,
-            }
-            if len(chunk.spans) > 1:
-                row["spans"] = [list(span) for span in chunk.spans]
-            if chunk.context:
-                row["context"] = chunk.context
+            own = [*(["spans"] if len(chunk.spans) > 1 else []), *(["context"] if chunk.context else [])]
+            shown = select(chunk, ["start", "end", "text", *own])
+            row = {"original_doc_id": chunk.source_id, "chunk_id": chunk.id, **shown}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

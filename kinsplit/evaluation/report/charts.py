@@ -26,9 +26,7 @@ from kinsplit.evaluation.results import Results
 INK, FAINT, GRID = "#1d2128", "#596070", "#d4d8e0"
 #: Okabe and Ito's colour-blind safe palette, with the light colours darkened for contrast on white.
 SERIES = ("#0072b2", "#c14a00", "#00845f", "#a8508a", "#8f6400", "#3f4a5a")
-_VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--grid"} | {
-    color: f"--series-{number}" for number, color in enumerate(SERIES)
-}
+_VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--grid"} | {c: f"--series-{n}" for n, c in enumerate(SERIES)}
 _FONT = "DejaVu Sans"
 _STYLE = {
     "font.family": _FONT,

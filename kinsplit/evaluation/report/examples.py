@@ -35,9 +35,8 @@ def pieces(hit: RetrievedChunk, question: AskedQuestion) -> list[ExamplePiece]:
 
 def _labelled(hit: RetrievedChunk, question: AskedQuestion) -> Iterator[tuple[int, int]]:
     """Yield the labelled ranges of the hit's text, which may overlap."""
-    wanted = [
-        span for label in question.labels for text in label if text.source_id == hit.source_id for span in text.spans
-    ]
+    texts = (text for label in question.labels for text in label if text.source_id == hit.source_id)
+    wanted = [span for text in texts for span in text.spans]
     for at, (start, end) in stretches([Span(*span) for span in hit.spans], hit.text) or ():
         for first, last in wanted:
             low, high = max(start, first), min(end, last)

@@ -153,11 +153,7 @@ def duel(results: Results, strategy: str, measure: str) -> Duel:
 
 
 def _answers(results: Results, strategy: str, measure: str) -> Mapping[str, QuestionResult]:
-    return {
-        result.question_id: result
-        for result in results.results
-        if result.strategy == strategy and measure in result.measures
-    }
+    return {r.question_id: r for r in results.results if r.strategy == strategy and measure in r.measures}
 
 
 _UNLABELLED = "No question is labelled, so nothing here shows which strategy finds more of the answers."
@@ -235,18 +231,13 @@ class TableRow(NamedTuple):
 def measures(results: Results, names: Sequence[str] | None = None) -> tuple[list[MeasureScale], list[TableRow]]:
     """Return some measures, or all, and one row per strategy with a cell for each measure."""
     scales = [scale(results, name) for name in measure_names(results) if names is None or name in names]
-    best = [_best(results, measured) for measured in scales]
-    return scales, [
-        TableRow(strategy.label, [_cell(strategy, *each) for each in zip(scales, best, strict=True)])
-        for strategy in results.strategies
-    ]
+    best = [(measured, _best(results, measured)) for measured in scales]
+    return scales, [TableRow(own.label, [_cell(own, *each) for each in best]) for own in results.strategies]
 
 
 def _best(results: Results, measured: MeasureScale) -> float | None:
     """Return the best value of a measure; None if the display of all is equal."""
-    found = [
-        strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
-    ]
+    found = [own.measures[measured.name].mean for own in results.strategies if measured.name in own.measures]
     if len({measured.value(value) for value in found}) < 2:
         return None
     return max(found) if measured.higher_is_better else min(found)
@@ -269,10 +260,8 @@ def statistics(results: Results, names: Sequence[str] | None = None) -> tuple[li
     def cell(figure: Figure, value: float | None) -> Cell:
         return _NOTHING if value is None else Cell(figure.value(value), order=value)
 
-    return written, [
-        TableRow(strategy.label, [cell(figure, strategy.statistics.get(figure.name)) for figure in written])
-        for strategy in results.strategies
-    ]
+    rows = [TableRow(own.label, [cell(f, own.statistics.get(f.name)) for f in written]) for own in results.strategies]
+    return written, rows
 
 
 def headline(results: Results) -> tuple[list[Figure], list[TableRow]]:

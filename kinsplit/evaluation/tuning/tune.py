@@ -205,9 +205,7 @@ def halves(dataset: Dataset, seed: int = 0) -> tuple[Dataset, Dataset]:
     rule = "must include at least two labelled ones that share no labelled text, so that one can be held out"
     require(len(together) >= 2, "questions", rule, len(labelled), "Label more of them.")
     sides = _divided(together, np.random.default_rng(seed))
-    search, held_out = (
-        replace(dataset, questions=tuple(question for question in labelled if question.id in side)) for side in sides
-    )
+    search, held_out = (replace(dataset, questions=tuple(q for q in labelled if q.id in side)) for side in sides)
     if len(held_out.questions) < _FEW:
         number = "1 question is" if len(held_out.questions) == 1 else f"{len(held_out.questions)} questions are"
         text = f"Only {number} held out, so only large differences can be told from chance."
@@ -234,12 +232,8 @@ def _same_texts(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
 
 def _sharing(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
     """Yield pairs that link all questions with overlapping labels; a whole document overlaps all of its text."""
-    placed = sorted(
-        (place.source_id, *(place.span or (0, float("inf"))), question.id)
-        for question in questions
-        for label in question.labels
-        for place in label.places
-    )
+    places = ((place, question.id) for question in questions for label in question.labels for place in label.places)
+    placed = sorted((place.source_id, *(place.span or (0, float("inf"))), id_) for place, id_ in places)
     source, reached, last = "", 0.0, ""
     for source_id, start, end, id_ in placed:
         if source_id != source or start >= reached:
@@ -386,12 +380,8 @@ def tune_weights(
     """
     _check(budget, None)
     strategy = index.strategy
-    options = {
-        "embedder": index.embedder,
-        "embedding_context": index.embedding_context,
-        "language": index.bm25.language or ANY,
-        "cache": False,
-    }
+    context, language = index.embedding_context, index.bm25.language or ANY
+    options = {"embedder": index.embedder, "embedding_context": context, "language": language, "cache": False}
     benches = [HalfBench(half, f"recall@{budget}t", options, index) for half in halves(dataset, seed)]
     begin = time.perf_counter()
     cost, recall = benches[0].cost(strategy), benches[0].recall(strategy)
