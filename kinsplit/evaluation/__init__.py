@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.results import Results
     from kinsplit.evaluation.splitters.specs import as_strategy
     from kinsplit.evaluation.splitters.specs import from_spec as strategy_from_spec
-    from kinsplit.evaluation.tuning import Caps, TuningLimits, tune
+    from kinsplit.evaluation.tuning import Caps, TuningLimits
+    from kinsplit.evaluation.tuning.tune import tune
 
 __all__ = [
     "Caps",

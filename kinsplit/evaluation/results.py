@@ -12,23 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.labels import (
-    AskedQuestion,
-    Comparison,
-    Frozen,
-    MeasureNote,
-    QuestionResult,
-    SharedSettings,
-    StatisticNote,
-    StrategyResult,
-)
+from kinsplit.evaluation import labels
 from kinsplit.evaluation.measures.registry import RAG_EVAL
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.tables import Cell, TableRow
 
 
-class Results(Frozen):
+class Results(labels.Frozen):
     """Results of an evaluation. A notebook shows the conclusion and the tables.
 
     Attributes:
@@ -36,20 +27,20 @@ class Results(Frozen):
         strategies: Results of each strategy, in the given order.
         questions: The questions.
         results: Retrieval of each strategy for each question.
-        comparisons: Comparison of each other strategy with the baseline.
+        comparisons: labels.Comparison of each other strategy with the baseline.
         warnings: Reasons for caution.
         notes: Explanations of the measures.
         statistic_notes: Explanations of the statistics.
     """
 
-    setting: SharedSettings
-    strategies: Sequence[StrategyResult]
-    questions: Sequence[AskedQuestion]
-    results: Sequence[QuestionResult]
-    comparisons: Sequence[Comparison]
+    setting: labels.SharedSettings
+    strategies: Sequence[labels.StrategyResult]
+    questions: Sequence[labels.AskedQuestion]
+    results: Sequence[labels.QuestionResult]
+    comparisons: Sequence[labels.Comparison]
     warnings: Sequence[str] = ()
-    notes: Sequence[MeasureNote] = ()
-    statistic_notes: Sequence[StatisticNote] = ()
+    notes: Sequence[labels.MeasureNote] = ()
+    statistic_notes: Sequence[labels.StatisticNote] = ()
 
     def _repr_html_(self) -> str:
         from kinsplit.evaluation.report import tables
@@ -98,7 +89,7 @@ class Results(Frozen):
             "kinsplit": self.model_dump(mode="json"),
         }
 
-    def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
+    def _summary(self, strategy: labels.StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
         count = sum(result.strategy == strategy.label for result in self.results)
         return {**_renamed(means, "avg_"), "count": count, **means}

@@ -11,21 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 import kinsplit
 from kinsplit.chunk import Chunk
 from kinsplit.errors import require
+from kinsplit.evaluation import labels
 from kinsplit.evaluation.experiment.strategy_run import Setup, StrategyOutcomes
-from kinsplit.evaluation.labels import (
-    AskedQuestion,
-    Dataset,
-    Estimate,
-    MeasureNote,
-    Place,
-    Question,
-    QuestionResult,
-    RetrievedChunk,
-    SharedSettings,
-    SourceText,
-    StatisticNote,
-    StrategyResult,
-)
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.measures.ranks import RankMeasure
 from kinsplit.evaluation.qrels.alignment import starved
@@ -40,7 +27,7 @@ FEWEST = 30
 
 
 def cautions(
-    dataset: Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
+    dataset: labels.Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
 ) -> Iterator[str]:
     """Yield the reasons why a comparison may be misleading, in sentences."""
     judged = sum(bool(question.labels) for question in dataset.questions)
@@ -62,8 +49,8 @@ def cautions(
     for label, chunking in chunkings.items():
         for text in _of_chunks(chunking, headline):
             sentences.setdefault(text, []).append(label)
-    for text, labels in sentences.items():
-        yield f"{', '.join(labels)}: {text}"
+    for text, named in sentences.items():
+        yield f"{', '.join(named)}: {text}"
 
 
 def _of_chunks(chunking: Chunking, headline: str) -> Iterator[str]:
@@ -109,8 +96,8 @@ class Summary:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._values: dict[str, dict[str, list[float | None]]] = {}
-        self._strategies: list[StrategyResult] = []
-        self._results: list[QuestionResult] = []
+        self._strategies: list[labels.StrategyResult] = []
+        self._results: list[labels.QuestionResult] = []
         self._chunkings: dict[str, Chunking] = {}
         self._warnings: list[str] = []
 
@@ -123,7 +110,7 @@ class Summary:
         self._chunkings[label] = chunking
         self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, raised))]
         self._strategies.append(
-            StrategyResult(
+            labels.StrategyResult(
                 label=label,
                 spec=spec_of(self._setup.strategies[label]),
                 measures=_means(values),
@@ -136,7 +123,7 @@ class Summary:
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
             ranked = zip(outcome.ranking[: self._setup.top_k], outcome.scores, strict=False)
             hits = [_hit(chunk, score) for chunk, score in ranked]
-            result = QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
+            result = labels.QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
             self._results.append(result)
 
     def results(self) -> Results:
@@ -148,7 +135,7 @@ class Summary:
         measured = [m for m in setup.measures if any(m.name in own.measures for own in strategies)]
         counted = [s for s in STATISTICS if any(s.name in own.statistics for own in strategies)]
         return Results(
-            setting=SharedSettings(
+            setting=labels.SharedSettings(
                 dataset=dataset.name,
                 documents=len(dataset.documents),
                 questions=len(dataset.questions),
@@ -165,19 +152,19 @@ class Summary:
             results=self._results,
             comparisons=compare(headline, next(iter(values)), values, higher_is_better=higher_is_better),
             warnings=[*self._warnings, *cautions(dataset, setup.measures, headline, self._chunkings)],
-            notes=[MeasureNote.model_validate(each, from_attributes=True) for each in measured],
-            statistic_notes=[StatisticNote.model_validate(each, from_attributes=True) for each in counted],
+            notes=[labels.MeasureNote.model_validate(each, from_attributes=True) for each in measured],
+            statistic_notes=[labels.StatisticNote.model_validate(each, from_attributes=True) for each in counted],
         )
 
-    def _asked(self, question: Question) -> AskedQuestion:
-        labels = [[self._text(place) for place in label.places] for label in question.labels]
-        return AskedQuestion(id=question.id, text=question.text, labels=labels)
+    def _asked(self, question: labels.Question) -> labels.AskedQuestion:
+        texts = [[self._text(place) for place in label.places] for label in question.labels]
+        return labels.AskedQuestion(id=question.id, text=question.text, labels=texts)
 
-    def _text(self, place: Place) -> SourceText:
+    def _text(self, place: labels.Place) -> labels.SourceText:
         spans = () if place.span is None else (place.span,)
         source = self._setup.dataset.sources[place.source_id].text
         text = "".join(source[start:end] for start, end in spans)
-        return SourceText(source_id=place.source_id, spans=spans, text=text)
+        return labels.SourceText(source_id=place.source_id, spans=spans, text=text)
 
 
 def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
@@ -187,11 +174,11 @@ def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | No
     return value
 
 
-def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:
+def _means(values: dict[str, list[float | None]]) -> dict[str, labels.Estimate]:
     table = [[float("nan") if value is None else value for value in column] for column in values.values()]
     rows = list(zip(*table, strict=True))
     return {name: mean for name, mean in zip(values, estimates(rows), strict=True) if mean is not None}
 
 
-def _hit(chunk: Chunk, score: float) -> RetrievedChunk:
-    return RetrievedChunk(source_id=chunk.source_id, spans=chunk.spans, text=chunk.text, score=score)
+def _hit(chunk: Chunk, score: float) -> labels.RetrievedChunk:
+    return labels.RetrievedChunk(source_id=chunk.source_id, spans=chunk.spans, text=chunk.text, score=score)

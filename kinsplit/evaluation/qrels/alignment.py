@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, product
 from typing import Annotated, NamedTuple, Self
 
@@ -179,8 +178,7 @@ class ThresholdTrial(NamedTuple):
     relevant: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Tuning:
+class Tuning(NamedTuple):
     """The effects of all pairs of thresholds."""
 
     trials: tuple[ThresholdTrial, ...]

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -201,8 +201,7 @@ def read_embeddings(path: Path) -> Embeddings:
     return Embeddings(ids.tolist(), source_ids.tolist(), vectors.astype(np.float32, copy=False))
 
 
-@dataclass(frozen=True)
-class Exported:
+class Exported(NamedTuple):
     """The export of one chunking."""
 
     label: str

@@ -115,8 +115,7 @@ def p_value(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """The results of a strategy and the baseline for one question."""
 
     question: AskedQuestion
@@ -125,8 +124,7 @@ class Pair:
     gain: float
 
 
-@dataclass(frozen=True, slots=True)
-class Duel:
+class Duel(NamedTuple):
     """The questions on which a strategy and the baseline differ."""
 
     strategy: str

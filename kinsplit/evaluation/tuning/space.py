@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from kinsplit.parsers import Strategy, create, strategy_class
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A parameter and the values to try."""
 
     parameter: str
