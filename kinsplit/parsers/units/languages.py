@@ -38,7 +38,8 @@ _LIKELIEST = 3
 _NO_LANGUAGE = "zxx"
 
 # The language of Punkt that is most frequent in a script.
-_SCRIPTS = {"en": r"\p{Latin}", "ru": r"\p{Cyrillic}", "el": r"\p{Greek}", "ml": r"\p{Malayalam}"}
+_NAMES = {"en": "Latin", "ru": "Cyrillic", "el": "Greek", "ml": "Malayalam"}
+_SCRIPTS = {language: regex.compile(rf"\p{{{name}}}") for language, name in _NAMES.items()}
 # Their scripts are those of many languages.
 _SHARED = frozenset({"en", "ru"})
 # Norwegian has several codes, of which the last is the general one.
@@ -99,7 +100,7 @@ def _usual_language(sample: str) -> str:
     letters = 0 if sample.isascii() else sum(map(str.isalpha, sample))
     if not letters:
         return "en"
-    counts = {language: len(regex.findall(script, sample)) for language, script in _SCRIPTS.items()}
+    counts = {language: len(script.findall(sample)) for language, script in _SCRIPTS.items()}
     usual = max(counts, key=counts.__getitem__)
     return usual if 2 * counts[usual] >= letters else OTHER
 
