@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +15,7 @@ import numpy as np
 from kinsplit.embedding import Embedder
 from kinsplit.parsers import create
 from kinsplit.parsers.similarity import THRESHOLDS
+from kinsplit.tokenizers.word_piece import tokenizer_json
 
 #: Function from texts to the texts of their chunks.
 Split = Callable[[Sequence[str]], list[list[str]]]
@@ -119,10 +123,12 @@ def chonkie(**parameters: Any) -> System:
     return System(f"chonkie semantic {shown}".strip(), make)
 
 
+@functools.cache
 def _vocabulary() -> str:
-    from kinsplit.tokenizers.registry import _bundled_file
-
-    return str(_bundled_file())
+    """Return the path of a copy of the bundled vocabulary."""
+    path = Path(tempfile.mkdtemp(prefix="kinsplit-")) / "tokenizer.json"
+    path.write_bytes(tokenizer_json())
+    return str(path)
 
 
 #: The peers, each starting with its default.
