@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from kinsplit.identity import DOCUMENT_CONTEXT, text_id
 from kinsplit.spans import Span
@@ -20,6 +20,9 @@ SEPARATOR = "\n\n"
 #: Level and content hash, the key of a chunk's vectors. A parent with a single child has its child's text but vectors
 #: of its own.
 Content = tuple[int, str]
+
+#: What the lines of a document are; see `Document.kind`.
+DocumentKind = Literal["", "prose", "code", "rows", "records"]
 
 T = TypeVar("T")
 
@@ -274,6 +277,9 @@ class Document:
         headings: Headings, ascending by start. If there are any, every strategy's contexts are made from them, and
             nothing else in the text counts as a heading.
         digest: SHA-256 of the file whose text it is, in hexadecimal digits; empty for other documents.
+        kind: What its lines are: `"code"`, `"rows"` (separated values), `"records"` (log entries, messages of a chat,
+            `key: value` pairs, JSON Lines) or `"prose"`, in which nothing but Markdown is looked for. If empty, it is
+            recognised from the text, block by block.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
@@ -289,6 +295,7 @@ class Document:
     outline: tuple[Part, ...] = ()
     headings: tuple[Heading, ...] = ()
     digest: str = ""
+    kind: DocumentKind = ""
 
     @classmethod
     def from_text(cls, text: str) -> Document:

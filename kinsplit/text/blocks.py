@@ -11,13 +11,16 @@ import html
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
-from kinsplit.chunk import Heading
+from kinsplit.chunk import DocumentKind, Heading
+from kinsplit.spans import Span
+from kinsplit.text.code import is_code
 from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
+from kinsplit.text.records import find_records
 
-Kind = Literal["heading", "paragraph", "fence", "list", "table"]
+Kind = Literal["heading", "paragraph", "fence", "list", "table", "records", "code"]
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 # CommonMark accepts a single hyphen, too; in texts from PDFs, it is left over from a hyphenated word.
@@ -27,6 +30,7 @@ _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*)(?<=[ \t])\1|(={2,6})([^=\s].*)\3")
 FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 #: Beginning of a list item.
 ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>", re.IGNORECASE)
@@ -51,7 +55,7 @@ class Block(NamedTuple):
     end: int  # One past the last code point.
     kind: Kind
     depth: int = 0  # Depth of a heading, 1 to 6; 0 for other blocks.
-    title: str = ""  # Text of a heading, or header and delimiter row of a table; empty for other blocks.
+    title: str = ""  # Text of a heading; header and delimiter row of a table; header of records; else empty.
 
 
 class Section(NamedTuple):
@@ -113,9 +117,33 @@ def markdown_headings(text: str) -> tuple[Heading, ...]:
     return tuple(Heading(block.start, block.end, block.depth, block.title) for block in found)
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text: str, kind: DocumentKind = "") -> list[Block]:
     """Return the blocks of a text in document order; together they contain all but white space."""
-    return _Scanner(with_line_feeds(text)).scan()
+    lines = with_line_feeds(text)
+    if kind == "code":
+        return [Block(*span, "code") for span in _stretches(lines)]
+    if kind in {"rows", "records"}:
+        return [_recognised(lines, *span, kind) for span in _stretches(lines)]
+    found = _Scanner(lines).scan()
+    if kind == "prose":
+        return found
+    return [_recognised(lines, b.start, b.end) if b.kind == "paragraph" else b for b in found]
+
+
+def _stretches(text: str) -> Iterator[Span]:
+    """Yield the ranges between blank lines."""
+    edges = [0, *(match.end() for match in _BLANK_LINES.finditer(text)), len(text)]
+    return (span for span in (trim(text, *edge) for edge in pairwise(edges)) if span)
+
+
+def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Block:
+    """Return a block of lines by what they are: code, records, or a paragraph."""
+    if kind or text.find("\n", start, end) >= 0:
+        if not kind and is_code(text, start, end):
+            return Block(start, end, "code")
+        if found := find_records(text, start, end, kind):
+            return Block(start, end, "records", title=found.header[:_LONGEST_TITLE])
+    return Block(start, end, "paragraph")
 
 
 class _Scanner:

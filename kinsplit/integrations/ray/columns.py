@@ -47,7 +47,7 @@ DOCUMENTS = pa.schema(
         ("times", pa.list_(pa.struct([("at", pa.int64()), ("start", pa.float64()), ("end", pa.float64())]))),
         ("outline", pa.list_(pa.struct([*_RANGE, ("title", pa.string())]))),
         ("headings", pa.list_(pa.struct([*_RANGE, ("level", pa.int64()), ("title", pa.string())]))),
-        *(("digest", pa.string()), ("file", pa.string()), ("file_documents", pa.int64())),
+        *(("digest", pa.string()), ("kind", pa.string()), ("file", pa.string()), ("file_documents", pa.int64())),
         *(("warnings", _TEXTS), ("error", _ERROR)),
     ]
 )
@@ -148,7 +148,7 @@ def from_documents(table: pa.Table) -> list[Document | None]:
     return [_document(row, more) for row, more in zip(table.select(own).to_pylist(), extra, strict=True)]
 
 
-_ATTRIBUTES = ("id", "text", "metadata", "pages", "times", "outline", "headings", "digest")
+_ATTRIBUTES = ("id", "text", "metadata", "pages", "times", "outline", "headings", "digest", "kind")
 #: Columns that are no metadata: those of documents, and those that the stages add.
 _KNOWN = {*DOCUMENTS.names, "chunks", "missing", "unchanged", "vectors", "windows", "requests", "tokens"}
 
@@ -166,6 +166,7 @@ def _document(row: dict[str, Any], more: dict[str, Any]) -> Document | None:
         {**(json.loads(stated) if isinstance(stated, str) else stated), **more},
         tuple(row.get("pages") or ()),
         digest=row.get("digest") or "",
+        kind=row.get("kind") or "",
         **{name: tuple(kind(**each) for each in row.get(name) or ()) for name, kind in _PARTS.items()},
     )
 
