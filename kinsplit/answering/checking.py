@@ -253,14 +253,16 @@ def statements(source: Source) -> list[list[Span]]:
 def is_prose(source: Source, text: str) -> bool:
     """Return whether the lines of a part of a source have no meaning, so that it can be quoted on one line."""
     has_lines = _is_code(source) or _BULLET.search(text) or _INDENTED.search(text)
-    return not has_lines and all(block.kind == "paragraph" for block in blocks(text))
+    return not has_lines and all(block.kind == "paragraph" for block in blocks(text, "prose"))
 
 
 def _groups(text: str) -> Iterator[list[Span]]:
     begin = _code_end(text)
     if begin:
         yield [Span(0, begin)]
-    found = [block._replace(start=block.start + begin, end=block.end + begin) for block in blocks(text[begin:])]
+    found = [
+        block._replace(start=block.start + begin, end=block.end + begin) for block in blocks(text[begin:], "prose")
+    ]
     lead: Span | None = None
     for block in found:
         if block.kind == "heading":
@@ -293,10 +295,10 @@ def _of_block(text: str, block: Block, lead: Span | None) -> Iterator[list[Span]
 def _items(text: str, block: Block) -> list[Span]:
     own = text[block.start : block.end]
     if block.kind == "list":
-        spans = parts(own) or [(0, len(own))]
+        starts = [span.start for span in parts(own, "list")]
     else:
         starts = [match.start() for match in _BULLET.finditer(own)]
-        spans = list(pairwise([*starts, len(own)]))
+    spans = pairwise([*starts, len(own)])
     found = (trim(text, block.start + start, block.start + end) for start, end in spans)
     return [span for span in found if span]
 

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, LanguageModelError
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
@@ -27,8 +28,9 @@ from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_comp
 from kinsplit.language_models.structured import AnswerCache
 from kinsplit.parsers.packing.groups import merge, pack
 from kinsplit.parsers.packing.measure import Scale
-from kinsplit.parsers.units.sentences import Units, cut_at, sentences
-from kinsplit.text.blocks import blocks
+from kinsplit.parsers.units.builder import Level, Rung, TextUnits, cut_by, document_sections, text_units
+from kinsplit.parsers.units.sentences import Units, as_units, cut_at
+from kinsplit.text.blocks import Block
 from kinsplit.text.graphemes import skip_space
 from kinsplit.tokenizers import Tokenizer
 
@@ -155,7 +157,7 @@ _LONGEST_WRAPPED = 200
 class Outline(NamedTuple):
     """Sentences of a text, and ascending numbers of those at which paragraphs and headings begin."""
 
-    sentences: Units
+    units: TextUnits
     paragraphs: list[int]
     headings: list[int]
     titles: list[int]
@@ -166,18 +168,28 @@ class _Paragraph(NamedTuple):
     kind: Literal["heading", "title", "body"]
 
 
-def outline(text: str, language: str) -> Outline:
-    """Return the sentences, headings and paragraphs of a text."""
-    found = list(_paragraphs(text))
+def outline(document: Document, language: str) -> Outline:
+    """Return the sentences, headings and paragraphs of a document."""
+    sections = document_sections(document)
+    found = list(_paragraphs(document.text, [block for section in sections for block in section.blocks]))
     starts = [paragraph.start for paragraph in found]
-    units = cut_at(text, sentences(text, language), starts[1:])
-    numbers = np.searchsorted(units.starts, starts).tolist()
+    units = _cut_lines(document.text, text_units(document, language, sections), starts)
+    numbers = np.searchsorted(units.units.starts, starts).tolist()
     # The first of consecutive headings begins the section; a heading without text below it begins none.
     first = [i for i in range(len(found)) if i == 0 or found[i - 1].kind == "body"]
     last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
     marked = [i for i in first if i < last]
     headings, titles = ([numbers[i] for i in marked if found[i].kind == kind] for kind in ("heading", "title"))
     return Outline(units, sorted({numbers[i] for i in first}), headings, titles)
+
+
+def _cut_lines(text: str, found: TextUnits, starts: Sequence[int]) -> TextUnits:
+    """Cut sentences at the starts of paragraphs that are single lines."""
+    numbers = np.searchsorted(found.units.starts, starts, side="right") - 1
+    inside = np.unique(numbers[found.units.starts[numbers] < starts]) if len(found.levels) else numbers
+    return cut_by(
+        Rung(Level.BLOCK, lambda t, s, e, _: cut_at(t, as_units([(s, e)]), list(starts))), text, found, inside
+    )[0]
 
 
 def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int]:
@@ -195,12 +207,15 @@ def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int
         room = min(left[number] - left[edges[-1]], left[following] - left[number])
         if number in headings or room >= least:
             edges.append(number)
-    runs = merge(scale, least, limit, ends=found.paragraphs, edges=[number for number in edges if number > 0])
+    levels = found.units.levels
+    runs = merge(
+        scale, least, limit, levels=levels, ends=found.paragraphs, edges=[number for number in edges if number > 0]
+    )
     return sorted({run.first for run in runs} & set(found.paragraphs))
 
 
-def _paragraphs(text: str) -> Iterator[_Paragraph]:
-    for block in blocks(text):
+def _paragraphs(text: str, blocks: Sequence[Block]) -> Iterator[_Paragraph]:
+    for block in blocks:
         lines = [(block.start, block.end)]
         if block.kind == "paragraph":
             breaks = [match.start() for match in re.finditer(r"[\r\n]+", text[block.start : block.end])]

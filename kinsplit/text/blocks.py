@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from kinsplit.chunk import DocumentKind, Heading
 from kinsplit.spans import Span
-from kinsplit.text.code import is_code
+from kinsplit.text.code import is_code, statement_starts
 from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
 from kinsplit.text.records import find_records
 
@@ -65,7 +65,7 @@ class Section(NamedTuple):
     path: str
 
 
-def sections(text: str, headings: Sequence[Heading] = ()) -> list[Section]:
+def sections(text: str, headings: Sequence[Heading] = (), kind: DocumentKind = "") -> list[Section]:
     """Return the blocks of a text, grouped by its headings, which are recognised by their markup unless they are given.
 
     A heading directly followed by a deeper heading shares its section, so a section is never a heading alone unless no
@@ -74,7 +74,7 @@ def sections(text: str, headings: Sequence[Heading] = ()) -> list[Section]:
     found: list[Section] = []
     path = [(one.level, one.title) for one in headings[:1] if one.start == one.end]  # a title outside the text
     current: list[Block] = []
-    for block in _with_headings(text, headings) if headings else blocks(text):
+    for block in _with_headings(text, headings, kind) if headings else blocks(text, kind):
         if block.kind == "heading":
             bare = bool(current) and all(b.kind == "heading" for b in current)
             if not (bare and path and block.depth > path[-1][0]):
@@ -93,22 +93,22 @@ def _joined(path: list[tuple[int, str]]) -> str:
     return " > ".join(title for _, title in path if title)
 
 
-def _with_headings(text: str, headings: Sequence[Heading]) -> Iterator[Block]:
+def _with_headings(text: str, headings: Sequence[Heading], own: DocumentKind) -> Iterator[Block]:
     """Yield the blocks of a text with the given headings in place of those that markup shows."""
     inside = deque(one for one in headings if one.start < one.end)
     at = 0
-    for block in blocks(text):
+    for block in blocks(text, own):
         kind: Kind = "paragraph" if block.kind == "heading" else block.kind
         at = max(at, block.start)
         while inside and inside[0].start < block.end:
             start, end, level, title = inside.popleft()
             if rest := trim(text, at, start):
-                yield Block(*rest, kind, 0, block.title if kind == "table" else "")
+                yield Block(*rest, kind, 0, block.title if kind != "paragraph" else "")
             if span := trim(text, max(at, start), end):
                 yield Block(*span, "heading", level, title)
             at = max(at, end)
         if rest := trim(text, at, block.end):
-            yield Block(*rest, kind, 0, block.title if kind == "table" else "")
+            yield Block(*rest, kind, 0, block.title if kind != "paragraph" else "")
 
 
 def markdown_headings(text: str) -> tuple[Heading, ...]:
@@ -324,21 +324,35 @@ _LINE_END = re.compile(r"\n")
 _NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
 
 
-def parts(text: str) -> list[tuple[int, int]] | None:
-    """Cut a block into its parts, a list into items, a table or fence into lines; None for a block without parts.
+def parts(text: str, kind: Kind) -> list[Span]:
+    """Cut a block, or a part of one, into its parts: items, rows, records, statements, or lines of a fence.
 
-    An item with a nested list is itself a block that can be cut into items.
+    An item with a nested list is itself a list that can be cut into items, and a statement of several lines can be cut
+    into lines. What has no parts is returned whole.
     """
-    text = with_line_feeds(text)
-    first_line = text.partition("\n")[0]
-    if first_line[:1] not in MARKS and "|" not in first_line:
-        return None
-    kind = blocks(text)[0].kind
-    if kind not in {"list", "table", "fence"}:
-        return None
-    starts = [0, *(_items(text) if kind == "list" else (m.end() for m in _LINE_END.finditer(text)))]
-    cut = [trim(text, s, e) for s, e in zip(starts, [*starts[1:], len(text)], strict=True)]
+    lines = with_line_feeds(text)
+    if kind == "list":
+        starts = _items(lines)
+    elif kind == "records":
+        found = find_records(lines, 0, len(lines)) or find_records(lines, 0, len(lines), "records")
+        starts = found.starts[2 if found.header and len(found.starts) > 2 else 1 :] if found else []
+    elif kind == "table":
+        starts = _rows(lines)
+    elif kind in {"fence", "code"}:
+        starts = statement_starts(lines, 0, len(lines))[1:] if kind == "code" else []
+        starts = starts or [match.end() for match in _LINE_END.finditer(lines)]
+    else:
+        starts = []
+    cut = (trim(lines, *edge) for edge in pairwise([0, *starts, len(lines)]))
     return [span for span in cut if span]
+
+
+def _rows(text: str) -> list[int]:
+    """Return the starts of a table's rows; its first row belongs to the header, unless it is the only one."""
+    starts = [match.end() for match in _LINE_END.finditer(text)]
+    first, _, rest = text.partition("\n")
+    is_headed = "|" in first and _DELIMITER.fullmatch(rest.partition("\n")[0].strip()) is not None
+    return starts[2 if len(starts) > 2 else 1 :] if is_headed else starts
 
 
 def _items(text: str) -> list[int]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.packing.refine import Refined
-from kinsplit.parsers.units.sentences import Units
+from kinsplit.parsers.units.builder import Level
+from kinsplit.parsers.units.sentences import IntArray, Units
 from kinsplit.spans import Span
 from kinsplit.tokenizers import SEPARATORS
 
@@ -49,29 +50,31 @@ def pack(
     limit: int,
     overlap: int = 0,
     *,
+    levels: IntArray | None = None,
     most: int | None = None,
     overlap_units: int = 0,
+    begins: Sequence[bool] | None = None,
     edges: Sequence[int] = (),
-    ends: Sequence[int] = (),
     fits: Fits | None = None,
 ) -> list[UnitRun]:
-    """Pack units greedily into runs up to a limit, with overlap.
+    """Pack units into runs up to a limit, with overlap, and end each run at the best boundary.
 
     Args:
         scale: Lengths of the units; none exceeds the limit.
         limit: Maximum length of a run.
         overlap: Maximum length that a run repeats from the previous one.
+        levels: int64[n], `Level` of the boundary before each unit (see `_best_stop`); None if all are equal.
         most: Maximum number of units per run, or None.
         overlap_units: Overlap in units instead of length.
+        begins: For each unit whether an overlap may begin with it; None if it may begin with any.
         edges: Ascending numbers of units before which a run must end; can't be combined with an overlap.
-        ends: Ascending numbers of units before which a section ends. A run that is at least a quarter full ends with
-            the last section that ends in it, unless the rest of the units fits.
         fits: See `Fits`.
 
     Returns:
         Runs with ascending first and last units that together contain every unit.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
+    ends = None if levels is None else levels.tolist()
     runs: list[UnitRun] = []
     first, reached, total = 0, 0, len(left)
     while reached < total:
@@ -79,10 +82,9 @@ def pack(
         if most is not None:
             stop = min(stop, first + most)
         stop = _before_edge(stop, first, edges)
-        if ends and stop < total:
-            end = ends[max(0, bisect_right(ends, stop) - 1)]
-            if reached < end < stop and right[end - 1] - left[first] >= limit / 4:
-                stop = end
+        if ends is not None and stop < total and not _contains(edges, stop):
+            low = max(first + 1, reached + 1)
+            stop = _best_stop(ends, right, low, stop, left[first], limit) if low < stop else stop
         if stop <= reached:
             # The overlap leaves no room for new units: start one unit later.
             first += 1
@@ -90,19 +92,29 @@ def pack(
         runs.append(UnitRun(first, stop))
         back = bisect_left(left, right[stop - 1] - overlap, lo=first + 1) if overlap else stop
         first = max(first + 1, min(stop, back, stop - overlap_units))
+        while begins is not None and first < stop and not begins[first]:
+            first += 1
         reached = stop
     return runs
 
 
 def merge(
-    scale: Scale, least: int, limit: int, *, ends: Sequence[int], edges: Sequence[int] = (), fits: Fits | None = None
+    scale: Scale,
+    least: int,
+    limit: int,
+    *,
+    levels: IntArray,
+    ends: Sequence[int],
+    edges: Sequence[int] = (),
+    fits: Fits | None = None,
 ) -> list[UnitRun]:
     """Merge units until a run is long enough, and end it at the end of a block if one is within the limit.
 
-    `ends` and `edges` are ascending numbers of units before which a block ends, and before which a run must end. A run
-    is shorter than `least` only if its neighbours have no room for it.
+    Otherwise it ends at the best boundary by `levels` (see `_best_stop`). `ends` and `edges` are ascending numbers of
+    units before which a block ends, and before which a run must end. A run is shorter than `least` only if its
+    neighbours have no room for it.
     """
-    left, right = scale.left.tolist(), scale.right.tolist()
+    left, right, places = scale.left.tolist(), scale.right.tolist(), levels.tolist()
     runs: list[UnitRun] = []
     first, total, section = 0, len(left), 0
     while first < total:
@@ -111,16 +123,43 @@ def merge(
         close = bisect_left(ends, max(enough, first + 1))
         if close < len(ends) and ends[close] < stop:
             stop = ends[close]
+        elif first + 1 < stop < total and not _contains(edges, stop):
+            stop = _best_stop(places, right, first + 1, stop, left[first], limit)
         short = right[stop - 1] - left[first] < least
         joins = short and first > section and right[stop - 1] - left[runs[-1].first] <= limit
         if joins and (fits is None or fits(runs[-1].first, stop)):
             first = runs.pop().first
         runs.append(UnitRun(first, stop))
-        at_edge = bisect_left(edges, stop)
-        if at_edge < len(edges) and edges[at_edge] == stop:
+        if _contains(edges, stop):
             section = stop
         first = stop
     return runs
+
+
+def _best_stop(levels: Sequence[int], right: Sequence[int], low: int, high: int, begin: int, limit: int) -> int:
+    """Return the best boundary for the end of a run, between `low` and `high`.
+
+    The last of the best boundaries behind three quarters of the limit is taken if it is about as good as any behind a
+    quarter: sentences fill a run that could end with a paragraph, but a run ends with its section. Otherwise the best
+    boundary is taken wherever it is, so that no unit is torn while a whole one precedes it.
+    """
+    quarter, filled = (max(low, bisect_left(right, begin + limit * part, low - 1) + 1) for part in _PARTS)
+    best = min(levels[quarter : high + 1], default=Level.BOUND)
+    if best > Level.SENTENCE:
+        quarter, best = low, min(levels[low : high + 1])
+    worst = Level.SENTENCE if Level.BLOCK <= best <= Level.SENTENCE else best
+    if filled <= high and (last := min(levels[filled : high + 1])) <= worst:
+        quarter, best = filled, last
+    return next(stop for stop in range(high, quarter - 1, -1) if levels[stop] == best)
+
+
+# Of the limit: from where on a run may end early at a better boundary, and from where on it counts as filled.
+_PARTS = 1 / 4, 3 / 4
+
+
+def _contains(ascending: Sequence[int], number: int) -> bool:
+    at = bisect_left(ascending, number)
+    return at < len(ascending) and ascending[at] == number
 
 
 def _farthest(left: list[int], right: list[int], first: int, limit: int, fits: Fits | None) -> int:
@@ -180,12 +219,14 @@ def _repacked(text: str, refined: Refined, ruler: Ruler, limit: int) -> Refined:
     if is_next.all():
         return refined
     fits = None if ruler.unit != "token" else _fits(text, refined, ruler, limit)
-    runs = pack(refined.scale, limit, edges=(np.flatnonzero(is_next) + 1).tolist(), fits=fits)
+    edges = (np.flatnonzero(is_next) + 1).tolist()
+    runs = pack(refined.scale, limit, levels=refined.levels, edges=edges, fits=fits)
     runs = _narrow(runs, refined.units, ruler, limit)
     firsts, lasts = [run.first for run in runs], [run.stop - 1 for run in runs]
     units = Units(refined.units.starts[firsts], refined.units.ends[lasts])
     # Lengths of parts of a word don't add up, so the joined units are measured again.
-    return Refined(units, ruler.scale(units, ruler.lengths([text], [units])[0]), refined.origin[firsts])
+    scale = ruler.scale(units, ruler.lengths([text], [units])[0])
+    return Refined(units, scale, refined.origin[firsts], refined.levels[firsts], refined.kinds[firsts])
 
 
 def _narrow(runs: list[UnitRun], units: Units, ruler: Ruler, limit: int) -> list[UnitRun]:

@@ -12,6 +12,7 @@ import numpy as np
 from kinsplit.parsers.packing.groups import Fits, UnitRun, pack
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.similarity import FloatArray
+from kinsplit.parsers.units.sentences import IntArray
 
 # Penalties above any gain, so that a run is too short, or a barred cut made, only if the limits leave no choice.
 _SHORT, _BARRED = 1e6, 1e4
@@ -94,7 +95,7 @@ def _runs(begins: Sequence[int]) -> list[UnitRun]:
     return runs[::-1]
 
 
-def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) -> list[UnitRun]:
+def balance(scale: Scale, whole: UnitRun, limit: int, levels: IntArray, fits: Fits | None = None) -> list[UnitRun]:
     """Divide a run of units into as few parts as possible, with the longest as short as possible.
 
     Filling one chunk after another would leave a remnant of a few words at the end. No unit exceeds the limit.
@@ -104,7 +105,7 @@ def balance(scale: Scale, whole: UnitRun, limit: int, fits: Fits | None = None) 
 
     def packed(size: int) -> list[UnitRun]:
         shifted = None if fits is None else (lambda a, b: fits(first + a, first + b))
-        return [UnitRun(first + a, first + b) for a, b in pack(part, size, fits=shifted)]
+        return [UnitRun(first + a, first + b) for a, b in pack(part, size, levels=levels[first:stop], fits=shifted)]
 
     fewest = packed(limit)
     if len(fewest) == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
+from kinsplit.parsers.units.builder import BY_CLAUSE, KINDS, Level, Rung, TextUnits, by_part, by_sentence, cut_by
 from kinsplit.parsers.units.languages import detect_language
-from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_units, sentences, words
+from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_units, words
+from kinsplit.text.blocks import Kind
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS
 
@@ -22,8 +24,8 @@ LONG_WORD = 100
 _LIKELY = 5
 
 Mask = npt.NDArray[np.bool_]
-#: Function that cuts a range of a text into units.
-Rung = Callable[[str, int, int], Units]
+# Depth to which nested lists are cut at their items, and code at its lines.
+_INNER_PARTS = 4
 
 
 class Refined(NamedTuple):
@@ -32,40 +34,72 @@ class Refined(NamedTuple):
     units: Units
     scale: Scale
     origin: IntArray  # int64[n], number of the original unit of each unit.
+    levels: IntArray  # int64[n], `Level` of the boundary before each unit.
+    kinds: IntArray  # int64[n], index in `KINDS` of each unit.
+
+    @property
+    def begins(self) -> Mask:
+        """Whether each unit begins an original one."""
+        begins: Mask = np.diff(self.origin, prepend=-1) > 0
+        return begins
+
+    @property
+    def text_units(self) -> TextUnits:
+        """The units, to be refined again."""
+        return TextUnits(self.units, self.levels, self.kinds)
 
 
 def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
     """Return the successive ways of cutting a unit that is too long, coarse to fine."""
     languages: dict[str, str] = {}
 
-    def by_sentence(text: str, start: int, end: int) -> Units:
+    def language_of(text: str) -> str:
         if text not in languages:
             # Detected for the whole text, since its parts may be too short.
             languages[text] = detect_language(text) if language == "auto" else language
-        return sentences(text[start:end], languages[text]).shifted(start)
+        return languages[text]
 
-    def by_word(text: str, start: int, end: int) -> Units:
+    def by_word(text: str, start: int, end: int, _: Kind) -> Units:
         units = words(text[start:end]).shifted(start)
         long = units.ends - units.starts > LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
         return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))[0]
 
+    def by_grapheme(text: str, start: int, end: int, _: Kind) -> Units:
+        return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
+
+    def by_code_point(text: str, start: int, end: int, _: Kind) -> Units:
+        return as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()])
+
     return [
-        by_sentence,
-        by_word,
-        lambda text, start, end: as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1)),
-        lambda text, start, end: as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()]),
+        *[by_part(language_of)] * _INNER_PARTS,
+        by_sentence(language_of),
+        BY_CLAUSE,
+        Rung(Level.WORD, by_word),
+        Rung(Level.GRAPHEME, by_grapheme),
+        Rung(Level.GRAPHEME, by_code_point),
     ]
 
 
 def refine(
-    texts: Sequence[str], units: Iterable[Units], ruler: Ruler, limit: int, rungs: Sequence[Rung]
+    texts: Sequence[str],
+    units: Iterable[TextUnits],
+    ruler: Ruler,
+    limit: int,
+    rungs: Sequence[Rung],
+    *,
+    headed: bool = False,
 ) -> list[Refined]:
     """Replace every unit above the limit by the coarsest units within it.
 
-    If the units are an iterator, they are measured while later ones are found. The rungs are ways of cutting a unit,
-    coarse to fine.
+    Args:
+        texts: The texts.
+        units: The units of each text. If it is an iterator, units are measured while later ones are found.
+        ruler: Measures the units.
+        limit: Maximum length of a unit.
+        rungs: Ways of cutting a unit, coarse to fine.
+        headed: Whether a block is cut, too, that exceeds the limit only together with the heading above it.
 
     Raises:
         LimitTooSmallError: A single code point exceeds the limit.
@@ -78,7 +112,7 @@ def refine(
             jobs.append(_Job(text, u, ruler, limit))
             yield jobs[-1].unknown(~jobs[-1].wide())
         for job in jobs:
-            job.guess(rungs[0])
+            job.guess(rungs)
             yield job.unknown(job.ahead)
 
     lengths = ruler.lengths([*texts, *texts], found())
@@ -89,6 +123,11 @@ def refine(
     wholes = ruler.lengths(texts, [_chosen(job.whole, mask) for job, mask in zip(jobs, doubtful, strict=True)])
     for job, mask, whole in zip(jobs, doubtful, wholes, strict=True):
         job.restore(mask, whole)
+    if headed:
+        for job in jobs:
+            job.make_room(rungs[0])
+        for job, found_lengths in zip(jobs, ruler.lengths(texts, [job.unknown() for job in jobs]), strict=True):
+            job.learn(found_lengths)
     for rung in (*rungs, None):
         if not any(job.is_long().any() for job in jobs):
             break
@@ -100,19 +139,20 @@ def refine(
             job.cut(rung)
         for job, found_lengths in zip(jobs, ruler.lengths(texts, [job.unknown() for job in jobs]), strict=True):
             job.learn(found_lengths)
-    return [Refined(job.units, ruler.scale(job.units, job.lengths), job.origin) for job in jobs]
+    return [Refined(j.units, ruler.scale(j.units, j.lengths), j.origin, j.levels, j.kinds) for j in jobs]
 
 
 class _Job:
     """Refinement of one text."""
 
-    def __init__(self, text: str, units: Units, ruler: Ruler, limit: int) -> None:
+    def __init__(self, text: str, found: TextUnits, ruler: Ruler, limit: int) -> None:
         self.text, self.ruler, self.limit = text, ruler, limit
-        self.units = self.whole = units
+        self.units, self.levels, self.kinds = found
+        self.whole = found.units
         # int64[n]: length of each unit, -1 if unknown; and number of the original unit.
-        self.lengths = np.full(len(units.starts), -1, dtype=np.int64)
-        self.origin = np.arange(len(units.starts), dtype=np.int64)
-        self.ahead = np.zeros(len(units.starts), dtype=np.bool_)
+        self.lengths = np.full(len(found.levels), -1, dtype=np.int64)
+        self.origin = np.arange(len(found.levels), dtype=np.int64)
+        self.ahead = np.zeros(len(found.levels), dtype=np.bool_)
 
     def wide(self) -> Mask:
         """Return which units are probably too long, judged by their characters."""
@@ -120,11 +160,15 @@ class _Job:
             return self._is_wider(self.units, _LIKELY)
         return np.zeros(len(self.units.starts), dtype=np.bool_)
 
-    def guess(self, rung: Rung) -> None:
+    def guess(self, rungs: Sequence[Rung]) -> None:
         """Cut units that are probably too long before they are measured, so that little text is measured twice."""
-        wide = self.wide()
-        self._replace(wide, rung)
-        self.ahead = wide[self.origin]
+        ahead = self.wide()
+        for rung in rungs:
+            wide = self.wide()
+            if not wide.any():
+                break
+            self._replace(wide, rung)
+        self.ahead = ahead[self.origin]
 
     def doubtful(self) -> Mask:
         """Return which of the original units may have been cut by `guess` although they fit."""
@@ -150,7 +194,7 @@ class _Job:
         self.units = Units(starts[kept], ends[kept])
         self.lengths = np.where(restored, whole[self.origin], self.lengths)[kept]
         self.ahead = (self.ahead & ~restored)[kept]
-        self.origin = self.origin[kept]
+        self.origin, self.levels, self.kinds = (v[kept] for v in (self.origin, self.levels, self.kinds))
 
     def unknown(self, among: Mask | Literal[True] = True) -> Units:
         """Return the units of unknown length, among all or some."""
@@ -165,10 +209,21 @@ class _Job:
     def is_long(self) -> Mask:
         return self.lengths > self.limit
 
+    def make_room(self, rung: Rung) -> None:
+        """Cut the blocks that fit, but not next to the headings above them."""
+        is_heading = self.kinds == KINDS.index("heading")
+        chosen = (self.levels == Level.BOUND) & ~is_heading & (self.lengths <= self.limit)
+        for number in np.flatnonzero(chosen).tolist():
+            above, length = number - 1, int(self.lengths[number])
+            while above >= 0 and is_heading[above]:
+                length += int(self.lengths[above])
+                above -= 1
+            chosen[number] = length > self.limit and self.kinds[number] != KINDS.index("fence")
+        self._replace(chosen, rung)
+
     def cut(self, rung: Rung) -> None:
-        """Cut the units that exceed the limit, except those already cut this way."""
-        self._replace(self.is_long() & ~self.ahead, rung)
-        self.ahead = np.zeros(len(self.lengths), dtype=np.bool_)
+        """Cut the units that exceed the limit."""
+        self._replace(self.is_long(), rung)
 
     def _is_wider(self, units: Units, characters_per_token: int) -> Mask:
         wide: Mask = units.ends - units.starts > max(LONG_WORD, self.limit * characters_per_token)
@@ -177,7 +232,8 @@ class _Job:
     def _replace(self, chosen: Mask, rung: Rung) -> None:
         if chosen.any():
             before = self.units
-            self.units, source = cut_units(self.text, before, np.flatnonzero(chosen), rung)
+            found, source = cut_by(rung, self.text, TextUnits(before, self.levels, self.kinds), np.flatnonzero(chosen))
+            self.units, self.levels, self.kinds = found
             same = (self.units.starts == before.starts[source]) & (self.units.ends == before.ends[source])
             self.origin = self.origin[source]
             self.lengths = np.where(chosen[source] & ~same, -1, self.lengths[source])

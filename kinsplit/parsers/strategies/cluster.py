@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from kinsplit.chunk import Document
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, divide
-from kinsplit.parsers.parameters import EmbedderField, Overlap, Size, share
+from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, share
 from kinsplit.parsers.similarity import ChunkBuilder, cluster
-from kinsplit.parsers.strategies.token import TokenStrategy
+from kinsplit.parsers.strategies.sentence import SentenceStrategy
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
 
@@ -25,17 +26,18 @@ _EMBEDDER = 'a name accepted by `kinsplit.embedding.create`, such as "bundled"'
 class ClusterStrategy(Strategy):
     r"""Passages on the same topic, adjacent or not, gathered into chunks of several spans.
 
-    Token passages are embedded, and each joins the cluster with the most similar mean vector, or starts a new one if
-    none is similar enough (greedy centroid clustering, in one pass). Clusters without room for a passage are skipped.
+    Passages of whole sentences, items, rows or statements are embedded. Each joins the cluster with the most similar
+    mean vector, or starts a new one if none is similar enough (greedy centroid clustering, in one pass). Clusters
+    without room for a passage are skipped.
 
     A chunk is a cluster: its passages in document order, with adjacent passages joined to one span and a blank line
-    between spans. Chunks are ordered by their first passages. Adjacent passages share `passage_overlap` tokens. If they
-    are in different chunks, both chunks contain these tokens; within a chunk, nothing is repeated.
+    between spans. Chunks are ordered by their first passages. Adjacent passages share what fits into `passage_overlap`.
+    If they are in different chunks, both chunks contain it; within a chunk, nothing is repeated.
 
     Attributes:
         chunk_size: Maximum tokens per chunk, including separators.
-        passage_size: Tokens per passage. Default: a quarter of chunk_size.
-        passage_overlap: Tokens shared with the previous passage. Default: about a tenth of passage_size.
+        passage_size: Maximum tokens per passage. Default: a quarter of chunk_size.
+        passage_overlap: Maximum tokens shared with the previous passage. Default: about a tenth of passage_size.
         threshold: Minimum cosine of a passage and the mean of a cluster.
 
     Example:
@@ -55,6 +57,7 @@ class ClusterStrategy(Strategy):
     passage_size: Size = _PASSAGE
     passage_overlap: Overlap = _OVERLAP
     threshold: float = Field(default=0.75, ge=-1, le=1, strict=True)
+    language: Language = "auto"
 
     @model_validator(mode="before")
     @classmethod
@@ -75,7 +78,11 @@ class ClusterStrategy(Strategy):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        passages = self._passages(texts)
+        return self._cut_outlined([Document("", text) for text in texts])
+
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        texts = [document.text for document in documents]
+        passages = self._passages(documents)
         pieces = [text[start:end] for text, spans in zip(texts, passages, strict=True) for start, end in spans]
         if not pieces:
             return [[[]] for _ in texts]
@@ -93,12 +100,14 @@ class ClusterStrategy(Strategy):
                 (counted[i],) = self._counted([builders[i]])
         return [[cuts] for cuts in counted]
 
-    def _passages(self, texts: Sequence[str]) -> list[list[Span]]:
+    def _passages(self, documents: Sequence[Document]) -> list[list[Span]]:
         size, overlap = self.passage_size, self.passage_overlap
+        own = {"tokenizer": self.tokenizer, "language": self.language}
         try:
-            return TokenStrategy(chunk_size=size, chunk_overlap=overlap, tokenizer=self.tokenizer).split_many(texts)
+            found = SentenceStrategy(chunk_size=size, chunk_overlap=overlap, **own)._cut_outlined(documents)
         except LimitTooSmallError as error:
             raise error.of("passage_size") from None
+        return [[cut.spans[0] for cut in cuts] for (cuts,) in found]
 
     def _builders(
         self, texts: Sequence[str], passages: Sequence[list[Span]], pieces: Sequence[str]

@@ -15,12 +15,11 @@ from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.parameters import Language, Size, Sizes
-from kinsplit.parsers.units.sentences import Units, cut_at, sentences
-from kinsplit.text.blocks import sections
+from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
 
 
 class _Layer(NamedTuple):
-    units: Units
+    units: TextUnits
     edges: list[int]
     paths: list[str]
 
@@ -85,14 +84,12 @@ class HierarchicalStrategy(Measured):
         return [found[::-1] for found in levels]
 
     def _sentences(self, document: Document) -> _Layer:
-        text = document.text
-        units = sentences(text, self.language)
-        if not self.headings:
+        found = document_sections(document)
+        units = text_units(document, self.language, found)
+        if not self.headings or not found:
             return _Layer(units, [], [""])
-        found = sections(text, document.headings)
         starts = [section.blocks[0].start for section in found[1:]]
-        units = cut_at(text, units, starts)
-        return _Layer(units, np.searchsorted(units.starts, starts).tolist(), [s.path for s in found])
+        return _Layer(units, np.searchsorted(units.units.starts, starts).tolist(), [s.path for s in found])
 
     def _descend(
         self, texts: Sequence[str], layers: Sequence[_Layer], size: int
@@ -100,12 +97,12 @@ class HierarchicalStrategy(Measured):
         """Pack units up to a size within the chunks of the level above; return the cuts, and the layers below."""
         # Sentences that fit into a parent stay whole.
         longest = self.parent_size[-1] if self.children == "sentence" and size == self.child_size else size
-        rungs = ladder(self._ruler, longest, self.language)[1:]
+        rungs = ladder(self._ruler, longest, self.language)
         refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)
         edges = [np.searchsorted(r.origin, layer.edges).tolist() for r, layer in zip(refined, layers, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            return pack(refined[i].scale, size, edges=edges[i], fits=fits)
+            return pack(refined[i].scale, size, levels=refined[i].levels, edges=edges[i], fits=fits)
 
         grouped = group_units(texts, refined, self._ruler, size, grouping)
         is_top = size == self.parent_size[0]
@@ -115,5 +112,5 @@ class HierarchicalStrategy(Measured):
             paths = [layer.paths[n] for n in stretch]
             found = zip(groups, paths, stretch, strict=True)
             cuts.append([Cut((g.span,), path, g.tokens, None if is_top else n) for g, path, n in found])
-            below.append(_Layer(r.units, [g.run.first for g in groups[1:]], paths))
+            below.append(_Layer(r.text_units, [g.run.first for g in groups[1:]], paths))
         return cuts, below

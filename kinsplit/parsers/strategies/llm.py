@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit import language_models
+from kinsplit.chunk import Document
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.structured import answer_cache
 from kinsplit.parsers.base import Cost, Cut, Levels, Measured, garbage_collector
@@ -94,8 +95,8 @@ class LLMStrategy(Measured):
             return Cost()
         cache = answer_cache()
         tokenizer = resolve(self.tokenizer)
-        outlines = (outline(text, self.language) for text in texts)
-        plans = (self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True))
+        outlines = (outline(Document("", text), self.language) for text in texts)
+        plans = (self._plan(text, o.units.units, model) for text, o in zip(texts, outlines, strict=True))
         total = Cost()
         for question in {q.digest(): q for each in plans for q in each.questions(self._sizes())}.values():
             prompt = question.prompt()
@@ -105,17 +106,19 @@ class LLMStrategy(Measured):
                 total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(question.sentences))
         return total
 
-    def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        outlines = [outline(text, self.language) for text in texts]
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        texts = [document.text for document in documents]
+        outlines = [outline(document, self.language) for document in documents]
         # Before any request, since this raises the error for texts that can't be split.
-        rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
-        refined = refine(texts, [o.sentences for o in outlines], self._ruler, self.chunk_size, rungs)
+        rungs = ladder(self._ruler, self.chunk_size, self.language)
+        refined = refine(texts, [o.units for o in outlines], self._ruler, self.chunk_size, rungs)
         starts = self._starts(texts, outlines, refined)
         edges = [np.searchsorted(r.origin, s).tolist() for r, s in zip(refined, starts, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            stretches = map(UnitRun, edges[i], [*edges[i][1:], len(refined[i].origin)])
-            return [run for whole in stretches for run in balance(refined[i].scale, whole, self.chunk_size, fits)]
+            own, size = refined[i], self.chunk_size
+            stretches = map(UnitRun, edges[i], [*edges[i][1:], len(own.origin)])
+            return [run for whole in stretches for run in balance(own.scale, whole, size, own.levels, fits)]
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
         return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
@@ -127,7 +130,7 @@ class LLMStrategy(Measured):
         if model is None:
             found = [self._rule_starts(o, r) for o, r in zip(outlines, refined, strict=True)]
         else:
-            plans = [self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True)]
+            plans = [self._plan(text, o.units.units, model) for text, o in zip(texts, outlines, strict=True)]
             questions = [question for each in plans for question in each.questions(self._sizes())]
             with garbage_collector(runs=True):
                 answers = ask(model, questions, answer_cache(), self.concurrency) if questions else []
@@ -135,7 +138,7 @@ class LLMStrategy(Measured):
             following = iter(answers)
             for each, o, r in zip(plans, outlines, refined, strict=True):
                 found.append(self._merge_answers(each.segments, [next(following) for _ in each.segments], o, r))
-        totals, least, most = [len(o.sentences.starts) for o in outlines], self.min_sentences, self.max_sentences
+        totals, least, most = [len(o.units.levels) for o in outlines], self.min_sentences, self.max_sentences
         return [space(starts, total, least, most) for starts, total in zip(found, totals, strict=True)]
 
     def _merge_answers(
@@ -152,7 +155,7 @@ class LLMStrategy(Measured):
         return starts
 
     def _rule_starts(self, found: Outline, refined: Refined) -> list[int]:
-        scale = _scale_of_sentences(refined, len(found.sentences.starts))
+        scale = _scale_of_sentences(refined, len(found.units.levels))
         return boundaries(scale, found, self.chunk_size // _SHARE, self.chunk_size)
 
     def _plan(self, text: str, sentences: Units, model: LanguageModel) -> SegmentPlan:

@@ -18,8 +18,8 @@ from kinsplit.parsers.packing.partition import partition, with_overlap
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
 from kinsplit.parsers.similarity import THRESHOLDS, ThresholdKind, Vectors, coherence, gains, similarities, variance
-from kinsplit.parsers.units.sentences import Units, sentences
-from kinsplit.text.blocks import Section, sections
+from kinsplit.parsers.units.builder import Level, document_sections, text_units
+from kinsplit.text.blocks import Section
 
 #: Metadata key of the heading path at the start of a chunk.
 SECTION = "section"
@@ -93,13 +93,14 @@ class SemanticStrategy(Measured):
 
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]
-        units = (sentences(text, self.language, join_speech=False) for text in texts)
-        rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
+        parts = [document_sections(document) for document in documents]
+        of_one = zip(documents, parts, strict=True)
+        units = (text_units(document, self.language, found, join_speech=False) for document, found in of_one)
+        rungs = ladder(self._ruler, self.chunk_size, self.language)
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
         refined = repack(texts, refined, self._ruler, self.chunk_size)
         vectors = self._embed(texts, refined)
-        parts = [sections(document.text, document.headings) for document in documents]
-        barred = [_behind_headings(found, r.units) for found, r in zip(parts, refined, strict=True)]
+        barred = [np.flatnonzero(r.levels == Level.BOUND).tolist() for r in refined]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             return self._runs(refined[i], vectors[i], barred[i], fits)
@@ -136,18 +137,6 @@ class SemanticStrategy(Measured):
         scale, size, least, most = refined.scale, self.chunk_size, self.min_sentences, self.max_sentences
         runs = partition(scale, size, cut, least=least, most=most, coherence=within, barred=barred, fits=fits)
         return with_overlap(runs, self.overlap_sentences, scale, size, fits)
-
-
-def _behind_headings(found: Sequence[Section], units: Units) -> list[int]:
-    """Return the numbers of the units that follow a heading."""
-    ends = [block.end for section in found for block in section.blocks if block.kind == "heading"]
-    if not ends:
-        return []
-    starts = np.array([block.start for section in found for block in section.blocks if block.kind == "heading"])
-    # The block of a heading includes its markup, the unit may not.
-    numbers = np.searchsorted(starts, units.starts, side="right") - 1
-    inside = (numbers >= 0) & (units.ends <= np.array(ends)[numbers])
-    return [number + 1 for number in np.flatnonzero(inside).tolist() if number + 1 < len(units.starts)]
 
 
 def _cuts(groups: Sequence[Group], vectors: Vectors | None, refined: Refined, found: Sequence[Section]) -> list[Cut]:

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-import numpy as np
 from pydantic import model_validator
 
-from kinsplit.chunk import Document, Heading
+from kinsplit.chunk import Document
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
-from kinsplit.parsers.units.sentences import Units, sentences
+from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
 
 
 class SentenceStrategy(Measured):
@@ -66,23 +65,26 @@ class SentenceStrategy(Measured):
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]
         counted = bool(self.max_sentences or self.overlap_sentences)
-        units = (sentences(text, self.language, join_speech=not counted) for text in texts)
-        rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
-        refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
+        rungs = ladder(self._ruler, self.chunk_size, self.language)
+        refined = refine(texts, self._units(documents, counted), self._ruler, self.chunk_size, rungs)
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            scale, size, overlap = refined[i].scale, self.chunk_size, self.chunk_overlap
-            if counted:
-                most, shared = self.max_sentences, self.overlap_sentences
-                return pack(scale, size, overlap, most=most, overlap_units=shared, fits=fits)
-            return pack(scale, size, overlap, ends=_section_starts(documents[i].headings, refined[i].units), fits=fits)
+            own = refined[i]
+            return pack(
+                own.scale,
+                self.chunk_size,
+                self.chunk_overlap,
+                levels=None if counted else own.levels,
+                most=self.max_sentences,
+                overlap_units=self.overlap_sentences,
+                begins=own.begins.tolist(),
+                fits=fits,
+            )
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
         return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
 
-
-def _section_starts(headings: Sequence[Heading], units: Units) -> list[int]:
-    """Return the number of the first unit of each heading that the text contains."""
-    firsts = np.searchsorted(units.starts, [heading.start for heading in headings]).tolist()
-    known = [(first, one) for first, one in zip(firsts, headings, strict=True) if first < len(units.starts)]
-    return [first for first, heading in known if units.starts[first] < heading.end]
+    def _units(self, documents: Sequence[Document], counted: bool) -> Iterator[TextUnits]:
+        for document in documents:
+            found = document_sections(document)
+            yield text_units(document, self.language, found, join_speech=not counted, join_items=not counted)

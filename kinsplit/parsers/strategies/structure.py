@@ -10,14 +10,10 @@ from kinsplit.chunk import Document
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, merge
 from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
+from kinsplit.parsers.packing.refine import Refined, ladder, refine
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
-from kinsplit.parsers.units.outline import code_sections
-from kinsplit.parsers.units.sentences import Units, as_units
-from kinsplit.text.blocks import Block, Section, parts, sections
-
-# Depth to which nested lists are cut at their items.
-_INNER_LISTS = 3
+from kinsplit.parsers.units.builder import Level, TextUnits, block_units, document_sections
+from kinsplit.text.blocks import Section
 
 
 class StructureStrategy(Measured):
@@ -60,43 +56,24 @@ class StructureStrategy(Measured):
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]
         found: list[list[Section]] = []
-        blocks: list[list[Block]] = []
 
-        def units() -> Iterator[Units]:
+        def units() -> Iterator[TextUnits]:
             for document in documents:
-                found.append(_sections(document))
-                blocks.append([block for section in found[-1] for block in section.blocks])
-                yield as_units([(b.start, b.end) for b in blocks[-1]])
+                found.append(document_sections(document))
+                yield block_units(found[-1])
 
-        refined = refine(texts, units(), self._ruler, self.chunk_size, self._rungs())
+        rungs = ladder(self._ruler, self.chunk_size, self.language)
+        refined = refine(texts, units(), self._ruler, self.chunk_size, rungs, headed=True)
         edges = [_starts_of(s, r) for s, r in zip(found, refined, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
-            ends = (np.flatnonzero(np.diff(refined[i].origin)) + 1).tolist()
-            least, limit = self.min_chunk_size, self.chunk_size
-            return merge(refined[i].scale, least, limit, ends=ends, edges=edges[i], fits=fits)
+            own = refined[i]
+            ends = np.flatnonzero(own.begins & (own.levels != Level.BOUND))[1:].tolist()
+            limits = self.min_chunk_size, self.chunk_size
+            return merge(own.scale, *limits, levels=own.levels, ends=ends, edges=edges[i], fits=fits)
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
-        return [[_cuts(groups, s, bs, r)] for groups, s, bs, r in zip(grouped, found, blocks, refined, strict=True)]
-
-    def _rungs(self) -> list[Rung]:
-        by_sentence, *finer = ladder(self._ruler, self.chunk_size, self.language)
-
-        def by_part(text: str, start: int, end: int) -> Units:
-            cut = parts(text[start:end])
-            return by_sentence(text, start, end) if cut is None else as_units(cut).shifted(start)
-
-        def by_inner_part(text: str, start: int, end: int) -> Units:
-            cut = parts(text[start:end])
-            return as_units([(start, end)]) if cut is None else as_units(cut).shifted(start)
-
-        return [by_part, *[by_inner_part] * _INNER_LISTS, by_sentence, *finer]
-
-
-def _sections(document: Document) -> list[Section]:
-    if document.outline:
-        return code_sections(document.text, document.outline)
-    return sections(document.text, document.headings)
+        return [[_cuts(groups, s, r)] for groups, s, r in zip(grouped, found, refined, strict=True)]
 
 
 def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
@@ -105,7 +82,8 @@ def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
     return np.searchsorted(refined.origin, firsts).tolist()  # type: ignore[no-any-return]
 
 
-def _cuts(groups: Sequence[Group], found: Sequence[Section], blocks: Sequence[Block], refined: Refined) -> list[Cut]:
+def _cuts(groups: Sequence[Group], found: Sequence[Section], refined: Refined) -> list[Cut]:
+    blocks = [block for section in found for block in section.blocks]
     paths = [section.path for section in found for _ in section.blocks]
     numbers = refined.origin[[group.run.first for group in groups]].tolist() if groups else []
     cuts = []

@@ -1,0 +1,207 @@
+"""The units of a document: what a chunk is made of, and how good a place for a cut the boundary before each unit is.
+
+Items of lists, rows, records, statements and fences are units, and so are the sentences of paragraphs. A strategy only
+chooses among the boundaries, by level and by size; a unit is cut only if it exceeds a limit by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from itertools import groupby, pairwise
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from kinsplit.chunk import Document
+from kinsplit.parsers.units.languages import detect_language
+from kinsplit.parsers.units.outline import code_sections
+from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_at, cut_units, sentences
+from kinsplit.text.blocks import Block, Kind, Section, parts, sections
+from kinsplit.text.graphemes import trim
+
+
+class Level(IntEnum):
+    """What ends at a boundary, from the best place for a cut to the worst."""
+
+    SECTION = 0
+    BLOCK = 1  # a paragraph, list, table, fence or function
+    ITEM = 2  # an item, row, record or statement
+    SENTENCE = 3
+    CLAUSE = 4
+    WORD = 5
+    GRAPHEME = 6
+    BOUND = 7  # a heading, which belongs to what follows
+
+
+#: Kinds of units, by number: those of the blocks that they are or come from.
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+_PARAGRAPH = _NUMBERS["paragraph"]
+
+
+class TextUnits(NamedTuple):
+    """Units of a text, as arrays of the same length."""
+
+    units: Units
+    levels: IntArray  # int64[n], `Level` of the boundary before each unit.
+    kinds: IntArray  # int64[n], index in `KINDS` of each unit.
+
+
+def document_sections(document: Document) -> list[Section]:
+    """Return the blocks of a document, grouped by its headings, or by nothing if it has an outline of functions."""
+    if document.outline:
+        return code_sections(document.text, document.outline)
+    return sections(document.text, document.headings, document.kind)
+
+
+def block_units(found: Sequence[Section]) -> TextUnits:
+    """Return the blocks of sections as units."""
+    blocks = [block for section in found for block in section.blocks]
+    return TextUnits(
+        as_units([(block.start, block.end) for block in blocks]),
+        np.array(list(_block_levels(found)), dtype=np.int64),
+        np.array([_NUMBERS[block.kind] for block in blocks], dtype=np.int64),
+    )
+
+
+def _block_levels(found: Sequence[Section]) -> Iterator[Level]:
+    before = ""
+    for section in found:
+        for number, block in enumerate(section.blocks):
+            yield Level.BOUND if before == "heading" else Level.BLOCK if number else Level.SECTION
+            before = block.kind
+
+
+def text_units(
+    document: Document,
+    language: str,
+    found: Sequence[Section],
+    *,
+    join_speech: bool = True,
+    join_items: bool = True,
+) -> TextUnits:
+    """Return the units of a document.
+
+    Args:
+        document: The document.
+        language: Language of its sentences (see `sentences`).
+        found: Its sections (see `document_sections`).
+        join_speech: See `sentences`.
+        join_items: Whether an item or a record is one unit, rather than its sentences.
+    """
+    text, blocks = document.text, [block for section in found for block in section.blocks]
+    if language == "auto" and any(block.kind == "paragraph" for block in blocks):
+        language = detect_language(text)
+    levels = _block_levels(found)
+    pieces: list[TextUnits] = []
+    for is_prose, run in groupby(blocks, key=lambda block: block.kind == "paragraph"):
+        if is_prose:
+            paragraphs = list(run)
+            firsts = [next(levels) for _ in paragraphs]
+            pieces.append(_sentence_units(text, paragraphs, firsts, language, join_speech=join_speech))
+        else:
+            pieces += (_part_units(text, block, next(levels), None if join_items else language) for block in run)
+    if not pieces:
+        return TextUnits(as_units([]), *np.zeros((2, 0), dtype=np.int64))
+    units, *others = zip(*pieces, strict=True)
+    return TextUnits(Units(*map(np.concatenate, zip(*units, strict=True))), *map(np.concatenate, others))
+
+
+def _sentence_units(
+    text: str, paragraphs: Sequence[Block], firsts: Sequence[Level], language: str, *, join_speech: bool
+) -> TextUnits:
+    """Return the sentences of adjacent paragraphs, given the level of the boundary before each paragraph."""
+    start, end = paragraphs[0].start, paragraphs[-1].end
+    units = sentences(text[start:end], language, join_speech=join_speech).shifted(start)
+    begins = [block.start for block in paragraphs]
+    numbers = np.searchsorted(units.starts, begins)
+    if (units.starts[np.minimum(numbers, len(units.starts) - 1)] != begins).any():
+        units = cut_at(text, units, begins)  # a rule between lines ends a paragraph, but no sentence
+        numbers = np.searchsorted(units.starts, begins)
+    levels = np.full(len(units.starts), Level.SENTENCE, dtype=np.int64)
+    levels[numbers] = firsts
+    return TextUnits(units, levels, np.full(len(levels), _PARAGRAPH, dtype=np.int64))
+
+
+def _part_units(text: str, block: Block, first: Level, language: str | None) -> TextUnits:
+    """Return the parts of a block that is no paragraph; with a language, the sentences of items and records."""
+    found = TextUnits(
+        as_units([(block.start, block.end)]), *np.array([[first], [_NUMBERS[block.kind]]], dtype=np.int64)
+    )
+    if block.kind not in {"heading", "fence"}:
+        found, _ = cut_by(by_part(str), text, found, np.arange(1))
+    if language is not None and block.kind in {"list", "records"}:
+        found, _ = cut_by(by_sentence(lambda _: language), text, found, np.arange(len(found.levels)))
+    return found
+
+
+class Rung(NamedTuple):
+    """A way of cutting a unit that is too long.
+
+    Attributes:
+        level: Level of the boundaries that it makes.
+        cut: Function from a text, a range of it and the kind of the unit to the finer units.
+    """
+
+    level: Level
+    cut: Callable[[str, int, int, Kind], Units]
+
+
+def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[TextUnits, IntArray]:
+    """Cut the units with some ascending numbers.
+
+    Returns:
+        The units, and the number of the original unit of each.
+    """
+    kinds = iter(found.kinds[numbers].tolist())
+    units, origin = cut_units(text, found.units, numbers, lambda t, s, e: rung.cut(t, s, e, KINDS[next(kinds)]))
+    kinds_of = found.kinds[origin]
+    # The parts of a paragraph are sentences.
+    inner = np.where(kinds_of == _PARAGRAPH, max(rung.level, Level.SENTENCE), rung.level)
+    levels = np.where(np.diff(origin, prepend=-1) > 0, found.levels[origin], inner)
+    return TextUnits(units, levels, kinds_of), origin
+
+
+def by_part(language: Callable[[str], str]) -> Rung:
+    """Return the way of cutting blocks into their parts: items, rows, records, statements, lines of a fence, sentences.
+
+    Args:
+        language: Function that returns the language of a text.
+    """
+
+    def cut(text: str, start: int, end: int, kind: Kind) -> Units:
+        if kind == "paragraph":
+            return sentences(text[start:end], language(text)).shifted(start)
+        return as_units(parts(text[start:end], kind)).shifted(start)
+
+    return Rung(Level.ITEM, cut)
+
+
+def by_sentence(language: Callable[[str], str]) -> Rung:
+    """Return the way of cutting items and records into sentences.
+
+    Args:
+        language: Function that returns the language of a text.
+    """
+
+    def cut(text: str, start: int, end: int, kind: Kind) -> Units:
+        if kind in _LINES:
+            return as_units([(start, end)])
+        return sentences(text[start:end], language(text)).shifted(start)
+
+    return Rung(Level.SENTENCE, cut)
+
+
+def _by_clause(text: str, start: int, end: int, kind: Kind) -> Units:
+    ends = [] if kind in _LINES else [match.end() for match in _CLAUSE_END.finditer(text, start, end)]
+    return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
+
+
+#: Cuts sentences behind marks of clauses.
+BY_CLAUSE = Rung(Level.CLAUSE, _by_clause)
+# A comma, semicolon, colon or dash before a space, or a mark of a script without spaces.
+_CLAUSE_END = re.compile(r"(?:[,;:]|\s[–—-])(?=\s)|[，、；：،؛]+")
+# Kinds that have no sentences.
+_LINES = frozenset({"fence", "table", "code"})
