@@ -5,29 +5,30 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from kinsplit.chunk import Document
 from kinsplit.parsers import create
 from kinsplit.parsers.llm_boundaries import Outline, outline
 from tests.generators import texts
 
 
 def lines_of(text: str, found: Outline, numbers: list[int]) -> list[str]:
-    starts = found.sentences.starts.tolist()
+    starts = found.units.units.starts.tolist()
     return [text[starts[number] :].split("\n")[0] for number in numbers]
 
 
 def headings_of(text: str) -> list[str]:
-    found = outline(text, "en")
+    found = outline(Document("", text), "en")
     return lines_of(text, found, found.headings)
 
 
 def titles_of(text: str) -> list[str]:
-    found = outline(text, "en")
+    found = outline(Document("", text), "en")
     return lines_of(text, found, found.titles)
 
 
 def paragraphs_of(text: str) -> list[str]:
-    found = outline(text, "en")
-    starts = found.sentences.starts.tolist()
+    found = outline(Document("", text), "en")
+    starts = found.units.units.starts.tolist()
     return [text[starts[number] :].split()[0] for number in found.paragraphs]
 
 
@@ -117,11 +118,11 @@ def test_the_lines_of_a_formula_are_no_sections() -> None:
 
 @given(text=texts())
 def test_sentences_paragraphs_and_headings_are_in_order(text: str) -> None:
-    found = outline(text, "auto")
-    total = len(found.sentences.starts)
+    found = outline(Document("", text), "auto")
+    total = len(found.units.units.starts)
     assert found.paragraphs == sorted(set(found.paragraphs))
     assert found.headings == sorted(set(found.headings))
     assert {*found.headings, *found.titles} <= set(found.paragraphs) <= set(range(total))
     assert bool(total) == bool(found.paragraphs) == bool(text.strip())
-    covered = "".join(text[s:e] for s, e in zip(found.sentences.starts, found.sentences.ends, strict=True))
+    covered = "".join(text[s:e] for s, e in zip(found.units.units.starts, found.units.units.ends, strict=True))
     assert "".join(covered.split()) == "".join(text.split())

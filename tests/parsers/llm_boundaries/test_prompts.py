@@ -48,9 +48,10 @@ def test_boundaries_do_not_depend_on_where_segments_begin(size: int) -> None:
 
 
 def test_segments_share_sentences_with_their_neighbours_and_decide_each_once() -> None:
+    from kinsplit.chunk import Document
     from kinsplit.parsers.llm_boundaries import outline, plan
 
-    made = plan(LONG, outline(LONG, "en").sentences, resolve("bundled"), 300)
+    made = plan(LONG, outline(Document("", LONG), "en").units.units, resolve("bundled"), 300)
     total = len(made.lines)
     decided = [number for segment in made.segments for number in range(segment.begin, segment.end)]
     assert decided == list(range(total))

@@ -138,7 +138,7 @@ def test_spans_are_in_order_and_neighbours_are_one() -> None:
 
 
 def test_the_overlap_is_in_both_chunks_and_never_twice_in_one() -> None:
-    text = " ".join(f"w{n}" for n in range(40))
+    text = " ".join(f"Word {n}." for n in range(40))
     apart = chunked(text, passage_size=12, passage_overlap=4, threshold=1.0)
     assert len(apart) > 3
     for before, chunk in pairwise(apart):

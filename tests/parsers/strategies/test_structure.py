@@ -172,7 +172,7 @@ def test_a_very_long_line_is_no_heading_and_is_not_repeated() -> None:
 def test_the_hash_changes_with_the_context() -> None:
     (one,) = chunked("# A\n\nText.")[:1]
     below = [chunked(f"# {title}\n\nOne.\n\n## Same\n\nText.", min_chunk_size=0)[-1] for title in ("A", "B")]
-    assert below[0].text == below[1].text == "Text."
+    assert below[0].text == below[1].text == "## Same\n\nText."
     assert below[0].content_hash != below[1].content_hash
     assert one.context == "A"
 
