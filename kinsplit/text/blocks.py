@@ -324,7 +324,7 @@ _LINE_END = re.compile(r"\n")
 _NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
 
 
-def parts(text: str, kind: Kind) -> list[Span]:
+def parts(text: str, kind: str) -> list[Span]:
     """Cut a block, or a part of one, into its parts: items, rows, records, statements, or lines of a fence.
 
     An item with a nested list is itself a list that can be cut into items, and a statement of several lines can be cut

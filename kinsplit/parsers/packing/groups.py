@@ -139,22 +139,29 @@ def merge(
 def _best_stop(levels: Sequence[int], right: Sequence[int], low: int, high: int, begin: int, limit: int) -> int:
     """Return the best boundary for the end of a run, between `low` and `high`.
 
-    The last of the best boundaries behind three quarters of the limit is taken if it is about as good as any behind a
-    quarter: sentences fill a run that could end with a paragraph, but a run ends with its section. Otherwise the best
-    boundary is taken wherever it is, so that no unit is torn while a whole one precedes it.
+    A run is filled with sentences rather than ended with a paragraph or an item, but ends with its section if that
+    fills half of it. A unit is torn only if nothing precedes it.
     """
-    quarter, filled = (max(low, bisect_left(right, begin + limit * part, low - 1) + 1) for part in _PARTS)
-    best = min(levels[quarter : high + 1], default=Level.BOUND)
+    half, filled, full = (max(low, bisect_left(right, begin + limit * part, low - 1) + 1) for part in _PARTS)
+    best = min(levels[half : high + 1], default=Level.BOUND)
     if best > Level.SENTENCE:
-        quarter, best = low, min(levels[low : high + 1])
-    worst = Level.SENTENCE if Level.BLOCK <= best <= Level.SENTENCE else best
-    if filled <= high and (last := min(levels[filled : high + 1])) <= worst:
-        quarter, best = filled, last
-    return next(stop for stop in range(high, quarter - 1, -1) if levels[stop] == best)
+        half, best = low, min(levels[low : high + 1])
+    worst = _FILLED_BY[best]
+    for first in (full, filled):
+        if first <= high and (last := min(levels[first : high + 1])) <= worst:
+            half, best = first, last
+            break
+    return next(stop for stop in range(high, half - 1, -1) if levels[stop] == best)
 
 
-# Of the limit: from where on a run may end early at a better boundary, and from where on it counts as filled.
-_PARTS = 1 / 4, 3 / 4
+# Parts of a limit: a run that is half full may end at a better boundary; it should be filled to three quarters, and it
+# is as full as others if it ends within the last tenth.
+_PARTS = 1 / 2, 3 / 4, 9 / 10
+# For each level, the worst level of a boundary that fills a run rather than ending it at this level.
+_FILLED_BY = (
+    *(Level.BLOCK, Level.SENTENCE, Level.SENTENCE, Level.CLAUSE),
+    *(Level.CLAUSE, Level.WORD, Level.GRAPHEME, Level.BOUND),
+)
 
 
 def _contains(ascending: Sequence[int], number: int) -> bool:

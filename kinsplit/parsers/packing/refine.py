@@ -10,10 +10,19 @@ import numpy.typing as npt
 
 from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
-from kinsplit.parsers.units.builder import BY_CLAUSE, KINDS, Level, Rung, TextUnits, by_part, by_sentence, cut_by
+from kinsplit.parsers.units.builder import (
+    BY_CLAUSE,
+    KINDS,
+    Level,
+    Rung,
+    TextUnits,
+    UnitKind,
+    by_part,
+    by_sentence,
+    cut_by,
+)
 from kinsplit.parsers.units.languages import detect_language
 from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_units, words
-from kinsplit.text.blocks import Kind
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS
 
@@ -59,17 +68,17 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
             languages[text] = detect_language(text) if language == "auto" else language
         return languages[text]
 
-    def by_word(text: str, start: int, end: int, _: Kind) -> Units:
+    def by_word(text: str, start: int, end: int, _: UnitKind) -> Units:
         units = words(text[start:end]).shifted(start)
         long = units.ends - units.starts > LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
         return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))[0]
 
-    def by_grapheme(text: str, start: int, end: int, _: Kind) -> Units:
+    def by_grapheme(text: str, start: int, end: int, _: UnitKind) -> Units:
         return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
 
-    def by_code_point(text: str, start: int, end: int, _: Kind) -> Units:
+    def by_code_point(text: str, start: int, end: int, _: UnitKind) -> Units:
         return as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()])
 
     return [

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from itertools import groupby, pairwise
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -35,10 +35,11 @@ class Level(IntEnum):
     BOUND = 7  # a heading, which belongs to what follows
 
 
-#: Kinds of units, by number: those of the blocks that they are or come from.
-KINDS: tuple[Kind, ...] = get_args(Kind)
+UnitKind = Kind | Literal["sentence"]
+#: Kinds of units, by number: those of the blocks that they are or come from, and sentences.
+KINDS: tuple[UnitKind, ...] = (*get_args(Kind), "sentence")
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
-_PARAGRAPH = _NUMBERS["paragraph"]
+_PARAGRAPH, _SENTENCE = _NUMBERS["paragraph"], _NUMBERS["sentence"]
 
 
 class TextUnits(NamedTuple):
@@ -122,7 +123,7 @@ def _sentence_units(
         numbers = np.searchsorted(units.starts, begins)
     levels = np.full(len(units.starts), Level.SENTENCE, dtype=np.int64)
     levels[numbers] = firsts
-    return TextUnits(units, levels, np.full(len(levels), _PARAGRAPH, dtype=np.int64))
+    return TextUnits(units, levels, np.full(len(levels), _SENTENCE, dtype=np.int64))
 
 
 def _part_units(text: str, block: Block, first: Level, language: str | None) -> TextUnits:
@@ -146,7 +147,7 @@ class Rung(NamedTuple):
     """
 
     level: Level
-    cut: Callable[[str, int, int, Kind], Units]
+    cut: Callable[[str, int, int, UnitKind], Units]
 
 
 def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[TextUnits, IntArray]:
@@ -157,11 +158,14 @@ def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[
     """
     kinds = iter(found.kinds[numbers].tolist())
     units, origin = cut_units(text, found.units, numbers, lambda t, s, e: rung.cut(t, s, e, KINDS[next(kinds)]))
-    kinds_of = found.kinds[origin]
+    is_cut = np.zeros(len(found.levels), dtype=np.bool_)
+    is_cut[numbers] = True
+    before = found.kinds[origin]
     # The parts of a paragraph are sentences.
-    inner = np.where(kinds_of == _PARAGRAPH, max(rung.level, Level.SENTENCE), rung.level)
-    levels = np.where(np.diff(origin, prepend=-1) > 0, found.levels[origin], inner)
-    return TextUnits(units, levels, kinds_of), origin
+    level = np.where(before == _PARAGRAPH, max(rung.level, Level.SENTENCE), rung.level)
+    kinds_now = np.where(level == Level.SENTENCE, _SENTENCE, before)
+    levels = np.where(np.diff(origin, prepend=-1) > 0, found.levels[origin], level)
+    return TextUnits(units, levels, np.where(is_cut[origin], kinds_now, before)), origin
 
 
 def by_part(language: Callable[[str], str]) -> Rung:
@@ -171,10 +175,11 @@ def by_part(language: Callable[[str], str]) -> Rung:
         language: Function that returns the language of a text.
     """
 
-    def cut(text: str, start: int, end: int, kind: Kind) -> Units:
+    def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
         if kind == "paragraph":
             return sentences(text[start:end], language(text)).shifted(start)
-        return as_units(parts(text[start:end], kind)).shifted(start)
+        has_parts = kind != "sentence" and _LINE_END.search(text, start, end)
+        return as_units(parts(text[start:end], kind) if has_parts else [(0, end - start)]).shifted(start)
 
     return Rung(Level.ITEM, cut)
 
@@ -186,15 +191,15 @@ def by_sentence(language: Callable[[str], str]) -> Rung:
         language: Function that returns the language of a text.
     """
 
-    def cut(text: str, start: int, end: int, kind: Kind) -> Units:
-        if kind in _LINES:
+    def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
+        if kind in _WHOLE:
             return as_units([(start, end)])
         return sentences(text[start:end], language(text)).shifted(start)
 
     return Rung(Level.SENTENCE, cut)
 
 
-def _by_clause(text: str, start: int, end: int, kind: Kind) -> Units:
+def _by_clause(text: str, start: int, end: int, kind: UnitKind) -> Units:
     ends = [] if kind in _LINES else [match.end() for match in _CLAUSE_END.finditer(text, start, end)]
     return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
 
@@ -203,5 +208,7 @@ def _by_clause(text: str, start: int, end: int, kind: Kind) -> Units:
 BY_CLAUSE = Rung(Level.CLAUSE, _by_clause)
 # A comma, semicolon, colon or dash before a space, or a mark of a script without spaces.
 _CLAUSE_END = re.compile(r"(?:[,;:]|\s[–—-])(?=\s)|[，、；：،؛]+")
-# Kinds that have no sentences.
+_LINE_END = re.compile(r"[\r\n]")
+# Kinds that have no clauses, and kinds that are not cut into sentences.
 _LINES = frozenset({"fence", "table", "code"})
+_WHOLE = _LINES | {"sentence"}
