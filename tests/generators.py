@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
@@ -145,3 +147,150 @@ def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
         sizes_ = {"chunk_size": size, "passage_size": passage, "passage_overlap": overlap}
         return {**sizes_, "threshold": threshold, "embedder": "hash"}
     raise NotImplementedError(f"give {name!r} a generator of its parameters")
+
+
+class Lines(NamedTuple):
+    """A text whose lines are no prose, and the ranges of its items, rows or records, none of which may be torn."""
+
+    text: str
+    ranges: list[tuple[int, int]]
+
+
+#: Words with the marks at which a text might be cut.
+WORDS = ("owl", "größer", "東京", "👩‍👩‍👧‍👦", "don't", "3.50", "e.g.", "No.", "U.S.", "(maybe)", "cafe\u0301", "hunts!")
+
+
+def said() -> st.SearchStrategy[str]:
+    """Return a few words, of which some end sentences."""
+    return st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
+
+
+def _lines(records: Sequence[str], between: str = "\n", before: str = "", after: str = "") -> Lines:
+    ranges, at = [], len(before)
+    for record in records:
+        own = at + len(record) - len(record.lstrip())
+        ranges.append((own, at + len(record.rstrip())))
+        at += len(record) + len(between)
+    return Lines(before + between.join(records) + after, ranges)
+
+
+def _several(record: st.SearchStrategy[str], least: int = 4) -> st.SearchStrategy[list[str]]:
+    return st.lists(record, min_size=least, max_size=12)
+
+
+@st.composite
+def bullets(draw: st.DrawFn) -> Lines:
+    """Return a list, whose items may have a second line, and items of their own."""
+    mark = draw(st.sampled_from(["- {}", "* {}", "1. {}", "2) {}"]))
+    inside = st.sampled_from(["", "\n  goes on"])
+    items = _several(st.tuples(said(), inside).map(lambda item: mark.format("".join(item))), 2)
+    below = said().map("   - {}".format)
+    return _lines([line for item in draw(items) for line in (item, *draw(st.lists(below, max_size=2)))])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Lines:
+    """Return a table of pipes."""
+    row = st.tuples(said(), said()).map(lambda cells: "| {} | {} |".format(*cells))
+    return _lines(["| name | note |", "|---|---|", *draw(_several(row, 1))])
+
+
+@st.composite
+def separated_rows(draw: st.DrawFn) -> Lines:
+    """Return rows of separated values below their header; quoted cells may contain separators and line breaks."""
+    mark = draw(st.sampled_from([",", ";", "\t", "|"]))
+    quoted = st.sampled_from([f'"a{mark} b"', '"two\nlines"', '"so ""called"""', "", "3", "-1.5"])
+    row = st.tuples(said(), st.integers(0, 99_999).map(str), said() | quoted).map(mark.join)
+    return _lines([mark.join(("name", "number", "note")), *draw(_several(row, 2))])
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Lines:
+    """Return entries of a log, some with a stack trace."""
+    stamp = draw(
+        st.sampled_from(
+            [
+                "2026-11-26 12:{:02}:07,123 INFO",
+                "2026-11-26T12:{:02}:07.123Z ERROR [main]",
+                "[2026-11-26 12:{:02}:07]",
+                "Nov 26 12:{:02}:07 host sshd[42]:",
+                "INFO 2026/11/26 12:{:02}:07",
+                "127.0.0.1 - - [26/Nov/2026:12:{:02}:07 +0000]",
+                "12:{:02}:07.123 WARN",
+            ]
+        )
+    )
+    traces = ["", "", "\n    at Owl.hunt(Owl.java:3)\n    at Main.main(Main.java:9)"]
+    if not stamp.startswith("12:"):
+        traces.append('\nTraceback (most recent call last):\n  File "owl.py", line 3\nValueError: 3.50')
+    entry = st.tuples(st.integers(0, 59).map(stamp.format), said().map(" {}".format), st.sampled_from(traces))
+    return _lines(draw(_several(entry.map("".join), 3)))
+
+
+@st.composite
+def chats(draw: st.DrawFn) -> Lines:
+    """Return messages of a chat, one a line."""
+    shape = draw(
+        st.sampled_from(
+            [
+                "[12:01] {}: {}",
+                "{}: {}",
+                "<{}> {}",
+                "12:01 <{}> {}",
+                "12/11/2026, 12:01 - {}: {}",
+                "[26.11.26, 12:01:22] {}: {}",
+                "{}：{}",
+            ]
+        )
+    )
+    message = st.tuples(st.sampled_from(["ann", "bob", "Zoë", "東京"]), said()).map(lambda parts: shape.format(*parts))
+    return _lines(draw(_several(message)))
+
+
+@st.composite
+def settings_files(draw: st.DrawFn) -> Lines:
+    """Return pairs of keys and values as YAML, whose keys may have others or items below them, or as `key = value`."""
+    key = st.sampled_from(["name", "max-size", "log.level", "owls", "is_on", "PATH"])
+    if draw(st.booleans()):
+        return _lines(draw(_several(st.tuples(key, said()).map(" = ".join), 3)))
+    below = st.sampled_from(["{}: {}", "{}:\n  {}: 3", "{}:\n- {}\n- b", "{}:\n    - {}\n    - b: 3\n      c: 4"])
+    words = st.sampled_from(["owl", "großer owl", "127.0.0.1", "東京"])
+    return _lines(draw(_several(st.tuples(below, key, words).map(lambda parts: parts[0].format(*parts[1:])), 3)))
+
+
+@st.composite
+def json_texts(draw: st.DrawFn) -> Lines:
+    """Return JSON: objects a line each, or an object of several lines, or a list of such objects."""
+    write: Callable[[Any], str] = lambda value: json.dumps(value, ensure_ascii=False)  # noqa: E731
+    values = st.dictionaries(st.sampled_from(["a", "b c", "d"]), said() | st.integers(), min_size=1)
+    objects = draw(_several(values, 2))
+    shape = draw(st.sampled_from(["lines", "object", "list"]))
+    if shape == "lines":
+        return _lines([write(each) for each in objects])
+    if shape == "object":
+        return _lines([f'  "{i}": {write(each)}' for i, each in enumerate(objects)], ",\n", "{\n", "\n}")
+    indented = [json.dumps(each, ensure_ascii=False, indent=2).replace("\n", "\n  ") for each in objects]
+    return _lines([f"  {each}" for each in indented], ",\n", "[\n", "\n]")
+
+
+@st.composite
+def subtitles(draw: st.DrawFn) -> Lines:
+    """Return the cues of a file of subtitles, as they are."""
+    before, clock = draw(st.sampled_from([("", "00:{:02}:01,000"), ("WEBVTT\n\n", "{:02}:01.000")]))
+    spoken = st.lists(said(), min_size=1, max_size=2).map("\n".join) | said().map("- {}\n- Yes.".format)
+    cues = [
+        f"{number}\n{clock.format(number)} --> {clock.format(number + 1)}\n{words}"
+        for number, words in enumerate(draw(_several(spoken, 2)), 1)
+    ]
+    return _lines(cues, "\n\n", before)
+
+
+#: Generators of texts that consist of records, by what they are.
+RECORDS = {
+    "rows": separated_rows,
+    "logs": logs,
+    "chats": chats,
+    "settings": settings_files,
+    "JSON": json_texts,
+    "subtitles": subtitles,
+}

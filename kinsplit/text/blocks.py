@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from kinsplit.chunk import DocumentKind, Heading
 from kinsplit.spans import Span
 from kinsplit.text.code import is_code, statement_starts
-from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
+from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, skip_space, trim, trimmed, with_line_feeds
 from kinsplit.text.records import find_records
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table", "records", "code"]
@@ -33,10 +33,12 @@ ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
-_HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>", re.IGNORECASE)
+# Attributes of a tag, whose quoted values may contain any character.
+_ATTRIBUTES = r"""[^<>"']*+(?:(?:"[^"]*"|'[^']*')[^<>"']*+)*+"""
+_HTML_TAG = re.compile(rf"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s{_ATTRIBUTES})?>", re.IGNORECASE)
 _HTML_HEADING = re.compile(r"<[hH]")
 _HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(rf"<{_ATTRIBUTES}>")
 #: First characters of lines that may not belong to a paragraph, except lines of tables.
 MARKS = frozenset("#`~|<-*+=_0123456789")
 # First characters of lines that may not continue a paragraph; "" stands for empty lines.
@@ -113,21 +115,22 @@ def _with_headings(text: str, headings: Sequence[Heading], own: DocumentKind) ->
 
 def markdown_headings(text: str) -> tuple[Heading, ...]:
     """Return the headings of a Markdown text."""
-    found = (block for block in blocks(text) if block.kind == "heading")
+    found = (block for block in blocks(text, "prose") if block.kind == "heading")
     return tuple(Heading(block.start, block.end, block.depth, block.title) for block in found)
 
 
 def blocks(text: str, kind: DocumentKind = "") -> list[Block]:
     """Return the blocks of a text in document order; together they contain all but white space."""
     lines = with_line_feeds(text)
+    kind = kind or _kind_of(lines)
     if kind == "code":
         return [Block(*span, "code") for span in _stretches(lines)]
     if kind in {"rows", "records"}:
-        return [_recognised(lines, *span, kind) for span in _stretches(lines)]
+        return [_recognised(lines, *span, kind) or Block(*span, "paragraph") for span in _stretches(lines)]
     found = _Scanner(lines).scan()
     if kind == "prose":
         return found
-    return [_recognised(lines, b.start, b.end) if b.kind == "paragraph" else b for b in found]
+    return [(b.kind == "paragraph" and _recognised(lines, b.start, b.end)) or b for b in found]
 
 
 def _stretches(text: str) -> Iterator[Span]:
@@ -136,25 +139,52 @@ def _stretches(text: str) -> Iterator[Span]:
     return (span for span in (trim(text, *edge) for edge in pairwise(edges)) if span)
 
 
-def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Block:
-    """Return a block of lines by what they are: code, records, or a paragraph."""
+# Number of samples of a text that tell what it is, and code points of each.
+_SAMPLES, _LOOKED_AT = 16, 2000
+
+
+def _kind_of(text: str) -> DocumentKind:
+    """Return "records" for a text of nothing else, such as a log or a file of YAML, whose marks are not Markdown."""
+    if not _is_records(text, *_stretch(text, 0)):
+        return ""
+    sample = {_stretch(text, len(text) * number // _SAMPLES) for number in range(_SAMPLES)}
+    has_heading = any(text[start] == "#" and text.find("\n", start, end) < 0 for start, end in sample)
+    found = sum(_is_records(text, *span) for span in sample)
+    return "records" if found >= 0.75 * len(sample) and not has_heading else ""
+
+
+def _stretch(text: str, at: int) -> tuple[int, int]:
+    """Return the next range between blank lines, or the first one if there is none."""
+    before = _BLANK_LINES.search(text, at) if at else None
+    start = skip_space(text, before.end() if before else 0)
+    after = _BLANK_LINES.search(text, start)
+    return trimmed(text, start, after.start() if after else len(text))
+
+
+def _is_records(text: str, start: int, end: int) -> bool:
+    end = text.rfind("\n", start, start + _LOOKED_AT) if end - start > _LOOKED_AT else end
+    return start < end and text[start] != "#" and find_records(text, start, end) is not None
+
+
+def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Block | None:
+    """Return a block of code or records if the lines of a paragraph are such."""
     if kind or text.find("\n", start, end) >= 0:
         if not kind and is_code(text, start, end):
             return Block(start, end, "code")
         if found := find_records(text, start, end, kind):
             return Block(start, end, "records", title=found.header[:_LONGEST_TITLE])
-    return Block(start, end, "paragraph")
+    return None
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.has_html = _HTML_HEADING.search(text) is not None
+        self.text = text = _without_comments(text) if self.has_html else text
         self.lines = text.split("\n")
         self.starts = list(accumulate([len(line) + 1 for line in self.lines], initial=0))
         # The last line has no line break.
         self.starts[-1] = len(text)
         self.found: list[Block] = []
-        self.has_html = _HTML_HEADING.search(text) is not None
         # Raw elements without a closing tag.
         self.unclosed: set[str] = set()
 
@@ -213,10 +243,6 @@ class _Scanner:
             stop = self._raw_end(at, "-->")
         elif mark == "<" and shallow and (match := _HTML_RAW.match(line)):
             stop, kind = self._raw_end(at, f"</{match[1].lower()}"), "fence"
-            if stop > at and "<h" in self.lines[stop - 1].lower():
-                # A heading follows on the line of the closing tag.
-                self._paragraph(begun, stop)
-                return stop
         elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
             stop, kind = self._while(at + 2, lambda i: "|" in self.lines[i]), "table"
             title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
@@ -225,7 +251,9 @@ class _Scanner:
         elif shallow and ITEM.match(line) and (begun == at or not (mark.isdigit() or len(line) == 1)):
             # Neither a number nor a lone mark interrupts a paragraph.
             stop, kind = self._list_end(at), "list"
-        if stop > at:
+        if mark == "<" and kind != "table" and stop > at and "<h" in self.lines[stop - 1].lower():
+            self._paragraph(begun, stop)  # A heading follows on the line of the closing tag.
+        elif stop > at:
             self._paragraph(begun, at)
             self._add(at, stop, kind, depth, title)  # type: ignore[arg-type]
         return stop
@@ -299,6 +327,15 @@ class _Scanner:
         start, end = trimmed(self.text, start, end)
         if start < end:
             self.found.append(Block(start, end, kind, depth, title))
+
+
+def _without_comments(text: str) -> str:
+    """Return HTML of the same length whose comments contain neither tags nor line ends."""
+    kept, at = [], 0
+    while (start := text.find("<!--", at) + 4) > 3 and (end := text.find("-->", start)) >= 0:
+        kept += [text[at:start], "x" * (end - start)]
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 def without_closing(title: str) -> str:

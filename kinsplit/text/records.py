@@ -1,11 +1,15 @@
-"""Records in lines: rows of separated values, log entries, messages of a chat, `key: value` pairs, JSON Lines.
+"""Records in lines: rows of separated values, log entries, messages of a chat, `key: value` pairs, JSON, subtitles.
 
 In prose, a line break is white space. In a block of records, each record begins a line, and a cut between two lines of
-one record, or inside a line, tears it.
+one record, or inside a line, tears it. Each rule looks at the first two lines before it reads the others, so that prose
+costs little; in doubt, lines are prose.
 """
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -30,5 +34,268 @@ def find_records(text: str, start: int, end: int, kind: str = "") -> Records | N
         end: One past the last code point of the block.
         kind: What the document says that it is (see `kinsplit.chunk.Document`); empty to recognise it.
     """
-    del text, start, end, kind
+    if not kind and _is_prose(text, start, end):
+        return None
+    block = _Block(text, start, end)
+    if kind == "rows":
+        return _table(block, given=True) or Records([start, *(row for row, _ in _joined_rows(block.lines)[1:])])
+    found = next(filter(None, (rule(block) for rule in _RULES)), None)
+    return found or (Records(_nested(block)) if kind else None)
+
+
+# Beginning of all records but rows.
+_OPENING = re.compile(r"[^:：=\n]{0,44}+[:：=]|[\[{<#;!/\d\u200e-]|[A-Z]{4}")
+# Separator of cells that is no mark of a sentence.
+_SEPARATOR = re.compile(r"[\t|;,](?:(?<=[\t|])|(?=\S))")
+
+
+def _is_prose(text: str, start: int, end: int) -> bool:
+    """Return whether no rule needs to be tried, by the first line; most paragraphs get no further."""
+    stop = text.find("\n", start, end)
+    stop = end if stop < 0 else stop
+    if _OPENING.match(text, start, stop) or _SEPARATOR.search(text, start, stop):
+        return False
+    return text[stop - 1] in _MARKS or text.count(", ", start, stop) < 2
+
+
+class _Line(NamedTuple):
+    start: int  # First code point after the indentation.
+    indentation: str
+    text: str
+
+    @property
+    def depth(self) -> int:
+        """Columns of the indentation, twice; an item of a list lies deeper than the key above it in any case."""
+        return 2 * len(self.indentation.expandtabs(4)) + self.text.startswith("- ")
+
+
+class _Block:
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start, self.end = text, start, end
+        stop = text.find("\n", start, end)
+        after = stop if stop < 0 else text.find("\n", stop + 1, end)
+        self.first = text[start : end if stop < 0 else stop]
+        self.second = "" if stop < 0 else text[stop + 1 : end if after < 0 else after]
+
+    @cached_property
+    def lines(self) -> list[_Line]:
+        at = self.text.rfind("\n", 0, self.start) + 1
+        found = []
+        for line in self.text[at : self.end].split("\n"):
+            bare = line.lstrip()
+            found.append(_Line(at + len(line) - len(bare), line[: len(line) - len(bare)], bare))
+            at += len(line) + 1
+        return found
+
+
+# A cue of subtitles: its times, before them perhaps a number or a name, and what is said.
+_TIMES = re.compile(r"\s*(?:\d{1,4}:)?\d\d:\d\d[.,]\d{3}[ \t]*-->")
+
+
+def _cues(block: _Block) -> Records | None:
+    if block.first.startswith("WEBVTT"):
+        return Records([block.start])
+    if "-->" not in block.first and "-->" not in block.second:
+        return None
+    timed = [i for i, line in enumerate(block.lines) if _TIMES.match(line.text)]
+    if not timed or timed[0] > 1:
+        return None
+    firsts = [i - 1 if i and block.lines[i - 1].text.strip().isdigit() else i for i in timed]
+    return Records([block.start, *(block.lines[i].start for i in firsts[1:])])
+
+
+_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SEVERE)\b"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_DATE = (
+    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{2,4}|\d{8}|\d\d-\d\d"
+    rf"|{_MONTH} {{1,2}}\d\d?(?:,? \d{{4}})?|\d\d?[ /-]{_MONTH}[ /-]\d{{4}}|[IWEF]\d{{4}})"
+)
+_TIME = r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
+# Beginning of a log entry or a message. A date with its time, or what a web server writes, is enough; the others must
+# come again.
+_ENTRY = re.compile(
+    rf"\u200e?(?:<\d{{1,3}}>\d? ?)?(?:\[?{_LEVEL}\]?[:\s]\s?)?[\[(]?"
+    rf"(?:(?P<full>{_DATE}(?:[T:]|,?[ \u202f]{{1,2}}){_TIME}|[\w.:-]{{3,60}} \S{{1,60}} \S{{1,60}} \[\d\d?/{_MONTH}/)"
+    rf"|(?P<clock>{_TIME}(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?[\])]?[\s,|-])|(?P<date>\d{{4}}-\d\d-\d\d\b)"
+    rf"|(?P<seconds>[ ]*\d{{1,7}}\.\d{{6}}\]))"
+    rf"|\[?(?P<level>{_LEVEL})|<[@+%~& ]?(?P<nick>[^\s<>/]{{1,30}})>\s"
+)
+
+
+def _entries(block: _Block) -> Records | None:
+    opening = _ENTRY.match(block.first)
+    if not opening:
+        return None
+    matches = [_ENTRY.match(line.text) for line in block.lines]
+    lines = [line for line, match in zip(block.lines, matches, strict=True) if match and _same(match, opening)]
+    flush = sum(not line.depth for line in block.lines)
+    if opening.lastgroup != "full" and (len(lines) < 2 or 2 * len(lines) < flush):
+        return None
+    return Records([block.start, *(line.start for line in lines[1:])])
+
+
+def _same(match: re.Match[str], opening: re.Match[str]) -> bool:
+    return match.lastgroup == opening.lastgroup
+
+
+_KEY = re.compile(r'"[^"]*"[ \t]*[:,\]}]')
+_VALUE = re.compile(r'["\[{\]}\d-]|(?:true|false|null)\b')
+
+
+def _json(block: _Block) -> Records | None:
+    if block.first[:1] not in {"{", "["} or block.text[block.end - 1] not in "]},[{":
+        return None
+    inner = block.first.lstrip("[{ \t\r")
+    is_json = _KEY.match(inner) if inner else _VALUE.match(block.second.lstrip())
+    return Records(_nested(block, inside=True)) if is_json else None
+
+
+# A key or the name of who speaks, up to the colon or the sign of equality.
+_LABEL = re.compile(r"""(?:export )?(["'@*\[]{0,2}\w(?:[^:：=,;!?\n]|:(?=\d)){0,40})(?:(:(?=[\s*]|$)|：)|=(?![=>]))""")
+_MOST_WORDS = 4
+# Comments and names of sections, which belong to the next line; closing brackets and marks between parts.
+_HEAD = re.compile(r"[#;!]|//|\[[^\]\n]*\]+\s*$|---")
+_TAIL = re.compile(r"[\]})]|\.\.\.\s*$")
+
+
+def _label(line: str) -> str | None:
+    match = _LABEL.match(line)
+    if match is None:
+        return None
+    words = match[1].split()
+    return match[1] if len(words) <= (_MOST_WORDS if match[2] else 1) else None
+
+
+def _pairs(block: _Block) -> Records | None:
+    if not _label(block.first) and not (_HEAD.match(block.first) and _label(block.second)):
+        return None
+    flush = [line for line in block.lines if not line.depth and not _is_aside(line.text)]
+    labels = [(line, label) for line in flush if (label := _label(line.text))]
+    if len(labels) == len(flush) and (len(flush) > 1 or _is_entry(block.second)):
+        few = len(block.lines) < 4
+        is_prose = few and (_is_wrapped(block.lines) or len({label[0].islower() for _, label in labels}) > 1)
+        return None if is_prose else Records(_nested(block))
+    if 2 * len(labels) < len(flush) or 2 * len({label for _, label in labels}) > len(labels):
+        return None
+    return Records([block.start, *(line.start for line, _ in labels[1:])])  # Messages of several lines.
+
+
+def _is_aside(line: str) -> bool:
+    return bool(_HEAD.match(line) or _TAIL.match(line)) or line.startswith("- ")
+
+
+def _is_entry(line: str) -> bool:
+    """Return whether a line looks like one below a key of YAML."""
+    bare = line.lstrip()
+    return bare.startswith("- ") or (len(bare) < len(line) and _label(bare) is not None)
+
+
+# Prose is rarely wrapped at fewer columns.
+_NARROW = 50
+
+
+def _is_wrapped(lines: list[_Line]) -> bool:
+    """Return whether lines end where the next word would have made them longer than the longest one, as prose does."""
+    widest = max(len(line.text.rstrip()) for line in lines)
+    return widest >= _NARROW and all(
+        len(line.text.rstrip()) + 1 + len(after.text.partition(" ")[0]) > widest for line, after in pairwise(lines)
+    )
+
+
+_QUOTED = re.compile(r'"[^"]*"')
+_OPENING_QUOTE = re.compile(r'(?:^|[\t|;,]) *"')
+_THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
+_MARKS = frozenset(".!?;:,")
+_RULED = re.compile(r"[-+|=: ]+\s*$")
+# Part of the rows that must have as many cells as the first one.
+_EVEN = 0.9
+# Name of a column; addresses of mails and pages are values.
+_NAME = re.compile(r"[^\W\d][^.!?@\n]{0,60}$|[#%] ?\w{0,20}$")
+
+
+def _table(block: _Block, *, given: bool = False) -> Records | None:
+    for separator in "\t|;,":
+        if separator in block.first and (found := _rows(block, separator, given=given)):
+            return found
     return None
+
+
+def _unquoted(row: str) -> str:
+    return _QUOTED.sub('""', row) if '"' in row else row
+
+
+def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
+    """Return the rows of a block if nearly all have as many cells as the first one and don't look like prose."""
+    first, second = _unquoted(block.first), _unquoted(block.second)
+    count, is_bar = first.count(separator), separator == "|"
+    is_even = second.count(separator) == count or (is_bar and _RULED.match(second)) or '"' in first or '"' in second
+    if not is_even or (is_bar and not second.strip("|-: \r")):  # The latter is a table of Markdown.
+        return None
+    if not given and separator in ";," and _is_sentence(block, first, separator):
+        return None
+    rows = _joined_rows(block.lines)
+    counts = [_unquoted(row).count(separator) for _, row in rows if separator != "|" or not _RULED.match(row)]
+    if len(counts) < 2 or counts.count(count) < _EVEN * len(counts):
+        return None
+    names = [name.strip(' "\r').casefold() for name in rows[0][1].split(separator)]
+    is_header = len(set(names)) == len(names) and all(map(_NAME.match, names))
+    return Records([block.start, *(start for start, _ in rows[1:])], rows[0][1].rstrip() if is_header else "")
+
+
+def _is_sentence(block: _Block, first: str, separator: str) -> bool:
+    """Return whether the separators of lines may be the marks of sentences or of thousands."""
+    first = first.replace("\xa0", " ")
+    count, has_words = first.count(separator), " " in first
+    if f"{separator} " in first.rstrip():
+        if count == 1 or first.rstrip()[-1] in _MARKS or len(block.lines) < 4 or _is_wrapped(block.lines):
+            return True
+        return any(line.text.rstrip()[-1:] in _MARKS for line in block.lines)
+    if separator not in (_THOUSANDS.sub("", first) if has_words else first).strip(f"{separator} \r"):
+        return True
+    return count == 1 and has_words and len(block.lines) < 3
+
+
+def _joined_rows(lines: list[_Line]) -> list[tuple[int, str]]:
+    """Return start and text of each row; a quoted cell may contain line breaks."""
+    rows: list[tuple[int, str]] = []
+    parts: list[str] = []
+    begun = 0
+    for start, indentation, text in lines:
+        begun = begun if parts else start
+        odd = text.count('"') % 2 == 1
+        is_open = bool(parts) != odd if parts or _OPENING_QUOTE.search(text) else False
+        parts.append(indentation + text)
+        if not is_open:
+            rows.append((begun, "\n".join(parts)))
+            parts = []
+    return [(line.start, line.text) for line in lines] if parts else rows
+
+
+# Long records are divided at the lines below them, since they may not fit into a chunk; in code points.
+_LONG = 500
+
+
+def _nested(block: _Block, *, inside: bool = False) -> list[int]:
+    """Return the starts of lines, each with all that is indented below it, unless that is long.
+
+    If `inside`, the first line only opens what contains the others.
+    """
+    lines, depths = block.lines, [line.depth for line in block.lines]
+    ends, parents = [block.end] * len(lines), [-1] * len(lines)
+    around: list[int] = []
+    for i, line in enumerate(lines):
+        while around and depths[around[-1]] >= depths[i]:
+            ends[around.pop()] = line.start
+        parents[i] = around[-1] if around else -1
+        around.append(i)
+    starts = [block.start]
+    for i, line in enumerate(lines[1:], 1):
+        parent = parents[i]
+        is_long = (inside and parent == 0) or ends[parent] - lines[parent].start > _LONG
+        is_inner = parent >= 0 and (parent == i - 1 or not is_long)
+        if not (is_inner or _TAIL.match(line.text) or _HEAD.match(lines[i - 1].text)):
+            starts.append(line.start)
+    return starts
+
+
+_RULES = (_cues, _entries, _json, _pairs, _table)

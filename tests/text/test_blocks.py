@@ -192,6 +192,8 @@ def test_html_headings_are_found_in_the_middle_of_a_line() -> None:
         "<style>\n# no\n</style>",
         "<p>a <pre>x <h1>no</h1></pre>",
         "<textarea>\n\n<h1>no</h1></textarea>",
+        "<!-- <h1>no</h1> -->",
+        "<p>a</p><!--\n\n<h1>no</h1>\n\n# no\n--><p>b</p>",
     ],
 )
 @pytest.mark.parametrize("between", ["", "\n", "\n\n"])
@@ -202,6 +204,25 @@ def test_nothing_inside_raw_html_is_a_heading(raw: str, between: str) -> None:
 @pytest.mark.parametrize("tag", ["pre", "script", "style", "textarea"])
 def test_raw_html_that_is_never_closed_hides_nothing_below(tag: str) -> None:
     assert headings(f"<{tag}>\ntext\n\n# Yes") == [(1, "Yes")]
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("<h2 id='a>b'>Big</h2>", "Big"),
+        ('<h2 class=x title="a > b" id=\'"\'>Big</h2>', "Big"),
+        ("<h2>It's <a title='x>y'>big</a>, isn't it?</h2>", "It's big , isn't it?"),
+        ("<h2>Big<!-- <b> --></h2>", "Big"),
+    ],
+)
+def test_a_tag_ends_behind_its_attributes(heading: str, title: str) -> None:
+    text = f"<p>a</p>{heading}<p>b</p>"
+    assert kinds(text) == [("paragraph", "<p>a</p>"), ("heading", heading), ("paragraph", "<p>b</p>")]
+    assert headings(text) == [(2, title)]
+
+
+def test_a_comment_that_is_never_closed_hides_nothing_below() -> None:
+    assert headings("<p>a</p><!-- <h1>Yes</h1>\n\n<h2>Too</h2>") == [(1, "Yes"), (2, "Too")]
 
 
 def test_front_matter_is_no_heading() -> None:
@@ -275,6 +296,9 @@ def test_blocks_hold_all_that_is_not_white_space_in_order(text: str) -> None:
     [
         "<h1>" * 50_000,
         "<h1 " * 50_000,
+        "<h1 '" * 50_000,
+        "<h1 \"'" * 50_000,
+        "<h1><!--" * 50_000,
         "<pre>\n" * 25_000,
         "</h1>\n" * 25_000,
         "# a" + " " * 75_000 + "b",
