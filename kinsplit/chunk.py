@@ -262,6 +262,13 @@ class Moment(NamedTuple):
     end: float  # End in seconds from the beginning of the recording.
 
 
+class Voice(NamedTuple):
+    """Place in a transcript from which on somebody speaks."""
+
+    at: int
+    name: str  # Empty from where on nobody is named.
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text with an id, from a loader or a caller.
@@ -280,6 +287,7 @@ class Document:
         kind: What its lines are: `"code"`, `"rows"` (separated values), `"records"` (log entries, messages of a chat,
             `key: value` pairs, JSON Lines) or `"prose"`, in which nothing but Markdown is looked for. If empty, it is
             recognised from the text, block by block.
+        voices: Places in a transcript at which the speaker changes, ascending; empty for other documents.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
@@ -296,6 +304,7 @@ class Document:
     headings: tuple[Heading, ...] = ()
     digest: str = ""
     kind: DocumentKind = ""
+    voices: tuple[Voice, ...] = ()
 
     @classmethod
     def from_text(cls, text: str) -> Document:
@@ -316,7 +325,7 @@ class Document:
         """
         from kinsplit.foreign import of_langchain
 
-        return cls(*of_langchain(document))
+        return cls(**of_langchain(document)._asdict())
 
     @classmethod
     def from_llama_index(cls, document: Any) -> Document:
@@ -330,7 +339,7 @@ class Document:
         """
         from kinsplit.foreign import of_llama_index
 
-        return cls(*of_llama_index(document))
+        return cls(**of_llama_index(document)._asdict())
 
     @classmethod
     def from_docling(cls, document: Any, id: str | None = None) -> Document:
@@ -348,7 +357,7 @@ class Document:
         """
         from kinsplit.foreign import of_docling
 
-        return cls(*of_docling(document, id))
+        return cls(**of_docling(document, id)._asdict())
 
     @classmethod
     def from_dataset(
@@ -369,7 +378,7 @@ class Document:
         """
         from kinsplit.foreign import of_dataset
 
-        return (cls(*parts) for parts in of_dataset(rows, text, id))
+        return (cls(**fields._asdict()) for fields in of_dataset(rows, text, id))
 
     def page_range(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the first and last page that a range of the text touches, counted from 1.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kinsplit.chunk import Heading, Moment, Part
+from kinsplit.chunk import DocumentKind, Heading, Moment, Part, Voice
 
 
 class UnreadableError(Exception):
@@ -33,6 +33,8 @@ class Content:
         times: Times of its parts; empty unless it is the text of a recording.
         outline: Its parts, if headings don't mark them.
         headings: Its headings; see `kinsplit.Document`.
+        kind: What its lines are; see `kinsplit.Document`.
+        voices: Who speaks in it; empty unless it is the text of a recording.
         metadata: Further metadata in the file.
     """
 
@@ -43,6 +45,8 @@ class Content:
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
     headings: tuple[Heading, ...] = ()
+    kind: DocumentKind = ""
+    voices: tuple[Voice, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -260,7 +260,8 @@ def _document(source: SourceFile, content: Content, digest: str) -> Document:
     own = row_id(source.source_id, content.id) if content.id and source.scoped else content.id
     structure = content.pages, content.times, content.outline, content.headings
     # A row stays the same while its file gets others.
-    return Document(own or source.source_id, content.text, metadata, *structure, "" if content.id else digest)
+    more = "" if content.id else digest, content.kind, content.voices
+    return Document(own or source.source_id, content.text, metadata, *structure, *more)
 
 
 @functools.lru_cache(maxsize=1)

@@ -75,7 +75,7 @@ def normalise(text: str) -> Normalised:
 
 
 def normalised_document(document: Document) -> Document:
-    """Return a document with its text normalised, and its pages, times and parts moved accordingly."""
+    """Return a document with its text normalised, and its pages, times, voices and parts moved accordingly."""
     return _as_document(document, normalise(document.text))
 
 
@@ -116,4 +116,5 @@ def _as_document(document: Document, made: Normalised) -> Document:
         times=tuple(moment._replace(at=made.at(moment.at)) for moment in document.times),
         outline=tuple(Part(*span, title) for span, title in parts if span is not None),
         headings=tuple(headings),
+        voices=tuple(voice._replace(at=made.at(voice.at)) for voice in document.voices),
     )

@@ -69,7 +69,8 @@ class Setup:
     @cached_property
     def documents_hash(self) -> str:
         """A hash of the documents."""
-        return hashed([(one.id, one.text, one.metadata, one.outline, one.headings) for one in self.dataset.documents])
+        documents = self.dataset.documents
+        return hashed([(d.id, d.text, d.metadata, d.outline, d.headings, d.kind, d.voices) for d in documents])
 
     @cached_property
     def depth(self) -> Depth:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import FIELDS, Chunk, Document, Heading, Moment, Part
+from kinsplit.chunk import FIELDS, Chunk, Document, Heading, Moment, Part, Voice
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
 from kinsplit.indexing.reports import DocumentReport, FileRead
@@ -47,6 +47,7 @@ DOCUMENTS = pa.schema(
         ("times", pa.list_(pa.struct([("at", pa.int64()), ("start", pa.float64()), ("end", pa.float64())]))),
         ("outline", pa.list_(pa.struct([*_RANGE, ("title", pa.string())]))),
         ("headings", pa.list_(pa.struct([*_RANGE, ("level", pa.int64()), ("title", pa.string())]))),
+        ("voices", pa.list_(pa.struct([("at", pa.int64()), ("name", pa.string())]))),
         *(("digest", pa.string()), ("kind", pa.string()), ("file", pa.string()), ("file_documents", pa.int64())),
         *(("warnings", _TEXTS), ("error", _ERROR)),
     ]
@@ -124,7 +125,7 @@ def from_files(table: pa.Table) -> list[SourceFile]:
 
 
 # Attributes of a document that are tuples of these.
-_PARTS: dict[str, Any] = {"times": Moment, "outline": Part, "headings": Heading}
+_PARTS: dict[str, Any] = {"times": Moment, "outline": Part, "headings": Heading, "voices": Voice}
 
 
 def to_row(document: Document) -> dict[str, Any]:
@@ -136,6 +137,7 @@ def to_row(document: Document) -> dict[str, Any]:
         "pages": document.pages,
         **{name: [each._asdict() for each in getattr(document, name)] for name in _PARTS},
         "digest": document.digest,
+        "kind": document.kind,
     }
 
 
@@ -148,7 +150,7 @@ def from_documents(table: pa.Table) -> list[Document | None]:
     return [_document(row, more) for row, more in zip(table.select(own).to_pylist(), extra, strict=True)]
 
 
-_ATTRIBUTES = ("id", "text", "metadata", "pages", "times", "outline", "headings", "digest", "kind")
+_ATTRIBUTES = ("id", "text", "metadata", "pages", "times", "outline", "headings", "digest", "kind", "voices")
 #: Columns that are no metadata: those of documents, and those that the stages add.
 _KNOWN = {*DOCUMENTS.names, "chunks", "missing", "unchanged", "vectors", "windows", "requests", "tokens"}
 

@@ -1,8 +1,9 @@
 """Transcripts and subtitles (`.srt`, `.vtt`) as running text with the times of its parts.
 
 Cues are joined by a space, so that sentences continue across them; a pause of 3 seconds or another speaker begins a
-paragraph, which starts with the speaker's name. Markup and positions are dropped. Rolling subtitles show every line
-twice or more: lines of the previous cue are not repeated. `Document.times` contains the start and end of each cue.
+paragraph, also within a cue. A paragraph of another speaker starts with the name. Markup and positions are dropped.
+Rolling subtitles show every line twice or more: lines of the previous cue are not repeated. `Document.times` contains
+the start and end of what each speaker says in a cue, and `Document.voices` who speaks.
 
 Times without a fraction, with a comma or without hours are read in both formats, and so are cues without a number. A
 cue with unreadable times is left out and counted in a warning. Cues stay in the file's order, whatever their times.
@@ -14,10 +15,10 @@ import html
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
-from kinsplit.chunk import Moment
+from kinsplit.chunk import Moment, Voice
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.html import with_readable_numbers
@@ -26,6 +27,7 @@ from kinsplit.support.extras import needs
 _PAUSE = 3.0  # seconds
 _FLASH = 0.1  # seconds; no readable cue is shorter
 _MARKUP = re.compile(r"</?(?:[cibuv]|ruby|rt|lang|font)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}", re.IGNORECASE)
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>]*)>", re.IGNORECASE)
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TIMING = re.compile(
@@ -46,15 +48,30 @@ def _read(data: bytes, kind: str) -> Reading:
         raise UnreadableError(f"is not a valid transcript: {error}. It should begin as .{kind} files do.") from error
     text = _Text()
     for caption in captions:
-        rows = [" ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split()) for line in caption.lines]
         start, end = (_seconds(stamp) for stamp in (caption.start, caption.end))
-        text.add([line for line in rows if line], start, max(start, end), caption.voice)
+        text.add(_turns(caption.lines), start, max(start, end))
     shown = {line for caption in captions for line in caption.lines}
     if lost := sum("-->" in line and not _TIMING.match(line) and line not in shown for line in lines):
         warnings = (*warnings, f"{lost:,} cues were left out, since their times can't be read")
     if back := sum(after.start < before.start for before, after in itertools.pairwise(text.times)):
         warnings = (*warnings, f"{back:,} cues begin before the one above them")
-    return Reading((Content("".join(text.parts), times=tuple(text.times)),), warnings)
+    return Reading((Content("".join(text.parts), times=tuple(text.times), voices=tuple(text.voices)),), warnings)
+
+
+def _turns(lines: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Return the speakers of a cue, each with the lines of what is said; an empty name if it names none."""
+    turns: list[tuple[str, list[str]]] = [("", [])]
+    for line in lines:
+        said, *more = _VOICE.split(line)
+        turns[-1][1].append(_plain(said))
+        turns += [(_plain(name), [_plain(said)]) for name, said in zip(more[::2], more[1::2], strict=True)]
+    if len(turns) > 1 and not turns[0][0]:  # What stands before the first name belongs to it.
+        turns[:2] = [(turns[1][0], turns[0][1] + turns[1][1])]
+    return [(name, [line for line in said if line]) for name, said in turns]
+
+
+def _plain(line: str) -> str:
+    return " ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split())
 
 
 def _repaired(source: str, *, numbered: bool) -> Iterator[str]:
@@ -76,23 +93,30 @@ class _Text:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.times: list[Moment] = []
+        self.voices: list[Voice] = []
         self._length = 0
         self._shown = ""  # the last line of the previous cue
         self._until = 0.0
-        self._voice: str | None = None
+        self._voice = ""
 
-    def add(self, lines: list[str], start: float, end: float, voice: str | None) -> None:
-        rolls = start <= self._until + _FLASH and (len(lines) > 1 or end - start < _FLASH)
-        new = lines[1:] if rolls and lines[:1] == [self._shown] else lines
-        if new:
-            if self.parts:
-                self._append("\n\n" if voice != self._voice or start - self._until >= _PAUSE else " ")
-            self.times.append(Moment(self._length, start, end))
-            if voice and voice != self._voice:
-                self._append(f"{voice}: ")
-            self._append(" ".join(new))
-            self._shown, self._voice = new[-1], voice
-        self._until = end
+    def add(self, turns: list[tuple[str, list[str]]], start: float, end: float) -> None:
+        """Add a cue."""
+        rolls = start <= self._until + _FLASH and (len(turns[0][1]) > 1 or end - start < _FLASH)
+        for number, (voice, lines) in enumerate(turns):
+            new = lines[1:] if rolls and not number and lines[:1] == [self._shown] else lines
+            if new:
+                self._say(voice, new, start, end)
+            self._until = end
+
+    def _say(self, voice: str, lines: list[str], start: float, end: float) -> None:
+        if self.parts:
+            self._append("\n\n" if voice != self._voice or start - self._until >= _PAUSE else " ")
+        self.times.append(Moment(self._length, start, end))
+        if voice != self._voice:
+            self.voices.append(Voice(self._length, voice))
+            self._append(f"{voice}: " if voice else "")
+        self._append(" ".join(lines))
+        self._shown, self._voice = lines[-1], voice
 
     def _append(self, part: str) -> None:
         self.parts.append(part)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Document, Moment, Part
+from kinsplit.chunk import Document, Moment, Part, Voice
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.datasets.normalised import normalise, normalised_dataset, normalised_document
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
@@ -92,7 +92,7 @@ def test_alice_as_labelled_is_alice_as_printed() -> None:
     assert number == 376
 
 
-def test_pages_times_and_parts_go_with_a_normalised_document() -> None:
+def test_pages_times_voices_and_parts_go_with_a_normalised_document() -> None:
     text = "  One \n\n two.\n\nThree."
     three = text.index("Three")
     document = Document(
@@ -101,12 +101,16 @@ def test_pages_times_and_parts_go_with_a_normalised_document() -> None:
         pages=(0, three),
         times=(Moment(0, 0, 1), Moment(three, 1, 2)),
         outline=(Part(three, three + 5, "T"),),
+        kind="records",
+        voices=(Voice(three, "Ann"),),
     )
     made = normalised_document(document)
     assert made.text == "One two. Three."
     assert [made.text[page:][:3] for page in made.pages] == ["One", "Thr"]
     assert [made.text[moment.at :][:3] for moment in made.times] == ["One", "Thr"]
     assert [made.text[part.start : part.end] for part in made.outline] == ["Three"]
+    assert [made.text[voice.at :] for voice in made.voices] == ["Three."]
+    assert made.kind == "records"
 
 
 def test_labels_of_a_normalised_dataset_hold_the_same_text() -> None:

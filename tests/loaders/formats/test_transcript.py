@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinsplit.chunk import Moment
+from kinsplit.chunk import Moment, Voice
 from kinsplit.errors import LoadError
 from kinsplit.index import Index
 from kinsplit.loaders.formats.transcript import SRT, VTT
@@ -58,6 +58,34 @@ def test_speakers_open_paragraphs_and_entities_are_decoded():
 
     assert reading.contents[0].text == "Ann: Is 1 < 2 and a < b? Well?\n\nBob: Yes."
     assert [moment.at for moment in reading.contents[0].times] == [0, 25, 32]
+
+
+def test_each_voice_of_a_cue_is_a_paragraph_with_the_times_of_the_cue(tmp_path):
+    document = document_of(
+        tmp_path / "a.vtt",
+        "WEBVTT\n\n00:01.000 --> 00:04.000\n- <v.loud Ann &amp; Co>Hold</v>\nthe price.\n<v Bob>No, <i>cut</i> it.\n\n"
+        "00:04.000 --> 00:05.000\n<v Bob>Now.\n\n00:05.000 --> 00:06.000\nA door.\n\n"
+        "00:06.000 --> 00:07.000\n<v Bob>Oh.",
+    )
+
+    assert document.text == "Ann & Co: - Hold the price.\n\nBob: No, cut it. Now.\n\nA door.\n\nBob: Oh."
+    bob, now, door, again = (document.text.index(words) for words in ("Bob", "Now", "A door", "Bob: Oh"))
+    assert document.voices == (Voice(0, "Ann & Co"), Voice(bob, "Bob"), Voice(door, ""), Voice(again, "Bob"))
+    assert [moment.at for moment in document.times] == [0, bob, now, door, again]
+    assert document.time_range(0, bob) == document.time_range(bob, now) == (1, 4)
+    assert document.time_range(now, door) == (4, 5)
+
+
+def test_a_cue_whose_second_voice_repeats_the_line_above_keeps_it():
+    reading = VTT.read(
+        b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Yes.\n\n00:02.000 --> 00:03.000\n<v Ann>No.\n<v Bob>Yes.\n"
+    )
+
+    assert reading.contents[0].text == "Ann: Yes. No.\n\nBob: Yes."
+
+
+def test_a_transcript_without_names_has_no_voices():
+    assert SRT.read(LECTURE.encode()).contents[0].voices == ()
 
 
 def test_rolling_subtitles_are_not_repeated_but_repetitions_are_kept():
