@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.identity import text_id
+from kinsplit.kinds import FileKind, kind_of
 
 # Between the pages of a Docling document.
 _BLANK_LINE = "\n\n"
@@ -19,12 +20,13 @@ _BREAK = "\ue0f0\ue0f1\ue0f0"
 
 
 class Fields(NamedTuple):
-    """The first fields of `kinsplit.chunk.Document`."""
+    """Fields of `kinsplit.chunk.Document`, by their names there."""
 
     id: str
     text: str
     metadata: dict[str, Any]  # A copy of the metadata.
     pages: tuple[int, ...] = ()  # Offset of each page.
+    kind: FileKind = ""  # What its lines are, as far as the metadata tell.
 
 
 def of_langchain(document: Any) -> Fields:
@@ -32,13 +34,14 @@ def of_langchain(document: Any) -> Fields:
     _check(document, ("page_content", "metadata"), "a LangChain document")
     text, metadata = document.page_content, document.metadata
     known = getattr(document, "id", None)
-    return Fields(known or text_id(text, metadata.get("source", "text")), text, dict(metadata))
+    return Fields(known or text_id(text, metadata.get("source", "text")), text, dict(metadata), kind=kind_of(metadata))
 
 
 def of_llama_index(document: Any) -> Fields:
     """Return the fields of a LlamaIndex document or node; see `Document.from_llama_index`."""
     _check(document, ("node_id", "get_content", "metadata"), "a LlamaIndex document or node")
-    return Fields(document.node_id, document.get_content(), dict(document.metadata))
+    metadata = dict(document.metadata)
+    return Fields(document.node_id, document.get_content(), metadata, kind=kind_of(metadata))
 
 
 def of_docling(document: Any, own_id: str | None) -> Fields:
@@ -99,7 +102,8 @@ def _row(number: int, row: Mapping[str, Any], text: str, own_id: str | None) -> 
     content = row[text]
     require(isinstance(content, str), f"rows[{number}][{text!r}]", "must be a text", content, "Filter such rows out.")
     metadata = {key: value for key, value in row.items() if key not in (text, own_id)}
-    return Fields(text_id(content) if own_id is None else str(row[own_id]), content, metadata)
+    id_ = text_id(content) if own_id is None else str(row[own_id])
+    return Fields(id_, content, metadata, kind=kind_of(metadata))
 
 
 def _check(document: object, attributes: tuple[str, ...], kind: str) -> None:

@@ -18,7 +18,8 @@ LAYERS: dict[str, set[str]] = {
     "spans": set(),
     "identity": set(),
     "registry": {"errors"},
-    "foreign": {"errors", "identity"},
+    "kinds": set(),
+    "foreign": {"errors", "identity", "kinds"},
     "chunk": {"foreign", "identity", "markup", "spans"},
     "text": {"chunk", "spans"},
     "support": {"errors"},
@@ -26,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "model_servers": {"errors", "support"},
     "embedding": {"chunk", "errors", "identity", "model_servers", "registry", "spans", "support", "tokenizers"},
     "language_models": {"errors", "model_servers", "spans", "registry", "support", "tokenizers"},
-    "loaders": {"chunk", "errors", "registry", "support", "text"},
+    "loaders": {"chunk", "errors", "kinds", "registry", "support", "text"},
     "parsers": {
         "registry",
         "chunk",
@@ -82,7 +83,7 @@ LAYERS: dict[str, set[str]] = {
         "keywords",
         "options",
         *("chunk", "embedding", "errors", "frames", "identity", "index", "indexing", "loaders", "parsers", "retrieval"),
-        *("spans", "stores", "support", "tokenizers"),
+        *("kinds", "spans", "stores", "support", "tokenizers"),
     },
     "server": {
         "keywords",

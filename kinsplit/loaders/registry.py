@@ -43,7 +43,17 @@ from kinsplit.registry import Registry, several
 
 #: The formats of this package, in the order of lists.
 FORMATS: tuple[Format, ...] = (
-    *(plain.TEXT, markdown.FORMAT, html.FORMAT, code.PYTHON, *code.FORMATS, pdf.FORMAT, slides.FORMAT, word.FORMAT),
+    *(
+        plain.TEXT,
+        plain.LOG,
+        markdown.FORMAT,
+        html.FORMAT,
+        code.PYTHON,
+        *code.FORMATS,
+        pdf.FORMAT,
+        slides.FORMAT,
+        word.FORMAT,
+    ),
     *(plain.RICH_TEXT, epub.FORMAT, tables.SPREADSHEET, tables.CSV, tables.TSV, plain.MAIL, transcript.SRT),
     *(transcript.VTT, notebook.FORMAT, json_rows.JSON, json_rows.JSONL),
 )

@@ -28,6 +28,13 @@ def test_text_and_code_are_taken_exactly(tmp_path):
         assert document.id == f"{tmp_path.name}/{name}"
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.py", "code"), ("a.rs", "code"), ("a.sql", "code"), ("a.log", "records"), ("a.txt", "")]
+)
+def test_a_document_says_what_its_lines_are(tmp_path, name, kind):
+    assert document_of(tmp_path / name, "Owls hunt").kind == kind
+
+
 def test_nul_keeps_offsets_and_is_reported(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"before\0after <|endoftext|>")
 

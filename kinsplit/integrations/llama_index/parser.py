@@ -20,6 +20,7 @@ from kinsplit.integrations.llama_index.nodes import build_nodes, join_pages, ori
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
 from kinsplit.integrations.shared.pages import pages_of
+from kinsplit.kinds import kind_of
 from kinsplit.parsers import Strategy
 
 
@@ -145,7 +146,9 @@ class KinsplitNodeParser(TextSplitter):
     def _chunk(self, nodes: Sequence[BaseNode]) -> Iterator[list[core.Chunk]]:
         for first in range(0, len(nodes), _BATCH):
             batch = nodes[first : first + _BATCH]
-            yield from self._strategy.chunk_many(core.Document(id=n.node_id, text=text_of(n)) for n in batch)
+            yield from self._strategy.chunk_many(
+                core.Document(id=node.node_id, text=text_of(node), kind=kind_of(node.metadata)) for node in batch
+            )
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in self.strategy_class.model_fields:

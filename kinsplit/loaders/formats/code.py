@@ -21,6 +21,7 @@ import re
 import time
 import tokenize
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import Part
+from kinsplit.kinds import CODE
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import clean, decode
 from kinsplit.support.extras import needs
@@ -95,25 +97,8 @@ _REQUIRED: dict[str, tuple[str, frozenset[str] | None]] = {
 _NAMES = ("name", "declarator", "left", "type")
 _KEYWORDS = frozenset({"init"})  # which Swift's grammar takes for a name
 
-#: Suffixes of each grammar; C++ reads the headers of C too.
-GRAMMARS: dict[str, tuple[str, ...]] = {
-    "bash": (".sh", ".bash", ".zsh"),
-    "c": (".c",),
-    "c_sharp": (".cs",),
-    "cpp": (".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".cu"),
-    "go": (".go",),
-    "java": (".java",),
-    "javascript": (".js", ".mjs", ".cjs", ".jsx"),
-    "kotlin": (".kt", ".kts"),
-    "lua": (".lua",),
-    "php": (".php",),
-    "ruby": (".rb",),
-    "rust": (".rs",),
-    "scala": (".scala",),
-    "swift": (".swift",),
-    "tsx": (".tsx",),
-    "typescript": (".ts", ".mts", ".cts"),
-}
+#: Suffixes of each grammar.
+GRAMMARS: dict[str, tuple[str, ...]] = {name: CODE[name] for name in _KINDS}
 # Packages of several grammars, whose functions have the grammars' names.
 _SHARED = {"tsx": "typescript", "typescript": "typescript", "php": "php"}
 _LONE_RETURN = re.compile("\r(?!\n)")
@@ -227,14 +212,8 @@ def _apart(found: list[Part], text: str) -> tuple[Part, ...]:
     return tuple(kept)
 
 
-# Suffixes of the languages without a grammar.
-_OTHERS = (
-    *(".ipy", ".r", ".jl", ".m", ".zig", ".asm", ".s", ".groovy", ".clj", ".fs", ".vb", ".dart", ".vue", ".svelte"),
-    *(".css", ".scss", ".pl", ".pm", ".tcl", ".ex", ".exs", ".erl", ".hs", ".ml", ".mli", ".lisp", ".scm", ".rkt"),
-    *(".el", ".pro", ".fish", ".ps1", ".sql", ".proto", ".sol"),
-)
 #: Suffixes of source code other than Python.
-SUFFIXES = frozenset(_OTHERS).union(*GRAMMARS.values())
+SUFFIXES = frozenset(suffix for name, suffixes in CODE.items() if name != "python" for suffix in suffixes)
 # The rule of Python's own tokenizer, which editors follow for every language.
 _CODING = re.compile(rb"(?:[^\n]*\n)?[^\n]*coding[:=][ \t]*([-\w.]+)")
 _LARGEST = 2**22  # code points; longer files are generated, and their outline would be of no use
@@ -244,7 +223,7 @@ def read_code(data: bytes) -> Reading:
     """Return the text of a source file."""
     coding = _CODING.match(data[:1000])
     text, warnings = decode(data, coding[1].decode("ascii", "replace") if coding else None)
-    return Reading((Content(text),), warnings)
+    return Reading((Content(text, kind="code"),), warnings)
 
 
 def read_outlined(data: bytes, language: str) -> Reading:
@@ -259,7 +238,7 @@ def read_outlined(data: bytes, language: str) -> Reading:
     parts = code_outline(clean(content.text).text, language)
     if parts is None:
         return Reading((content,), (*warnings, "is split without regard to its functions, which took too long to find"))
-    return Reading((Content(content.text, outline=parts),), warnings)
+    return Reading((replace(content, outline=parts),), warnings)
 
 
 def missing_outlines(paths: Iterable[Path]) -> str | None:
@@ -275,7 +254,7 @@ _OUTLINED = "source code, as it is, outlined by its functions"
 #: The languages with a grammar, and the others.
 FORMATS = (
     *(Format("code", own, _OUTLINED, partial(read_outlined, language=name)) for name, own in GRAMMARS.items()),
-    Format("code", _OTHERS, "source code, as it is", read_code),
+    Format("code", CODE[""], "source code, as it is", read_code),
 )
 
 
@@ -288,7 +267,7 @@ def read_python(data: bytes) -> Reading:
     reading = read_code(data)
     (content,), warnings = reading.contents, reading.warnings
     # The tokenizer of Python 3.12 stops at characters that are removed from the document anyway.
-    return Reading((Content(content.text, outline=python_outline(clean(content.text).text)),), warnings)
+    return Reading((replace(content, outline=python_outline(clean(content.text).text)),), warnings)
 
 
 def python_outline(text: str) -> tuple[Part, ...]:
@@ -340,4 +319,4 @@ def _offset(starts: list[int], place: tuple[int, int]) -> int:
     return starts[place[0] - 1] + place[1]
 
 
-PYTHON = Format("code", (".py", ".pyi"), "source code, as it is, outlined by its classes and functions", read_python)
+PYTHON = Format("code", CODE["python"], "source code, as it is, outlined by its classes and functions", read_python)

@@ -25,7 +25,16 @@ def read_text(data: bytes) -> Reading:
     return Reading((Content(text, headings=plain_headings(clean(text).text)),), warnings)
 
 
-TEXT = Format("text", (".txt", ".text", ".log", ".rst"), "plain text, as it is", read_text)
+TEXT = Format("text", (".txt", ".text", ".rst"), "plain text, as it is", read_text)
+
+
+def read_log(data: bytes) -> Reading:
+    """Return the text of a log."""
+    text, warnings = decode(data)
+    return Reading((Content(text, kind="records"),), warnings)
+
+
+LOG = Format("text", (".log",), "plain text, as it is", read_log)
 
 
 def read_rich_text(data: bytes) -> Reading:
