@@ -31,7 +31,7 @@ _OPEN = {
 }
 # Abbreviations that don't end a sentence before a number.
 _COUNTED = {
-    "en": "No Nos Fig Figs p pp Vol Vols Ch Chap Sec Sect Eq Eqs Ref Refs Tab approx ca al",
+    "en": "No Nos Fig Figs p pp Vol Vols Ch Chap Sec Sect Eq Eqs Ref Refs Tab Art Arts Cl Para Paras approx ca al",
     "de": "Abb Nr S Bd Kap Tab Art Abs Gl Ziff Fn ca al",
     "es": "fig figs pág págs núm art cap vol p pp aprox al",
     "fr": "fig no art p pp vol chap éq tab env al",
@@ -140,6 +140,9 @@ class Punkt:
         """Return the starts of all sentences except the first."""
         starts = []
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
+            if text[end : end + 1] == " " and text[end + 1 : end + 2].isalnum():
+                starts.append(end + 1)
+                continue
             begin, closing = skip_space(text, end), None
             if text[begin : begin + 1].isalnum():
                 starts.append(begin)
@@ -190,7 +193,8 @@ class Punkt:
                 continue
             space = find_space(" ", before, stop)
             for other in others:
-                space = max(space, find_space(other, max(space, before), stop))
+                at = find_space(other, space if space > before else before, stop)
+                space = at if at > space else space
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
             if pending and (space > before or word == before):
                 found.append((word, before))

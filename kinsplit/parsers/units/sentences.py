@@ -7,7 +7,8 @@ depends on the text alone, and its chunks and their ids are the same on every ma
 
 In every language, a blank line ends a sentence, and so do the marks that only end sentences, such as those of Hindi,
 Khmer or Chinese. In scripts without spaces between words, lines aren't wrapped at spaces, so each line break ends a
-sentence.
+sentence. An enumerator (`2.1.`, `(a)`) begins a sentence and never ends one, even before a blank line, and marks that
+close a sentence stay with it (`so.[1]`): they are hidden from what finds the ends (see `kinsplit.text.marks`).
 
 Units of a text as arrays of spans, and words. A unit is a span without white space at its edges. Units never overlap
 and together contain every character that is not white space, so chunks made of units can't lose text.
@@ -15,7 +16,8 @@ and together contain every character that is not white space, so chunks made of 
 The rules of Unicode are those of Unicode Standard Annex #29, section 5. The annex asks to tailor its rules to the kind
 of text. Here, the end of a line is a space, since lines are wrapped; a word of a single letter with a full stop is an
 abbreviation (`T. Shevchenko`), and so is one in Latin letters that a letter of any script follows without a space
-(`Inc.公司`); a bracket or quotation mark that opens directly behind a stop begins the next sentence (`so.[1]`); and the
+(`Inc.公司`); a bracket or quotation mark that opens directly behind a stop begins the next sentence (`so.“No.”`); an
+enumerator begins one also before a word in lower case (`(a) the price`); emphasis may close one (`_so._`); and the
 marks of Tibetan and Thai, which to Unicode are punctuation only, end sentences, too.
 """
 
@@ -41,11 +43,7 @@ from kinsplit.parsers.units.languages import OTHER, detect_language
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
-
-# Shads of Tibetan; angkhankhu and khomut of Thai.
-_OTHERS = r"\u0f0d-\u0f12\u0e5a\u0e5b"
-#: Members of a character class: the marks that end a sentence, except full stops.
-TERMINALS = rf"\p{{SB=STerm}}{_OTHERS}"
+from kinsplit.text.marks import BRACKETED, TERMINALS, enumerator_start, item_starts, without_closing_marks
 
 _EXTEND = r"[\p{SB=Extend}\p{SB=Format}]*+"  # SB5: they belong to the character before them
 _CLOSE = r"(?:[\p{SB=Close}--[\p{Ps}\p{Pi}]]|\p{Pi}(?!\w))"  # some languages close with “, others open with it
@@ -53,7 +51,7 @@ _BLANK = r"\p{SB=Sp}\p{SB=Sep}\r\n"
 # SB9 to SB11: closing marks and spaces go with the sentence before them.
 _STOP = regex.compile(
     rf"(?V1)(?:(?P<dot>\p{{SB=ATerm}})|[{TERMINALS}]){_EXTEND}"
-    rf"(?P<closing>(?:{_CLOSE}{_EXTEND})*+)(?P<space>(?:[{_BLANK}]{_EXTEND})*+)"
+    rf"(?P<closing>(?:(?:{_CLOSE}|_(?!\w)){_EXTEND})*+)(?P<space>(?:[{_BLANK}]{_EXTEND})*+)"
 )
 # SB8a: the sentence goes on at another stop, or at a comma, a colon or a dash.
 _NEXT_STOP = regex.compile(rf"[\p{{SB=ATerm}}{TERMINALS}]")
@@ -76,7 +74,7 @@ def unicode_starts(text: str) -> list[int]:
         end = stop.end()
         if end == len(text) or _NEXT_STOP.match(text, end):
             continue
-        if not ("\n" in stop["space"] and _ITEM.match(text, end)):
+        if not (stop["space"] and (BRACKETED.match(text, end) or ("\n" in stop["space"] and _ITEM.match(text, end)))):
             if _CONTINUATION.match(text, end):
                 continue
             if stop["dot"] and _goes_on(text, stop.start(), end, inside=not (stop["closing"] or stop["space"])):
@@ -265,10 +263,21 @@ def cut_at(text: str, units: Units, offsets: list[int]) -> Units:
 
 
 _LINE = re.compile(r"\n\s*")
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 # Marks that end a sentence wherever they stand, unlike those of Latin letters.
 _MARK = regex.compile(rf"(?V1)[[{TERMINALS}．]--[!?‼‽⁇⁈⁉]]")
 _CLOSING = r"[\"'”’»」』）)\]]*\s*"
+# A full stop of full width inside a number or behind an abbreviation of it ("３．１４").
+_INSIDE_NUMBER = re.compile(r"．(?<=[\dA-Za-zＡ-Ｚａ-ｚ]．)(?=\d)")
+# Behind a closing mark: a comma, or what continues a sentence in Japanese, such as "と" in "「…。」と言った".
+_SPEECH = re.compile(
+    r"[、，,]|と(?!ころ[がで]|にかく|ても|りあえず|もかく|もあれ|たんに|きどき|なり)|って|など|なんて|です|でした|だ(?:と|った)"
+    r"|[をがのはにもへや](?=[一-鿿ァ-ヴ、「『])"
+)
+_CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
+# Last characters but one of most enumerators that end with a full stop; the others have a single letter there.
+_LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVX")
+# A sentence so short may be an enumerator without a full stop.
+_SHORT = 12
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
 # In these scripts, and in their punctuation, words aren't spaced.
 _UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
@@ -307,43 +316,81 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
     """
     if language == "auto":
         language = detect_language(text)
-    lines = with_line_feeds(text)
-    certain = [m.end() for m in _BLANK_LINE.finditer(lines)]
-    if not text.isascii():
-        certain = sorted({*certain, *_marked_ends(text), *(() if language in PUNKT_LANGUAGES else _lines(lines))})
+    others = _others(text)
+    plain = without_closing_marks(with_line_feeds(text), others)
+    certain = item_starts(plain)
+    if others:
+        unspaced = () if language in PUNKT_LANGUAGES else _lines(plain)
+        certain = sorted({*certain, *_marked_ends(plain, others), *unspaced})
     if language in PUNKT_LANGUAGES:
-        starts = [0, *punkt_of(language).starts(text, join_speech)]
+        starts = [0, *punkt_of(language).starts(plain, join_speech)]
     else:
         _warn_without_extra()
-        inside = {mark + 1 for mark in image_marks(text)}
+        inside = {mark + 1 for mark in image_marks(plain)}
         by_name = None if language == OTHER else _sentencex()
-        found = _sentencex_starts(by_name, text, language, certain) if by_name else unicode_starts(lines)
+        found = _sentencex_starts(by_name, plain, language, certain) if by_name else unicode_starts(plain)
         starts = [0, *(start for start in found if start not in inside)]
     if certain:
-        starts = sorted({*starts, *certain})
-    if not text.isascii():
-        starts = [s for s in starts if text[s - 1 : s].isspace() or grapheme_floor(text, s, 0) == s]
+        starts = sorted([*starts, *certain])
+    if others:
+        starts = [s for s in starts if not s or text[s - 1].isspace() or _may_begin(text, s)]
     return _between(text, starts)
 
 
 def _between(text: str, starts: list[int]) -> Units:
-    spans: list[tuple[int, int]] = []
-    for cut in pairwise([*starts, len(text)]):
-        start, end = trimmed(text, *cut)
+    """Return the units between their starts; an enumerator at the end of one belongs to the next."""
+    firsts: list[int] = []
+    ends: list[int] = []
+    last, begun = trimmed(text, 0, len(text))[1], -1
+    for start, end in pairwise([*starts, len(text)]):
+        while start < end and text[end - 1].isspace():
+            end -= 1
+        while start < end and text[start].isspace():
+            start += 1
         if start == end:
             continue
-        if spans and not text[start].isalnum() and _ONLY_STOPS.fullmatch(text, start, end):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return as_units(spans)
+        if begun >= 0:
+            start, begun = begun, -1
+        elif ends and not text[start].isalnum() and _ONLY_STOPS.fullmatch(text, start, end):
+            ends[-1] = end
+            continue
+        if (
+            end - start < _SHORT
+            or (text[end - 1] == "." and (text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()))
+        ) and end < last:
+            at = enumerator_start(text, start, end)
+            begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
+        if start < end:
+            firsts.append(start)
+            ends.append(end)
+    return Units(np.array(firsts, dtype=np.int64), np.array(ends, dtype=np.int64))
 
 
-def _marked_ends(text: str) -> Iterator[int]:
+def _others(text: str) -> list[str]:
+    """Return the characters of a text outside ASCII."""
+    found: set[int] = set()
+    for start in range(0, 0 if text.isascii() else len(text), _SEGMENT_PIECE):
+        points = code_points(text[start : start + _SEGMENT_PIECE])
+        seen = np.zeros(int(points.max()) + 1, dtype=np.bool_)
+        seen[points] = True
+        found.update(np.flatnonzero(seen[0x80:]).tolist())
+    return [chr(0x80 + point) for point in found]
+
+
+def _may_begin(text: str, start: int) -> bool:
+    """Return whether a sentence may begin without a space before it: nothing goes on, and no grapheme is cut."""
+    if _INSIDE_NUMBER.match(text, start - 1) or (_SPEECH.match(text, start) and _CLOSER.match(text, start - 1)):
+        return False
+    return grapheme_floor(text, start, 0) == start
+
+
+def _marked_ends(text: str, others: list[str]) -> Iterator[int]:
     """Yield the ends of sentences behind marks that only end sentences."""
     # Most texts have none, and a class of single characters is searched for much faster than one of properties.
-    marks = "".join(sorted(character for character in set(text) if _MARK.match(character)))
-    return (match.end() for match in re.finditer(f"[{marks}]+{_CLOSING}", text)) if marks else iter(())
+    marks = "".join(sorted(filter(_MARK.match, others)))
+    for found in re.finditer(f"[{marks}]+{_CLOSING}", text) if marks else ():
+        if not _INSIDE_NUMBER.match(text, found.start()):
+            yield found.end()
 
 
 def _lines(text: str) -> Iterator[int]:

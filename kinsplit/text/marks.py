@@ -1,0 +1,173 @@
+"""Marks at the edges of sentences: enumerators, which begin one, and marks that stay with the one they close."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+
+import regex
+
+from kinsplit.text.graphemes import CLUSTER, skip_space, trimmed
+
+# Shads of Tibetan, angkhankhu and khomut of Thai: to Unicode, they are punctuation only.
+_OTHERS = r"\u0f0d-\u0f12\u0e5a\u0e5b"
+#: Members of a character class of `regex`: the marks that end a sentence, except full stops.
+TERMINALS = rf"\p{{SB=STerm}}{_OTHERS}"
+
+_ROMAN = r"(?:(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})|(?=[IVXL])(?:XL|L?X{0,3})(?:IX|IV|V?I{0,3}))"
+_HAN = "〇零一二三四五六七八九十百千"
+_LETTER = r"[^\W\d_]"
+_BRACKETED = rf"(?:[(（](?:\d{{1,3}}|{_LETTER}|aa|bb|cc|dd|{_ROMAN}|[{_HAN}]{{1,4}})[)）]){{1,3}}"
+_NUMBER, _LEVELS = r"\d{1,3}(?:[.．]\d{1,3}){0,6}", r"\d{1,3}(?:[.．]\d{1,3}){1,6}"
+_ARTICLE = r"(?:§§?|(?:Art(?:icle|ikel|ículo|icolo|igo)?|ART(?:ICLE|IKEL)?|Section|SECTION|Sec|Clause|CLAUSE)\b\.?)"
+_FORMS = (
+    rf"{_NUMBER}[a-z]?(?:[.．)）]|[.．]?{_BRACKETED}[.．]?)",  # "1.", "2.1.", "1)", "12.3(b)"
+    rf"(?:{_LETTER}|{_ROMAN})[.．)）]",  # "a)", "iv.", "IV."
+    _BRACKETED,  # "(a)", "(1)(ii)"
+    # "§ 3 Abs. 2", "Article 5."
+    rf"{_ARTICLE}[^\S\n]{{0,3}}(?:{_NUMBER}[a-z]?|{_ROMAN})[.:]?(?:\ Abs\.(?:\ \d{{1,3}})?)?",
+    rf"第[\d{_HAN}]{{1,6}}[条條章节節款项項号號編编]",
+    rf"[{_HAN}]{{1,4}}、",
+)
+#: Pattern of an enumerator in brackets, or with a closing one, before a space.
+BRACKETED = re.compile(rf"(?:{_BRACKETED}|(?:\d{{1,3}}|{_LETTER}|{_ROMAN})[)）])\s")
+_BULLET = "[-*+•‣◦▪●○■·]"
+_ENUMERATOR = rf"[*_]{{0,3}}(?:{'|'.join(_FORMS)})[*_]{{0,3}}"
+#: Maximum length of what is taken for an enumerator.
+LONGEST_ENUMERATOR = 32
+# Three in a row at most ("Article 5 (1) a)"), so that a column of numbers is no single enumerator.
+_AT_END = re.compile(
+    rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>•]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
+    rf"(?:\s{{1,8}}{_ENUMERATOR}){{0,2}}\Z"
+)
+# Its last word, to reject most others fast: short words between other marks.
+_PART = r"(?:[^\W_]{1,3}|[ivxIVXL]{4,6}|第\w{1,7})"
+_LAST_WORD = re.compile(rf"[\W_]{{0,5}}(?:{_PART}[\W_]{{1,4}}){{0,7}}{_PART}?")
+# Where a line begins, a number of several levels needs no stop. Most words are rejected by their first two letters.
+_ITEM = rf"(?![^\W\d_ivxACS][a-z])(?:{_BULLET}|{_ENUMERATOR}|{_LEVELS})\s"
+_FIRST_ITEM = re.compile(rf"\s*{_ITEM}")
+_LINE = re.compile(rf"\n[^\S\n]*(?:(\n\s*)|(?={_ITEM}))")
+
+_CLOSERS = r"[\p{Pe}\p{Pf}\"'*_]{0,4}"
+_AND = r"\ (?:and|or|und|oder|et|ou)"
+# What an enumerator stands behind. Where it begins a line: a stop, a comma with or without a conjunction, or capitals
+# of a heading. Inside a line: a stop, but not that of a short word ("No. 5."), a semicolon, or a gap of several spaces,
+# as in the table of contents of a text from a PDF ("Closing    22  2.05.").
+_LEAD = regex.compile(
+    rf"""(?xV1)
+    (?<=  (?:[.．:;,…\p{{Pe}}\p{{Pf}}"'*_{TERMINALS}] | [,;]{_AND} | \p{{Lu}}{{2}})[^\S\n]{{0,9}}\n\s{{0,99}}
+        | [\p{{Ll}}\p{{Lo}}\p{{N}}]{{4}}(?<!\bapprox|\bresp|\bincl|\bfigs|\bpágs)\.{_CLOSERS}\s{{1,9}}
+        | [{TERMINALS}]{_CLOSERS}\s{{0,9}}
+        | ;(?:{_AND})?\s{{1,9}}
+        | (?:[\d:)] | \b\p{{Lu}}\p{{L}}{{1,20}})[^\S\n]{{2,20}}
+        | \n[^\S\n]{{0,99}}\n\s{{0,99}}
+    ) | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
+)
+
+
+def item_starts(text: str) -> list[int]:
+    """Return the offsets behind blank lines, and those of enumerators that begin a line: there, a sentence begins.
+
+    A line of hard-wrapped prose may begin with what looks like one ("at the age of / 12. Then"), so it is one only
+    behind a stop, a colon or a heading in capitals, or next to another such line.
+    """
+    found: list[int] = []
+    last = 0
+    for line in _LINE.finditer(text):
+        at = line.end()
+        if line[1]:
+            found.append(at)
+        elif (
+            text[at].isalnum() == text[last].isalnum()
+            and (first := _FIRST_ITEM.match(text, last))
+            and text.find("\n", first.end(), line.start()) < 0
+        ):
+            found += [at] if not last or found[-1:] == [last] else [last, at]
+        elif _LEAD.match(text, at):
+            found.append(at)
+        last = at
+    return found
+
+
+def enumerator_start(text: str, start: int, end: int) -> int:
+    """Return the start of the enumerator at the end of a trimmed range that begins what follows; else the end."""
+    begin = max(start, end - LONGEST_ENUMERATOR)
+    if not _LAST_WORD.fullmatch(text[begin:end].rsplit(None, 1)[-1]):
+        return end
+    found = _AT_END.search(text, begin, end)
+    return found.start() if found and (found.start() == start or _LEAD.match(text, found.start())) else end
+
+
+def ends_with_enumerator(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text ends with an enumerator of what follows it, such as "2.1." or "(a)"."""
+    start, end = trimmed(text, start, end)
+    return start < end and enumerator_start(text, start, end) < end and skip_space(text, end) < len(text)
+
+
+_NOTES = r"[⁰¹²³⁴-⁹†‡]"
+_EMOJI = r"[\p{Emoji_Presentation}\p{Regional_Indicator}]"
+_FIRSTS = regex.compile(rf"(?V1){_NOTES}|{_EMOJI}|[\p{{Pe}}\p{{Pf}}--[’”»\x00-\x7f]]")
+_REFERENCE = r"(?:\^[^\s\[\]]{1,40}|(?:note\ |nb\ )?(?:\d{1,4}|[a-z])(?:\s?[,;–-]\s?\d{1,4}){0,20})"
+_LINK = r"(?:\([^()\s]{1,300}\))?"
+_BEHIND = rf"[^\s(\[][\p{{SB=ATerm}}…{TERMINALS}]{_CLOSERS}"
+_CLOSES = regex.compile(
+    rf"""(?xV1)(?:(?<={_BEHIND}) | (?<={_BEHIND}[^\S\n]{{1,2}})(?=\[|{_EMOJI}))
+    (?:
+        [^\S\n]{{0,2}}(?:\[\[?{_REFERENCE}\]\]?{_LINK} | (?={_EMOJI}){CLUSTER})
+        | {_NOTES} | [*_]{{1,3}}(?![\w*_]) | [\p{{Pe}}\p{{Pf}}--[\])]]
+    )+"""
+)
+_CLOSER = regex.compile(r"(?<=[^\s\p{Ps}\p{Pi}\p{Pd}])[\p{Pe}\p{Pf}\"']")
+_NEW_SENTENCE = regex.compile(r"\s*\Z|\s+[^\s\p{Ll}]")
+_LED = regex.compile(rf"\s*(?:\[|{_EMOJI})")
+# Number of characters before a mark in which the beginning of its line is looked for.
+_LINE_LENGTH = 1000
+
+_begins_mark = functools.lru_cache(maxsize=1 << 14)(_FIRSTS.match)
+
+
+def without_closing_marks(text: str, others: Iterable[str]) -> str:
+    """Return a text of the same length with spaces in place of the marks that close a sentence.
+
+    They are references and footnote anchors (`[1]`, `[^2]`, `³`, `†`), brackets and quotation marks of other scripts
+    than Latin, asterisks of Markdown, and emoji. Behind a space, references and emoji close a sentence, too, but not in
+    a line that begins with one, such as a list of references.
+
+    Args:
+        text: The text.
+        others: Its characters outside ASCII.
+    """
+    pieces, at = [], 0
+    found = [span for first in (*"[*", *filter(_begins_mark, others)) for span in _closing_marks(text, first)]
+    for start, end in sorted(found):
+        if start >= at:
+            pieces += [text[at:start], " " * (end - start)]
+            at = end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def begins_with_closing_mark(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text begins with a mark that closes what stands before it, such as "[1]" or "”"."""
+    return 0 < start < end and (_CLOSER.match(text, start) is not None or _closing_end(text, start) > start)
+
+
+def _closing_marks(text: str, first: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of closing marks by their first character."""
+    start = text.find(first)
+    while start >= 0:
+        if start and not text[start - 1].isalnum() and (end := _closing_end(text, start)) > start:
+            yield start, end
+        start = text.find(first, start + 1)
+
+
+def _closing_end(text: str, start: int) -> int:
+    """Return the end of the closing marks that begin at an offset behind a stop; the offset if there are none."""
+    found = _CLOSES.match(text, start)
+    if found is None:
+        return start
+    if text[start - 1].isspace():
+        line = max(0, start - _LINE_LENGTH, text.rfind("\n", max(0, start - _LINE_LENGTH), start))
+        if not _NEW_SENTENCE.match(text, found.end()) or _LED.match(text, line):
+            return start
+    return int(found.end())
