@@ -12,6 +12,7 @@ import kinsplit
 from kinsplit.chunk import DOCUMENT, FILE_DIGEST, GAP, SEPARATOR, STATE, Chunk, Document, heading_path
 from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
 from kinsplit.parsers import Strategy
+from kinsplit.parsers.base import position
 from kinsplit.spans import Span, blank_before, merge_spans, shared
 from kinsplit.stores.json_values import to_json
 from kinsplit.stores.payload import contents_of, state_of
@@ -48,7 +49,6 @@ def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, 
                 metadata={
                     **metadata,
                     "strategy": strategy.name,
-                    **_position(document, chunk.start, chunk.end),
                     **_gap(document.text, chunk, levels[number - 1] if number else None, gathered),
                 },
             )
@@ -88,21 +88,11 @@ def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gath
         metadata={
             **document.metadata,
             "strategy": strategy.name,
-            **_position(document, 0, end),
+            **position(document, 0, end),
             **({GAP: blank_before(document.text, 0)} if gathered else {}),
             **({FILE_DIGEST: document.digest} if document.digest else {}),
         },
     )
-
-
-def _position(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Return the pages and times of a range of the text, if the document has any."""
-    position: dict[str, Any] = {}
-    if pages := document.page_range(start, end):
-        position["page_start"], position["page_end"] = pages
-    if times := document.time_range(start, end):
-        position["time_start"], position["time_end"] = times
-    return position
 
 
 def _gap(text: str, chunk: Chunk, previous: Chunk | None, gathered: bool) -> dict[str, str]:
@@ -143,7 +133,7 @@ def _parents(
                 next_id=around[index + 2],
                 context=context,
                 content_hash=content_hash(text, context),
-                metadata=document.metadata,
+                metadata={**document.metadata, **position(document, spans[0].start, spans[-1].end)},
             )
         )
         before = spans

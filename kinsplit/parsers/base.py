@@ -307,7 +307,9 @@ class Strategy(Documented):
             if document.outline or not context:
                 context = contexts.of(spans)
             kin = None if parent is None else parents[parent], around[i], around[i + 2]
-            place, facts = (ids[i], source, i, total, level), {**own, **metadata} if own else metadata
+            place = ids[i], source, i, total, level
+            found = {**(own or {}), **position(document, spans[0].start, spans[-1].end)}
+            facts = {**found, **metadata} if found else metadata
             yield Chunk(*place, spans, piece, content_hash(piece, context), overlap, *kin, context, tokens, facts)
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
@@ -327,6 +329,16 @@ class Strategy(Documented):
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return self
+
+
+def position(document: Document, start: int, end: int) -> dict[str, Any]:
+    """Return the pages and times of a range of a document's text as metadata of a chunk; empty if it has neither."""
+    found: dict[str, Any] = {}
+    if pages := document.page_range(start, end):
+        found["page_start"], found["page_end"] = pages
+    if times := document.time_range(start, end):
+        found["time_start"], found["time_end"] = times
+    return found
 
 
 class Measured(Strategy):
