@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinsplit.chunk import FIELDS, Chunk
+from kinsplit.chunk import FIELDS, Beside, Chunk
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError, require
 from kinsplit.frames import to_arrow
 from kinsplit.spans import Span
@@ -249,4 +249,5 @@ def _rows(batch: pyarrow.RecordBatch, dimension: int) -> Iterator[tuple[Chunk, V
 def _chunk(row: Mapping[str, Any]) -> Chunk:
     fields = {attribute: row[column] for column, attribute in _ATTRIBUTES.items()}
     fields["spans"] = tuple(Span(*span) for span in row["spans"])
+    fields["beside"] = Beside.of(row)
     return Chunk(**fields, metadata=json.loads(row["metadata"]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -31,6 +33,71 @@ _MOST_TOGETHER = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    r"""What stands beside a chunk's text: embedded and shown with it, but never part of it.
+
+    Attributes:
+        headings: Titles of the sections around the chunk, outermost first.
+        header: Header of the table or of the rows that the chunk continues.
+        language: Programming language of the fence that the chunk continues, or of code.
+        speaker: Who speaks the chunk's first words, if the chunk doesn't name them.
+        note: Anything else, such as the name of a file of code and the path within it.
+
+    Example:
+        >>> Beside(("Prices", "Dairy"), header="| item | price |\n|---|---|").context
+        'Prices > Dairy\n| item | price |\n|---|---|'
+    """
+
+    headings: tuple[str, ...] = ()
+    header: str = ""
+    language: str = ""
+    speaker: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Beside:
+        """Return what stands beside a chunk, from a payload, a row of JSON, or a framework's metadata.
+
+        Values of other types are left out. A context without fields becomes a note.
+        """
+        stated = fields.get("beside")
+        if isinstance(stated, str):
+            with suppress(ValueError):
+                stated = json.loads(stated)
+        if not isinstance(stated, Mapping):
+            stated = {"note": fields.get("context")}
+        headings = stated.get("headings")
+        titles = headings if isinstance(headings, list | tuple) else ()
+        texts = {name: text for name in _BESIDE if isinstance(text := stated.get(name), str)}
+        return cls(tuple(title for title in titles if isinstance(title, str)), **texts)
+
+    @property
+    def path(self) -> str:
+        """The headings in one line."""
+        return " > ".join(self.headings)
+
+    @property
+    def context(self) -> str:
+        """All fields as text: the heading path first, and the header last."""
+        speaker, language = self.speaker and f"Speaker: {self.speaker}", self.language and f"Language: {self.language}"
+        return "\n".join(filter(None, (self.path, self.note, speaker, language, self.header)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are not empty."""
+        texts = {name: text for name in _BESIDE if (text := getattr(self, name))}
+        return {"headings": list(self.headings), **texts} if self.headings else texts
+
+    def to_metadata(self) -> dict[str, str]:
+        """Return the context and the fields as flat metadata, as many stores require; none if all are empty."""
+        stated = self.to_dict()
+        return {"context": self.context, "beside": json.dumps(stated, ensure_ascii=False)} if stated else {}
+
+
+# Fields of `Beside` that are texts.
+_BESIDE = ("header", "language", "speaker", "note")
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of one document, with its place in it and links to its kin.
 
@@ -50,7 +117,7 @@ class Chunk:
         parent_id: Id of the chunk one level up that contains this one.
         prev_id: Id of the previous chunk of the same level.
         next_id: Id of the next chunk of the same level.
-        context: Heading path or repeated table header; embedded with the text but never part of it.
+        beside: What stands beside the text, such as its headings; embedded with the text but never part of it.
         token_count: Length in tokens if the strategy counts tokens, else None.
         metadata: Metadata of the document, read-only and shared by its chunks, plus what the strategy adds.
 
@@ -75,7 +142,7 @@ class Chunk:
     parent_id: str | None = None
     prev_id: str | None = None
     next_id: str | None = None
-    context: str = ""
+    beside: Beside = Beside()
     token_count: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -88,6 +155,11 @@ class Chunk:
     def end(self) -> int:
         """One past the last code point of the chunk in its document."""
         return self.spans[-1].end
+
+    @property
+    def context(self) -> str:
+        """What stands beside the text, as text: its heading path, and the header of the table that it continues."""
+        return self.beside.context
 
     @property
     def is_chunked(self) -> bool:
@@ -131,7 +203,8 @@ FIELDS = (
     Field("end", "char_end", "end", is_computed=True),
     Field("overlap", "overlap", "overlap"),
     Field("content_hash", "content_hash", None),
-    Field("context", "context", "context"),
+    Field("context", "context", "context", is_computed=True),
+    Field("beside", "beside", "beside", is_optional=True),
     Field("token_count", "token_count", "token_count"),
     Field("text", "full_content", "text"),
     Field("spans", "spans", "spans", is_optional=True),
@@ -182,15 +255,16 @@ UNSEEN = (ABSOLUTE_PATH, "sibling_files")
 #: Key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.
 SIMILARITY_GAP = "similarity_gap"
 
-_ATTRIBUTES = {key: field.attribute for field in FIELDS for key in (field.stored, field.shown) if key is not None}
+_VALUES: Mapping[str, Callable[[Chunk], Any]] = {
+    **{key: attrgetter(field.attribute) for field in FIELDS for key in (field.stored, field.shown) if key is not None},
+    "spans": lambda chunk: [list(span) for span in chunk.spans],
+    "beside": lambda chunk: chunk.beside.to_dict(),
+}
 
 
 def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
-    """Return fields of a chunk by their keys, in the order of the keys; spans are lists of two offsets."""
-    return {
-        key: [list(span) for span in chunk.spans] if key == "spans" else getattr(chunk, _ATTRIBUTES[key])
-        for key in keys
-    }
+    """Return fields of a chunk by their keys, in the order of the keys, as JSON; spans are lists of two offsets."""
+    return {key: _VALUES[key](chunk) for key in keys}
 
 
 def pages_of(chunk: Chunk) -> tuple[int, int] | None:
@@ -221,13 +295,6 @@ def chunk_card(chunk: Chunk) -> str:
 def embedded_text(chunk: Chunk) -> str:
     """Return the text that is embedded for a chunk: its context, if any, followed by its text."""
     return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
-
-
-def heading_path(context: str) -> str:
-    """Return the heading path in a chunk's context: its first line, without the table header that may follow."""
-    first, _, rest = context.partition("\n")
-    second = rest.partition("\n")[0]
-    return "" if second and not second.strip(" \t|:-") else first
 
 
 class Part(NamedTuple):

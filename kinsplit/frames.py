@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from kinsplit.chunk import FIELDS, Chunk, select
-from kinsplit.spans import replace_surrogates
+from kinsplit.chunk import FIELDS, Beside, Chunk, select
 from kinsplit.stores.json_values import to_json
 from kinsplit.support.extras import needs
 
@@ -33,8 +33,8 @@ def to_dataframe(chunks: Iterable[Chunk]) -> pandas.DataFrame:
 
     Returns:
         One row per chunk. The columns are the fields of `Chunk`, under the names that rows of JSON have too, such as
-        `id`, `source_id`, `chunk_index`, `start`, `end` and `text`; `spans` are lists of two offsets, and `metadata`
-        mappings. Lone surrogates become U+FFFD.
+        `id`, `source_id`, `chunk_index`, `start`, `end` and `text`; `spans` are lists of two offsets, `beside` and
+        `metadata` mappings. Lone surrogates become U+FFFD.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -77,12 +77,13 @@ def to_arrow(chunks: Iterable[Chunk]) -> pyarrow.Table:
         {**_row(chunk), "metadata": json.dumps(to_json(chunk.metadata, "metadata"), ensure_ascii=False)}
         for chunk in chunks
     ]
-    kinds = {"spans": pyarrow.list_(pyarrow.list_(pyarrow.int64(), 2))}
+    text = pyarrow.string()
+    beside = {each.name: text for each in fields(Beside)} | {"headings": pyarrow.list_(text)}
+    kinds = {"spans": pyarrow.list_(pyarrow.list_(pyarrow.int64(), 2)), "beside": pyarrow.struct(beside)}
     kinds |= dict.fromkeys(_INTEGERS, pyarrow.int64()) | dict.fromkeys(_FLAGS, pyarrow.bool_())
-    columns = [(column, kinds.get(name, pyarrow.string())) for column, name in _COLUMNS.items()]
-    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([*columns, ("metadata", pyarrow.string())]))
+    columns = [(column, kinds.get(name, text)) for column, name in _COLUMNS.items()]
+    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([*columns, ("metadata", text)]))
 
 
 def _row(chunk: Chunk) -> dict[str, Any]:
-    fields = select(chunk, _COLUMNS).items()
-    return {key: replace_surrogates(value) if isinstance(value, str) else value for key, value in fields}
+    return {key: to_json(value, key) for key, value in select(chunk, _COLUMNS).items()}

@@ -104,8 +104,8 @@ def _passages(passages: list[Passage], console: Console, width: int) -> Iterator
     for rank, passage in enumerate(passages, 1):
         yield Text.assemble((f"[{rank}] ", "bold cyan"), inline(f"{passage.citation} (score {passage.score:.4f})"))
         kind = kind_of(passage.source_id, passage.metadata)
-        context = passage.chunks[0].context
-        yield from rendered(console, width, passage.text, kind, context, passage.source_id)
+        header = passage.chunks[0].beside.header
+        yield from rendered(console, width, passage.text, kind, header, passage.source_id)
 
 
 def _chunks(chunks: list[Chunk]) -> Iterator[Any]:

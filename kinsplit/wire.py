@@ -74,7 +74,9 @@ def passage_row(passage: Passage, rank: int = 1) -> dict[str, Any]:
         "scores": dict(passage.scores),
         **_given(passage, "source_id", "start", "end"),
         "spans": [list(span) for span in passage.spans],
-        **_given(passage, "pages", "times", "context", "text"),
+        **_given(passage, "pages", "times", "context"),
+        "beside": passage.beside.to_dict(),
+        "text": passage.text,
         "chunks": [chunk.id for chunk in passage.chunks],
         "related": [_given(chunk, "source_id", "text") for chunk in passage.related],
         "hits": [_hit(hit) for hit in passage.hits],
@@ -123,7 +125,7 @@ def _source(source: Source) -> dict[str, Any]:
         "start": source.spans[0].start,
         "end": source.spans[-1].end,
         "spans": [list(span) for span in source.spans],
-        **_chunk(source.best, "chunk_index", "total_chunks"),
+        **_chunk(source.best, "chunk_index", "total_chunks", "beside"),
         "text": source.text,
     }
 

@@ -30,7 +30,6 @@ def made(**changes: object) -> Chunk:
         "parent_id": None,
         "prev_id": None,
         "next_id": None,
-        "context": "",
         "token_count": None,
         "content_hash": content_hash("text"),
     }

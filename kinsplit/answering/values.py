@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kinsplit.chunk import Chunk, heading_path, pages_of
+from kinsplit.chunk import Chunk, pages_of
 from kinsplit.spans import Span, stretches
 
 #: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
@@ -54,7 +54,7 @@ class Source:
     @property
     def section(self) -> str:
         """Heading path of the best hit."""
-        return heading_path(self.best.context)
+        return self.best.beside.path
 
     def locate(self, start: int, end: int) -> Span:
         """Return the position of a part of the text in the document, from its first to its last slice.

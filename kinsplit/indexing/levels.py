@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from hashlib import blake2b
-from typing import Any
 
 import kinsplit
-from kinsplit.chunk import DOCUMENT, FILE_DIGEST, GAP, SEPARATOR, STATE, Chunk, Document, heading_path
+from kinsplit.chunk import DOCUMENT, FILE_DIGEST, GAP, SEPARATOR, STATE, Chunk, Document
 from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import position
@@ -24,7 +23,7 @@ PARENT_LENGTH = 4000
 def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, late: bool = False) -> list[Chunk]:
     """Return the chunks of all levels of a document, with the metadata that indexing adds; nothing without chunks.
 
-    If the strategy made leaves only, they get parents: the document's sections, read from the leaves' contexts, or runs
+    If the strategy made leaves only, they get parents: the document's sections, told by the leaves' headings, or runs
     of siblings if a section is longer than `PARENT_LENGTH` or there are no sections. The top level is a chunk of the
     whole document, which repeats no text and exists to be ranked. With late chunking, vectors depend on the whole
     document, and so do the content hashes.
@@ -118,7 +117,7 @@ def _parents(
     before: tuple[Span, ...] = ()
     for index, run in enumerate(runs):
         spans = _spans(run, document.text, gathered)
-        text, context = SEPARATOR.join(document.text[start:end] for start, end in spans), run[0].context
+        text, beside = SEPARATOR.join(document.text[start:end] for start, end in spans), run[0].beside
         parents.append(
             Chunk(
                 id=ids[index],
@@ -131,8 +130,8 @@ def _parents(
                 overlap=shared(before, spans),
                 prev_id=around[index],
                 next_id=around[index + 2],
-                context=context,
-                content_hash=content_hash(text, context),
+                beside=beside,
+                content_hash=content_hash(text, beside.context),
                 metadata={**document.metadata, **position(document, spans[0].start, spans[-1].end)},
             )
         )
@@ -151,7 +150,7 @@ def _runs(leaves: Sequence[Chunk], text: str, gathered: bool) -> Iterator[Sequen
     """Yield the leaves by section; sections that are too long are cut into runs of about equal length."""
     first = 0
     for last in range(1, len(leaves) + 1):
-        if last == len(leaves) or heading_path(leaves[last].context) != heading_path(leaves[first].context):
+        if last == len(leaves) or leaves[last].beside.headings != leaves[first].beside.headings:
             section = leaves[first:last]
             length = sum(end - start for start, end in _spans(section, text, gathered))
             yield from _even(section, min(len(section), -(-length // PARENT_LENGTH)))

@@ -92,10 +92,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide figures"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def rendered(text: str, kind: Kind, context: str, name: str) -> str:
+def rendered(text: str, kind: Kind, header: str, name: str) -> str:
     """Return a text as it looks."""
     if kind == "markdown":
-        return f'<div class="wide" dir="auto">{_renderer().render(printable(opening(text, context) + text))}</div>'
+        return f'<div class="wide" dir="auto">{_renderer().render(printable(opening(text, header) + text))}</div>'
     return _code(text, name.rpartition("/")[2]) if kind == "code" else source(text)
 
 

@@ -35,15 +35,17 @@ def kind_of(source_id: str, metadata: Mapping[str, Any]) -> Kind:
     return MARKUP.get(file_type, "text")
 
 
-def opening(text: str, context: str) -> str:
-    """Return the source without which a part of a Markdown document would be read as something else."""
+def opening(text: str, header: str) -> str:
+    """Return the source without which a part of a Markdown document would be read as something else.
+
+    The header is that of the table in which the text begins, if it is known.
+    """
     if _begins_in_fence(text):
         return "```\n"
     rows = text.split("\n", 2)
     if _ROW.fullmatch(rows[0].rstrip("\r")) and not any(map(_DELIMITERS.fullmatch, rows[:2])):
-        header = context.split("\n")[-2:]
-        if len(header) == 2 and _DELIMITERS.fullmatch(header[1]):
-            return "\n".join(header) + "\n"
+        if _DELIMITERS.fullmatch(header.rpartition("\n")[2]):
+            return f"{header}\n"
         cells = rows[0].strip().strip("|").count("|") + 1
         return f"|{' |' * cells}\n|{'---|' * cells}\n"
     return ""

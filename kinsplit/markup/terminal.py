@@ -20,10 +20,10 @@ _CODE = "ansi_light"
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan", "markdown.h1": "bold underline"})
 
 
-def rendered(console: Console, width: int, text: str, kind: Kind, context: str, name: str) -> list[Text]:
+def rendered(console: Console, width: int, text: str, kind: Kind, header: str, name: str) -> list[Text]:
     """Return a text as the lines of a terminal, without control characters."""
     if kind == "markdown":
-        made: Any = _Markdown(opening(text, context) + text)
+        made: Any = _Markdown(opening(text, header) + text)
     elif kind == "code":
         made = _syntax(text, Syntax.guess_lexer(name))
     else:

@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 import kinsplit
 from kinsplit.answering import Answer, Finished, answer, in_threads
-from kinsplit.chunk import Chunk, heading_path
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError, KinsplitError, require
 from kinsplit.identity import chunk_id
 from kinsplit.options import MCP_ASK, MCP_SEARCH, AnswerOptions, Door, SearchOptions
@@ -129,7 +129,7 @@ class Documents(RowView):
 
 def to_found(collection: str, passages: Sequence[Passage]) -> FoundPassages:
     """Return the passages that a search found."""
-    rows = [_cited(passage_row(each, rank), heading_path(each.context)) for rank, each in enumerate(passages, 1)]
+    rows = [_cited(passage_row(each, rank), each.beside.path) for rank, each in enumerate(passages, 1)]
     return FoundPassages.model_validate({"collection": collection, "passages": rows})
 
 
@@ -189,7 +189,7 @@ def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> DocumentExc
     beyond = next(iter(collection.index.store.get([next_id])), None) if next_id else None
     return DocumentExcerpt.model_validate(
         {
-            **_cited(passage_row(passage), heading_path(passage.context)),
+            **_cited(passage_row(passage), passage.beside.path),
             "first_chunk": fitting[0].index,
             "total_chunks": fitting[0].total,
             "next_start": None if beyond is None else max(passage.end, beyond.start),

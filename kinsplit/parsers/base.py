@@ -8,12 +8,12 @@ import gc
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, ValidationError
 
-from kinsplit.chunk import SEPARATOR, Chunk, Document
+from kinsplit.chunk import SEPARATOR, Beside, Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
 from kinsplit.parsers.packing.measure import Ruler, Unit
@@ -46,17 +46,22 @@ class Cut(NamedTuple):
 
     Attributes:
         spans: Spans of the text; one span unless the strategy gathers passages.
-        context: Heading path or repeated table header.
+        headings: Titles of the sections around it, outermost first, from a strategy that keeps to sections; None to
+            find them from the document's own headings.
         tokens: Length in tokens, if tokens were counted.
         parent: Index of the parent among the cuts of the next level.
         metadata: Metadata from the strategy; the document's own metadata take precedence.
+        header: Header of the table or of the rows that it continues.
+        language: Programming language of the fence that it continues, or of code.
     """
 
     spans: tuple[Span, ...]
-    context: str = ""
+    headings: tuple[str, ...] | None = None
     tokens: int | None = None
     parent: int | None = None
     metadata: Mapping[str, Any] | None = None
+    header: str = ""
+    language: str = ""
 
 
 #: Cuts of one text, finest level first: `levels[0]` are the leaves, `levels[1]` their parents.
@@ -298,19 +303,20 @@ class Strategy(Documented):
         around: list[str | None] = [None, *ids, None]
         before: tuple[Span, ...] = ()
         contexts = OutlineContexts(document) if document.outline else HeadingContexts(document.headings)
-        for i, (spans, context, tokens, parent, own) in enumerate(cuts):
+        for i, (spans, headings, tokens, parent, own, header, language) in enumerate(cuts):
             piece = text[spans[0].start : spans[0].end]
             if len(spans) > 1:
                 piece = self.separator.join([piece, *(text[start:end] for start, end in spans[1:])])
             overlap = shared(before, spans)
             before = spans
-            if document.outline or not context:
-                context = contexts.of(spans)
+            beside = contexts.of(spans) if headings is None or document.outline else Beside(headings)
+            if header or language:
+                beside = replace(beside, header=header, language=language)
             kin = None if parent is None else parents[parent], around[i], around[i + 2]
             place = ids[i], source, i, total, level
             found = {**(own or {}), **position(document, spans[0].start, spans[-1].end)}
             facts = {**found, **metadata} if found else metadata
-            yield Chunk(*place, spans, piece, content_hash(piece, context), overlap, *kin, context, tokens, facts)
+            yield Chunk(*place, spans, piece, content_hash(piece, beside.context), overlap, *kin, beside, tokens, facts)
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
         for field, names in self.resources.items():

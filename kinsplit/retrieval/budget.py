@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise, takewhile
 from typing import Protocol, Self
 
-from kinsplit.chunk import Chunk, heading_path
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.options import SearchOptions
 from kinsplit.parsers.units.sentences import Units, as_units, clauses, cut_at, sentences, words
@@ -382,7 +382,7 @@ class _Purchase:
         end, start = self._parts.get(before.id, (0, len(before.text)))[1], self._parts.get(after.id, (0, 0))[0]
         if end < len(before.text) or start or self._parents & {before.id, after.id} or not continues(before, after):
             return False
-        return not self._context.within_sections or heading_path(before.context) == heading_path(after.context)
+        return not self._context.within_sections or before.beside.headings == after.beside.headings
 
 
 def _sentences(text: str) -> Units:

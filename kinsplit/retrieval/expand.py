@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import Field
 
-from kinsplit.chunk import Chunk, heading_path
+from kinsplit.chunk import Chunk
 from kinsplit.identity import chunk_id
 from kinsplit.options import WINDOW, ExpansionOptions
 from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
@@ -165,7 +165,7 @@ class _Group:
         own = next(iter(self.chunks.values()))
         if (own.source_id, own.level) != (around[0].source_id, around[0].level) or own.level > self.hits[0].chunk.level:
             return False
-        if expansion.within_sections and heading_path(own.context) != heading_path(around[0].context):
+        if expansion.within_sections and own.beside.headings != around[0].beside.headings:
             return False
         together = {**self.chunks, **{chunk.id: chunk for chunk in around}}
         return len(together) <= longest(expansion) and are_siblings(together.values())
@@ -189,7 +189,7 @@ def surroundings(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion
     own = next((number for number, other in enumerate(found) if other.id == chunk.id), 0)
     found = _stretch(found, chunk, [*fitting[:own], True, *fitting[own:]])
     if expansion.within_sections:
-        found = _stretch(found, chunk, [heading_path(other.context) == heading_path(chunk.context) for other in found])
+        found = _stretch(found, chunk, [other.beside.headings == chunk.beside.headings for other in found])
     return found
 
 

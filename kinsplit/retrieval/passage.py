@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import GAP, PLACED, SEPARATOR, Chunk
+from kinsplit.chunk import GAP, PLACED, SEPARATOR, Beside, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.spans import Span, stretches
 
@@ -52,7 +52,7 @@ class Passage:
         hits: The chunks that were found, best first.
         chunks: All chunks of the passage, in document order; the parent alone if parents were requested.
         related: The other unchunked files of an unchunked document's group, such as the code of a lecture, whole.
-        context: Heading path of the best hit.
+        beside: What stands beside the text of the best hit, such as its headings.
         pages: First and last page, counted from 1, if the document has pages.
         times: Start and end in seconds, if the document is a transcript.
         metadata: Metadata of the document.
@@ -71,7 +71,7 @@ class Passage:
     hits: tuple[Candidate, ...]
     chunks: tuple[Chunk, ...]
     related: tuple[Chunk, ...]
-    context: str
+    beside: Beside
     pages: tuple[int, int] | None
     metadata: Mapping[str, Any]
     times: tuple[float, float] | None = None
@@ -85,6 +85,11 @@ class Passage:
     def end(self) -> int:
         """One past the last code point in the document."""
         return self.spans[-1].end
+
+    @property
+    def context(self) -> str:
+        """What stands beside the text of the best hit, as text."""
+        return self.beside.context
 
     @property
     def citation(self) -> str:
@@ -173,7 +178,7 @@ def join(
         tuple(hits),
         tuple(ordered),
         tuple(related),
-        best.chunk.context,
+        best.chunk.beside,
         _range(ordered, "page_start", "page_end"),
         {key: value for key, value in best.chunk.metadata.items() if key not in PLACED},
         _range(ordered, "time_start", "time_end"),
@@ -242,7 +247,7 @@ def passage_card(passage: Passage, rank: int | None = None) -> str:
     marked = source(passage.text, _places(passage))
     if kind == "text":
         return card(name, facts, marked)
-    looks = rendered(passage.text, kind, passage.chunks[0].context, passage.source_id)
+    looks = rendered(passage.text, kind, passage.chunks[0].beside.header, passage.source_id)
     return card(name, facts, looks, details("Source, with the hits marked", marked))
 
 

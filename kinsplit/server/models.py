@@ -47,7 +47,10 @@ class Located(Model, Extent):
     """A part of a document."""
 
     spans: list[Pair] = Field(description="Spans in the document; nearly always one.")
-    context: str = Field(description="Heading path or table header; for a passage, that of its best hit.")
+    context: str = Field(description="What stands beside the text, as text; for a passage, beside its best hit.")
+    beside: dict[str, str | list[str]] = Field(
+        description="The same as fields, without the empty ones: `headings`, `note`, `speaker`, `language`, `header`."
+    )
 
 
 class TextView(Model):

@@ -7,7 +7,7 @@ from dataclasses import fields
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
-from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Chunk, select
+from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Beside, Chunk, select
 from kinsplit.errors import StoreError, require
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.stores.json_values import to_json, to_stored
@@ -26,7 +26,9 @@ _KEYS = [field.stored for field in FIELDS if field.stored is not None and not fi
 _ATTRIBUTES = {key: field.attribute for field in FIELDS if (key := field.stored) in _KEYS and not field.is_computed}
 
 # Keys that frameworks show in other fields or not at all.
-_NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD, STATE})
+_NOT_METADATA = frozenset(
+    {"full_content", "content_preview", "content_length", "token_count", "context", "beside", RECORD, STATE}
+)
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
@@ -50,6 +52,8 @@ def to_payload(chunk: Chunk) -> Payload:
     payload["content_length"] = len(payload["full_content"])
     if len(chunk.spans) > 1:
         payload |= select(chunk, ["spans"])
+    if beside := chunk.beside.to_dict():
+        payload["beside"] = to_json(beside, "beside")
     for key, value in chunk.metadata.items():
         # Most values are strings, and there are many for each chunk.
         stored = replace_surrogates(value) if type(value) is str else to_stored(to_json(value, f"metadata[{key!r}]"))
@@ -59,8 +63,8 @@ def to_payload(chunk: Chunk) -> Payload:
 
 def to_metadata(payload: Payload) -> dict[str, Any]:
     """Return the metadata that a framework shows: all keys except the text and an empty context."""
-    hidden = _NOT_METADATA if payload.get("context") else _NOT_METADATA | {"context"}
-    return {key: value for key, value in payload.items() if key not in hidden}
+    shown = {key: value for key, value in payload.items() if key not in _NOT_METADATA}
+    return {**shown, **Beside.of(payload).to_metadata()}
 
 
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
@@ -87,6 +91,7 @@ def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     return Chunk(
         id=chunk_id,
         spans=tuple(Span(start, end) for start, end in spans),
+        beside=Beside.of(payload),
         metadata={key: value for key, value in payload.items() if key not in RESERVED},
         **{attribute: payload[key] for key, attribute in _ATTRIBUTES.items()},
     )

@@ -64,7 +64,7 @@ class Section(NamedTuple):
     """Blocks under one heading."""
 
     blocks: list[Block]  # The heading, if any, and the blocks below it.
-    path: str
+    path: tuple[str, ...]  # Titles of the headings around them and of their own, outermost first.
 
 
 def sections(text: str, headings: Sequence[Heading] = (), kind: DocumentKind = "") -> list[Section]:
@@ -81,18 +81,18 @@ def sections(text: str, headings: Sequence[Heading] = (), kind: DocumentKind = "
             bare = bool(current) and all(b.kind == "heading" for b in current)
             if not (bare and path and block.depth > path[-1][0]):
                 if current:
-                    found.append(Section(current, _joined(path)))
+                    found.append(Section(current, _titles(path)))
                 current = []
             path = [entry for entry in path if entry[0] < block.depth]
             path.append((block.depth, block.title))
         current.append(block)
     if current:
-        found.append(Section(current, _joined(path)))
+        found.append(Section(current, _titles(path)))
     return found
 
 
-def _joined(path: list[tuple[int, str]]) -> str:
-    return " > ".join(title for _, title in path if title)
+def _titles(path: list[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(title for _, title in path if title)
 
 
 def _with_headings(text: str, headings: Sequence[Heading], own: DocumentKind) -> Iterator[Block]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from kinsplit.answering.values import Source
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import Beside, Chunk
 from kinsplit.errors import LanguageModelError
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.language_models import Pieces
@@ -17,7 +17,8 @@ def source(number: int, text: str, *, file: str = "course/a.md", start: int = 0,
     """Return a source of one chunk."""
     span = Span(start, start + len(text))
     id_ = chunk_id(file, "f", 0, number)
-    chunk = Chunk(id_, file, number - 1, 9, 0, (span,), text, content_hash(text), context=section)
+    beside = Beside((section,) if section else ())
+    chunk = Chunk(id_, file, number - 1, 9, 0, (span,), text, content_hash(text), beside=beside)
     return Source(number, chunk, (chunk,), (span,), text, None, 1.0 / number, file)
 
 

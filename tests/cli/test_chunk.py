@@ -33,6 +33,7 @@ FIELDS = {
     "next_id": str | None,
     "level": int,
     "context": str,
+    "beside": dict,
     "metadata": dict,
 }
 

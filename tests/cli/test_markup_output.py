@@ -13,8 +13,8 @@ from tests.cli.conftest import Cli
 CONSOLE = Console(force_terminal=True, width=80, color_system="standard")
 
 
-def shown(text: str, width: int = 60, kind: str = "markdown", context: str = "", name: str = "a.md") -> list[str]:
-    return [line.plain for line in rendered(CONSOLE, width, text, kind, context, name)]
+def shown(text: str, width: int = 60, kind: str = "markdown", header: str = "", name: str = "a.md") -> list[str]:
+    return [line.plain for line in rendered(CONSOLE, width, text, kind, header, name)]
 
 
 def test_blocks_are_rendered_and_code_keeps_its_lines() -> None:
@@ -34,7 +34,7 @@ def test_code_is_highlighted() -> None:
 
 def test_a_text_from_the_middle_of_code_or_a_table_is_shown_as_such() -> None:
     assert shown("    step()\n    more()\n```\n\nAfterwards.") == ["    step()", "    more()", "", "Afterwards."]
-    table = shown("| 1 | 2 |\n| 3 | 4 |", context="Prices\n| eggs | milk |\n| --- | --- |")
+    table = shown("| 1 | 2 |\n| 3 | 4 |", header="| eggs | milk |\n| --- | --- |")
     assert [line.split() for line in table if line.strip(" ─━")] == [["eggs", "milk"], ["1", "2"], ["3", "4"]]
     assert [line.split() for line in shown("| 1 | 2 |\n| 3 | 4 |") if line.strip(" ─━")] == [["1", "2"], ["3", "4"]]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kinsplit import Index
+from kinsplit.chunk import Beside
 from kinsplit.cli.output.passages import QueryWords, clock, excerpt, section_of
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
@@ -37,17 +38,17 @@ def test_a_result_looks_as_the_course_search_showed_it(indexed: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "section"),
+    ("beside", "section"),
     [
-        ("Sorting > Merge sort", "Sorting > Merge sort"),
-        ("stack.py\nclass Stack > def push", "stack.py > class Stack > def push"),
-        ("Prices\n| a | b |\n| --- | --- |", "Prices"),
-        ("| a | b |\n| --- | --- |", ""),
-        ("", ""),
+        (Beside(("Sorting", "Merge \n sort")), "Sorting > Merge sort"),
+        (Beside(note="stack.py\nclass Stack > def push"), "stack.py > class Stack > def push"),
+        (Beside(("Prices",), header="| a | b |\n| --- | --- |"), "Prices"),
+        (Beside(language="python", speaker="Ann"), ""),
+        (Beside(), ""),
     ],
 )
-def test_a_section_is_one_line_of_headings(context: str, section: str) -> None:
-    assert section_of(context) == section
+def test_a_section_is_one_line_of_headings(beside: Beside, section: str) -> None:
+    assert section_of(beside) == section
 
 
 def test_every_ranking_can_be_named(indexed: Cli) -> None:
@@ -110,6 +111,7 @@ def test_json_holds_whole_passages(indexed: Cli) -> None:
             "pages",
             "times",
             "context",
+            "beside",
             "text",
             "chunks",
             "hits",

@@ -49,7 +49,7 @@ def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: l
             "overlap": chunk.overlap,
             "strategy": name,
             "content_hash": chunk.content_hash,
-            **({"context": chunk.context} if chunk.context else {}),
+            **chunk.beside.to_metadata(),
             **({"gap": gap} if gap.isspace() and not gathered else {}),
             **({"gap": head[len(head.rstrip()) :]} if gathered else {}),
             **({"spans": [list(span) for span in chunk.spans]} if len(chunk.spans) > 1 else {}),

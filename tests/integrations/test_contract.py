@@ -25,7 +25,7 @@ from kinsplit.parsers import create, describe, names, strategy_class
 from tests.integrations.helpers import TEXT, small
 
 #: Keys that are only in the metadata of some chunks.
-_SOMETIMES = {"context", "gap", "spans", "similarity_gap", "section"}
+_SOMETIMES = {"context", "beside", "gap", "spans", "similarity_gap", "section"}
 
 every_strategy = pytest.mark.parametrize("name", names())
 

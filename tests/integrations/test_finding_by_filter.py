@@ -125,7 +125,7 @@ def test_slim_metadata_say_the_place_and_what_the_document_says(framework: str, 
     for hit, other in zip(map(Hit, whole), map(Hit, slim), strict=True):
         assert other.metadata == slimmed(hit.metadata)
         kept = {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", "year", "file_path"}
-        assert other.metadata.keys() - {"context"} == kept
+        assert other.metadata.keys() - {"context", "beside"} == kept
         assert LECTURE[other.metadata["char_start"] : other.metadata["char_end"]] == other.text
     sizes = [sum(len(json.dumps(hit.metadata)) for hit in hits) for hits in (slim, whole)]
     assert sizes[0] < 0.5 * sizes[1]

@@ -105,7 +105,7 @@ def test_nothing_of_a_hostile_document_is_alive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "context", "expected"),
+    ("text", "header", "expected"),
     [
         ("return 1\n```\n\nAfter *it*.", "", "<em>it</em>"),
         ("x = 1\n```\n\nText\n\n```python\ny = 2\n```\n", "", '<span class="number">2</span>'),
@@ -117,10 +117,10 @@ def test_nothing_of_a_hostile_document_is_alive() -> None:
         ("---\ntitle: x\n---\n\n# T", "", "<pre><code>title: x</code></pre>"),
     ],
 )
-def test_a_text_may_begin_anywhere(text: str, context: str, expected: str) -> None:
-    assert expected in html_of(text, context=context)
+def test_a_text_may_begin_anywhere(text: str, header: str, expected: str) -> None:
+    assert expected in html_of(text, header=header)
     (*_, last) = re.finditer(r"\w+", text)
-    assert "<mark>" in html_of(text, Mark(last.start(), last.end()), context=context)
+    assert "<mark>" in html_of(text, Mark(last.start(), last.end()), header=header)
 
 
 def test_code_is_highlighted_by_its_files_name_and_marked_exactly() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 from kinsplit import Index
-from kinsplit.chunk import DOCUMENT, Document
+from kinsplit.chunk import DOCUMENT, Beside, Document
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import create, names
 from kinsplit.spans import Span
@@ -132,7 +132,7 @@ def test_parents_and_documents_without_children(store):
     assert kinds(store) == {("child", DOCUMENT, 0), ("hash", DOCUMENT, 0)}
 
 
-@pytest.mark.parametrize("changes", [{"text": "Something else."}, {"context": "Another heading"}])
+@pytest.mark.parametrize("changes", [{"text": "Something else."}, {"beside": Beside(("Another heading",))}])
 @pytest.mark.parametrize("place", [3, 5])
 def test_a_text_that_was_changed_by_other_hands(store, place, changes):
     chunk = replace(family()[place], **changes)

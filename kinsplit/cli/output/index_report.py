@@ -113,7 +113,7 @@ Row = dict[str, Any]
 # Keys of `kinsplit.chunk.FIELDS` that a row shows.
 _FIELDS = (
     *("id", "chunk_index", "total_chunks", "start", "end", "spans", "text", "token_count"),
-    *("parent_id", "prev_id", "next_id", "level", "context"),
+    *("parent_id", "prev_id", "next_id", "level", "context", "beside"),
 )
 
 

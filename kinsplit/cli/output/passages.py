@@ -16,6 +16,7 @@ from kinsplit.markup.source import kind_of
 from kinsplit.markup.terminal import rendered
 
 if TYPE_CHECKING:
+    from kinsplit.chunk import Beside
     from kinsplit.embedding.sparse import Bm25Embedder
     from kinsplit.retrieval import Passage
 
@@ -71,12 +72,12 @@ def show(
         terminal.line(f"Pages: {first}-{last}" if last > first else f"Page: {first}")
     if passage.times is not None:
         terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
-    if section := section_of(passage.context):
+    if section := section_of(passage.beside):
         terminal.line(f"Section: {section}")
     kind = "text" if plain or not terminal.out.is_terminal else kind_of(best.source_id, best.metadata)
     if kind != "text":
-        text, context = (passage.text, passage.chunks[0].context) if size is None else (best.text, best.context)
-        lines = rendered(terminal.out, terminal.quote_width, text, kind, context, best.source_id)
+        text, first = (passage.text, passage.chunks[0]) if size is None else (best.text, best)
+        lines = rendered(terminal.out, terminal.quote_width, text, kind, first.beside.header, best.source_id)
         terminal.lines(_most_relevant(lines, words, len(lines) if size is None else _LINES))
     elif size is None:
         terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
@@ -88,9 +89,9 @@ def show(
         terminal.line(f"Related: {', '.join(chunk.source_id for chunk in passage.related)}")
 
 
-def section_of(context: str) -> str:
-    """Return the headings of a context on one line, without a repeated table header."""
-    return " > ".join(" ".join(line.split()) for line in context.splitlines() if not line.lstrip().startswith("|"))
+def section_of(beside: Beside) -> str:
+    """Return the headings of a passage in one line, and the note beside it."""
+    return " > ".join(" ".join(line.split()) for line in (*beside.headings, *beside.note.splitlines()))
 
 
 def clock(seconds: float) -> str:

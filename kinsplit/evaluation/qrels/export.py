@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinsplit.chunk import Chunk, embedded_text, select
+from kinsplit.chunk import Beside, Chunk, embedded_text, select
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.datasets.files import lines, read_text
@@ -82,10 +82,10 @@ def _write(path: Path, rows: Iterable[Iterable[str]], separator: Separator) -> N
 
 
 def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
-    """Write a manifest: rows of SC-Qrels, plus `spans` for chunks with several and `context` for chunks with one."""
+    """Write a manifest: rows of SC-Qrels, plus `spans` for chunks with several, and `context` and `beside` if any."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for chunk in chunks:
-            own = [*(["spans"] if len(chunk.spans) > 1 else []), *(["context"] if chunk.context else [])]
+            own = [*(["spans"] if len(chunk.spans) > 1 else []), *(["context", "beside"] if chunk.context else [])]
             shown = select(chunk, ["start", "end", "text", *own])
             row = {"original_doc_id": chunk.source_id, "chunk_id": chunk.id, **shown}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -137,10 +137,10 @@ def _chunk(row: Mapping[str, Any], dataset: Dataset) -> Chunk:
         )
     # Rows of `kinsplit chunk` have a readable name besides the id.
     name = str(row["id"] if "id" in row else row["chunk_id"])
-    context, level = row.get("context", ""), row.get("level", 0)
+    beside, level = Beside.of(row), row.get("level", 0)
     if not isinstance(level, int):
         raise TypeError(f"the level must be a whole number, but is {level!r}")
-    return Chunk(name, source_id, 0, 1, level, spans, text, content_hash(text, context), context=context)
+    return Chunk(name, source_id, 0, 1, level, spans, text, content_hash(text, beside.context), beside=beside)
 
 
 def _linked(chunks: list[Chunk]) -> Iterator[Chunk]:

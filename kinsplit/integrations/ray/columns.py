@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import FIELDS, Chunk, Document, Heading, Moment, Part, Voice
+from kinsplit.chunk import FIELDS, Beside, Chunk, Document, Heading, Moment, Part, Voice
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
 from kinsplit.indexing.reports import DocumentReport, FileRead
@@ -209,7 +209,7 @@ _FIELDS = [(field.attribute, field.shown or str(field.stored)) for field in FIEL
 def _chunk(row: dict[str, Any]) -> Chunk:
     fields = {attribute: row[column] for attribute, column in _FIELDS}
     spans = tuple(Span(*span) for span in row["spans"])
-    return Chunk(**{**fields, "spans": spans, "metadata": _metadata(row["metadata"])})
+    return Chunk(**{**fields, "spans": spans, "beside": Beside.of(row), "metadata": _metadata(row["metadata"])})
 
 
 @functools.lru_cache(maxsize=256)

@@ -5,26 +5,35 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import chain, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Chunk, select
+from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Beside, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
-from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, TextOrigin, has_chunk_metadata, spans_of
+from kinsplit.integrations.shared.origins import (
+    BESIDE,
+    CONTEXT,
+    FINDING,
+    SPANS,
+    TextOrigin,
+    has_chunk_metadata,
+    spans_of,
+)
 from kinsplit.integrations.shared.pages import OFFSETS, PAGES, FrameworkPage, first_page, page_metadata
 from kinsplit.spans import blank_before, shared
 
 # Fields of a chunk that its metadata hold only where they apply, or not at all.
-_APART = {CONTEXT, SPANS, "content_hash", "full_content", "token_count"}
+_APART = {CONTEXT, BESIDE, SPANS, "content_hash", "full_content", "token_count"}
 _FIELDS = tuple(field.stored for field in FIELDS if field.stored is not None and field.stored not in _APART)
 
 #: Keys in every chunk's metadata, excluded from the text that embedding and language models read.
 BOOKKEEPING = (*_FIELDS, "strategy", "content_hash")
 
 #: `BOOKKEEPING` and the other excluded keys, which only some chunks have.
-HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
+HIDDEN = (*BOOKKEEPING, SPANS, BESIDE, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
 
 _REPLACED = frozenset({*HIDDEN, CONTEXT})
 # The scores of a passage don't apply to its chunks.
@@ -33,7 +42,7 @@ _DROPPED = _REPLACED | {FINDING, PAGES}
 
 # Keys of `HIDDEN` that `slimmed` keeps, and all keys that it leaves out.
 _POSITION = frozenset(
-    {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, DOCUMENT_CONTEXT}
+    {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, BESIDE, DOCUMENT_CONTEXT}
 )
 _UNNEEDED = (
     (frozenset(HIDDEN) - _POSITION) | {*OFFSETS} | {"start_index", "end_index", "absolute_path", "sibling_files"}
@@ -45,7 +54,7 @@ class FrameworkPiece(NamedTuple):
 
     id: str
     text: str
-    metadata: dict[str, Any]  # `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
+    metadata: dict[str, Any]  # `BOOKKEEPING`, and `SPANS`, `CONTEXT`, `BESIDE` and `GAP` where they apply.
     extra: Mapping[str, Any]  # The strategy's metadata, which the document's own override.
     page: Mapping[str, Any] = MappingProxyType({})  # Metadata of the page on which it starts that others don't share.
 
@@ -59,9 +68,9 @@ def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a chunk or passage for a prompt: the document's own, the chunk's position, and its score.
 
-    The keys `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash` and `context` of
-    kinsplit remain, which are enough to expand it by its kin and to split it again; and of the search result, the
-    score. Metadata of other texts are unchanged.
+    The keys `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash`, `context` and
+    `beside` of kinsplit remain, which are enough to expand it by its kin and to split it again; and of the search
+    result, the score. Metadata of other texts are unchanged.
     """
     if not has_chunk_metadata(metadata):
         return dict(metadata)
@@ -150,7 +159,7 @@ def _piece(
     pages: Sequence[FrameworkPage],
 ) -> FrameworkPiece:
     spans = origin.locate(chunk.spans)
-    context = _nested(origin.context, chunk.context)
+    beside = _nested(origin.beside, chunk.beside)
     metadata = {
         **select(chunk, _FIELDS),
         "source_id": origin.source_id,
@@ -160,12 +169,11 @@ def _piece(
         "char_start": spans[0].start if spans else None,
         "char_end": spans[-1].end if spans else None,
         "strategy": strategy,
-        "content_hash": chunk.content_hash if context == chunk.context else content_hash(chunk.text, context),
+        "content_hash": chunk.content_hash if beside == chunk.beside else content_hash(chunk.text, beside.context),
     }
     if spans and len(spans) > 1:
         metadata[SPANS] = [list(span) for span in spans]
-    if context:
-        metadata[CONTEXT] = context
+    metadata |= beside.to_metadata()
     if gap is not None:
         metadata[GAP] = gap
     own: Mapping[str, Any] = {}
@@ -179,11 +187,12 @@ def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:
     return None if old is None else ids.get(old, old)
 
 
-def _nested(outer: str, inner: str) -> str:
-    """Return the context of a chunk of a chunk, without repeating a heading path."""
-    if not outer or not inner:
-        return outer or inner
-    return outer if outer.endswith(inner) else f"{outer}\n{inner}"
+def _nested(outer: Beside, inner: Beside) -> Beside:
+    """Return what stands beside a chunk of a chunk, without repeating headings."""
+    titles = outer.headings
+    known = next(n for n in range(len(titles) + 1) if titles[n:] == inner.headings[: len(titles) - n])
+    stated = {field.name: getattr(inner, field.name) or getattr(outer, field.name) for field in fields(Beside)}
+    return Beside(**{**stated, "headings": (*titles[:known], *inner.headings)})
 
 
 def _join(runs: Sequence[Sequence[FrameworkPiece]]) -> None:

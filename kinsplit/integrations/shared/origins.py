@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from kinsplit.chunk import Beside
 from kinsplit.identity import embedding_hash
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.registry import STRATEGIES
@@ -13,8 +14,10 @@ from kinsplit.spans import Span, Stretch, stretches
 
 #: Metadata key of the spans of a chunk that has several, as pairs of offsets.
 SPANS = "spans"
-#: Metadata key of a chunk's heading path or table header, which is embedded with the text.
+#: Metadata key of what stands beside a chunk's text, as text, which is embedded with it.
 CONTEXT = "context"
+#: Metadata key of what stands beside a chunk's text, as JSON of its fields.
+BESIDE = "beside"
 
 #: Metadata key of a search result, excluded from the text that embedding and language models read. `score` is the score
 #: of the last stage, `scores` holds that of every stage, and `hits` the id and score of each chunk that was found.
@@ -34,7 +37,7 @@ class TextOrigin:
     stretches: tuple[Stretch, ...] | None  # Its position there; None if unknown.
     parent_id: str | None = None  # Id of the chunk that it is; None for a whole document.
     level: int | None = None  # Level of that chunk.
-    context: str = ""  # Context of that chunk.
+    beside: Beside = field(default_factory=Beside)  # What stands beside the text of that chunk.
 
     @classmethod
     def document(cls, name: str, text: str) -> TextOrigin:
@@ -50,7 +53,7 @@ class TextOrigin:
         """
         spans = spans_of(metadata) if describes(metadata, text) else None
         own, place = source_id or metadata["source_id"], None if spans is None else stretches(spans, text)
-        return cls(name, own, place, name, metadata.get("level"), _context(metadata))
+        return cls(name, own, place, name, metadata.get("level"), Beside.of(metadata))
 
     def locate(self, spans: Iterable[Span]) -> tuple[Span, ...] | None:
         """Return the position of spans of this text in the document, or None if that isn't known."""
@@ -82,7 +85,7 @@ def describes(metadata: Mapping[str, Any], text: str) -> bool:
     """Return whether a text is the chunk or passage of kinsplit that its metadata were written for."""
     if not has_chunk_metadata(metadata):
         return False
-    context = _context(metadata)
+    context = Beside.of(metadata).context
     if metadata["content_hash"] == embedding_hash(text, context, metadata):
         return True
     spans = spans_of(metadata) if _REPLACED in text + context else None
@@ -97,11 +100,6 @@ def is_chunk(metadata: Mapping[str, Any], text: str) -> bool:
 def is_located(metadata: Mapping[str, Any], text: str) -> bool:
     """Return whether a text is a chunk of kinsplit with a known position in its document."""
     return is_chunk(metadata, text) and metadata["char_start"] is not None
-
-
-def _context(metadata: Mapping[str, Any]) -> str:
-    context = metadata.get(CONTEXT, "")
-    return context if isinstance(context, str) else ""
 
 
 def generated_names(suffix: str) -> dict[str, str]:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import PLACED, RECORD, RESERVED, Chunk
+from kinsplit.chunk import PLACED, RECORD, RESERVED, Beside, Chunk
 from kinsplit.identity import chunk_id, content_hash
-from kinsplit.integrations.shared.origins import CONTEXT, is_chunk, spans_of
+from kinsplit.integrations.shared.origins import is_chunk, spans_of
 from kinsplit.spans import Span, stretches
 from kinsplit.stores.json_values import to_json
 from kinsplit.stores.payload import to_metadata, to_payload
@@ -53,7 +53,8 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     spans = (spans_of(fields) if fields else item.span and [item.span]) or []
     if not spans or stretches(spans, item.text) is None:
         spans = [Span(0, len(item.text))]
-    context = fields.get(CONTEXT, "")
+    beside = Beside.of(fields)
+    hashed = beside.context if vector is None else f"{beside.context}\n{vector.tobytes().hex()}"
     return Chunk(
         id=stored_id(item.id),
         source_id=item.source_id,
@@ -66,9 +67,9 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
         parent_id=_kin(fields, "parent_id"),
         prev_id=_kin(fields, "prev_id"),
         next_id=_kin(fields, "next_id"),
-        context=context,
+        beside=beside,
         token_count=None,
-        content_hash=content_hash(item.text, context if vector is None else f"{context}\n{vector.tobytes().hex()}"),
+        content_hash=content_hash(item.text, hashed),
         metadata={
             **{key: value for key, value in metadata.items() if key not in hidden},
             RECORD: record if vector is None else json.dumps(record, ensure_ascii=False, allow_nan=False),

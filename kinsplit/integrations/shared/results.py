@@ -11,7 +11,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.index import Index
 from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.integrations.shared.origins import FINDING, SPANS
+from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS
 from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.keywords import SearchKeywords
@@ -58,9 +58,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
         metadata["page_start"], metadata["page_end"] = passage.pages
     if passage.times:
         metadata["time_start"], metadata["time_end"] = passage.times
-    if passage.context:
-        metadata["context"] = passage.context
-    metadata[FINDING] = dict(finding)
+    metadata |= {**passage.beside.to_metadata(), FINDING: dict(finding)}
     kind = f"passage {apart}" if apart else "passage"
     identity = chunk_id(passage.source_id, kind, passage.start, passage.end)
     return Result(identity, passage.text, metadata, finding["score"])
@@ -76,7 +74,7 @@ def with_rerank_score(metadata: Mapping[str, Any], score: float, before: float |
 
 def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the text that a reranker reads: a chunk's context, if it has one, and its text."""
-    context = metadata.get("context")
+    context = metadata.get(CONTEXT)
     return f"{context}\n\n{text}" if isinstance(context, str) and context else text
 
 

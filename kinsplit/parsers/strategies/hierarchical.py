@@ -21,7 +21,7 @@ from kinsplit.parsers.units.builder import TextUnits, document_sections, text_un
 class _Layer(NamedTuple):
     units: TextUnits
     edges: list[int]
-    paths: list[str]
+    paths: list[tuple[str, ...] | None]
 
 
 class HierarchicalStrategy(Measured):
@@ -87,7 +87,7 @@ class HierarchicalStrategy(Measured):
         found = document_sections(document)
         units = text_units(document, self.language, found)
         if not self.headings or not found:
-            return _Layer(units, [], [""])
+            return _Layer(units, [], [None])
         starts = [section.blocks[0].start for section in found[1:]]
         return _Layer(units, np.searchsorted(units.units.starts, starts).tolist(), [s.path for s in found])
 

@@ -145,7 +145,7 @@ def _cuts(groups: Sequence[Group], vectors: Vectors | None, refined: Refined, fo
     cuts = []
     for group, core in zip(groups, cores, strict=bool(groups)):
         section = found[bisect_right(begins, int(refined.units.starts[core])) - 1].path
-        own: dict[str, Any] = {SECTION: section} if section else {}
+        own: dict[str, Any] = {SECTION: " > ".join(section)} if section else {}
         if core and vectors is not None:
             # As many digits as every store preserves and every processor agrees on.
             own[SIMILARITY_GAP] = round(1 - float(vectors[core - 1] @ vectors[core]), 4)

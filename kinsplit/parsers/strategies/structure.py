@@ -88,8 +88,7 @@ def _cuts(groups: Sequence[Group], found: Sequence[Section], refined: Refined) -
     numbers = refined.origin[[group.run.first for group in groups]].tolist() if groups else []
     cuts = []
     for (_, span, tokens), number in zip(groups, numbers, strict=True):
-        block, path = blocks[number], paths[number]
-        if block.kind == "table" and span.start > block.start:
-            path = f"{path}\n{block.title}" if path else block.title
-        cuts.append(Cut((span,), path, tokens))
+        block = blocks[number]
+        header = block.title if block.kind == "table" and span.start > block.start else ""
+        cuts.append(Cut((span,), paths[number], tokens, header=header))
     return cuts

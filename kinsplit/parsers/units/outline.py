@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kinsplit.chunk import Document, Heading, Part
+from kinsplit.chunk import Beside, Document, Heading, Part
 from kinsplit.spans import Span
 from kinsplit.text.blocks import Block, Section
 from kinsplit.text.graphemes import grapheme_floor, trim
@@ -31,7 +31,7 @@ _MOST_NAMES = 6
 class OutlineContexts:
     """The contexts of the chunks of a document with an outline, one after the other.
 
-    The first line of a context is the file name, so all chunks of the file belong to one section. The second line is
+    They have no headings, so all chunks of the file belong to one section, but a note of two lines: the file name, and
     the path of the parts around the chunk, followed by the names of the parts that the chunk touches side by side:
     `class Stack > def push, def pop`.
     """
@@ -42,8 +42,8 @@ class OutlineContexts:
         self._next = 0  # the first part that begins after all chunks so far
         self._open: list[Part] = []
 
-    def of(self, spans: Sequence[Span]) -> str:
-        """Return the context of a chunk, which doesn't begin before the previous one."""
+    def of(self, spans: Sequence[Span]) -> Beside:
+        """Return what stands beside a chunk, which doesn't begin before the previous one."""
         start, end = spans[0].start, spans[-1].end
         begun = bisect_left(self._outline, (end,), self._next)
         self._open = [part for part in (*self._open, *self._outline[self._next : begun]) if start < part.end]
@@ -58,7 +58,7 @@ class OutlineContexts:
         names = [part.title for part in touched]
         siblings = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
         path = " > ".join([*(part.title for part in around), *([siblings] if siblings else [])])
-        return f"{self._name}\n{path}" if path else self._name
+        return Beside(note=f"{self._name}\n{path}" if path else self._name)
 
     def _ends(self, part: Part, start: int) -> bool:
         """Return whether a chunk holds no more of a part than its closing brackets."""
@@ -76,18 +76,17 @@ class HeadingContexts:
         self._starts = [heading.start for heading in headings]
         self._levels = [heading.level for heading in headings]
         self._parents: list[int] = []
-        self._paths: list[str] = []
+        self._paths: list[Beside] = []
         around: list[int] = []
         for number, heading in enumerate(headings):
             while around and headings[around[-1]].level >= heading.level:
                 around.pop()
             self._parents.append(around[-1] if around else -1)
-            titles = [headings[outer].title for outer in around if headings[outer].title]
-            self._paths.append(" > ".join([*titles, heading.title] if heading.title else titles))
             around.append(number)
+            self._paths.append(Beside(tuple(title for n in around if (title := headings[n].title))))
 
-    def of(self, spans: Sequence[Span]) -> str:
-        """Return the context of a chunk; empty if no section holds it."""
+    def of(self, spans: Sequence[Span]) -> Beside:
+        """Return what stands beside a chunk; nothing if no section holds it."""
         held: defaultdict[int, int] = defaultdict(int)
         for start, end in spans if self._starts else ():
             at = start
@@ -100,7 +99,7 @@ class HeadingContexts:
                 at = max(at, stop)
         length = sum(end - start for start, end in spans)
         holders = [section for section, part in held.items() if 2 * part > length]
-        return self._paths[max(holders, key=self._levels.__getitem__)] if holders else ""
+        return self._paths[max(holders, key=self._levels.__getitem__)] if holders else Beside()
 
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
@@ -113,7 +112,7 @@ def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
             inside = inside if part.title.partition(" ")[0] in _CONTAINERS else part.end
     spans = (trim(text, start, end) for start, end in pairwise(sorted(cuts)))
     blocks = [Block(span.start, span.end, "paragraph") for span in spans if span]
-    return [Section(blocks, "")] if blocks else []
+    return [Section(blocks, ())] if blocks else []
 
 
 def _start_with_comments(text: str, start: int) -> int:

@@ -31,13 +31,12 @@ _FORMULA = 2_000
 _SAME_LENGTH = str.maketrans({"\r": "\n", "\0": "\ufffd"})
 
 
-def markdown(text: str, marks: Sequence[Mark], *, context: str = "", is_beginning: bool = True) -> str:
+def markdown(text: str, marks: Sequence[Mark], *, header: str = "", is_beginning: bool = True) -> str:
     """Return Markdown that may begin and end anywhere in its document as HTML, which is still to be cleaned.
 
-    The context is the heading path, or the header of the table that the text begins in. Front matter is recognised
-    where the document begins.
+    The header is that of the table in which the text begins. Front matter is recognised where the document begins.
     """
-    before = opening(text, context)
+    before = opening(text, header)
     source = f"{before}{text}".replace("\r\n", " \n").translate(_SAME_LENGTH)
     lines = MarkedLines(source, [m._replace(start=m.start + len(before), end=m.end + len(before)) for m in marks])
     parser = _parser(is_beginning)
@@ -192,7 +191,7 @@ class Excerpt(NamedTuple):
     text: str
     marks: tuple[Mark, ...] = ()
     name: str = ""
-    context: str = ""
+    header: str = ""
     is_beginning: bool = True
 
 
@@ -202,7 +201,7 @@ def render(excerpt: Excerpt) -> str | None:
         if excerpt.kind == "code":
             found = code(excerpt.text, lexer_of(excerpt.name), excerpt.marks)
         else:
-            found = markdown(excerpt.text, excerpt.marks, context=excerpt.context, is_beginning=excerpt.is_beginning)
+            found = markdown(excerpt.text, excerpt.marks, header=excerpt.header, is_beginning=excerpt.is_beginning)
         return _cleaned(found)
     except MemoryError:
         raise

@@ -117,7 +117,7 @@ class Shown(NamedTuple):
     text: str
     marks: tuple[Mark, ...] = ()
     start: int = 0
-    context: str = ""
+    header: str = ""
     times: tuple[float, float] | None = None  # Start and end in seconds, if it was spoken.
 
 
@@ -247,7 +247,7 @@ def shown_passage(passage: Passage) -> Shown:
     return Shown(
         *(passage.source_id, best.metadata, passage.text, tuple(marks)),
         start=passage.start,
-        context=passage.chunks[0].context,
+        header=passage.chunks[0].beside.header,
         times=passage.times,
     )
 
@@ -255,8 +255,8 @@ def shown_passage(passage: Passage) -> Shown:
 def shown_source(source: Source, ranges: Iterable[TextRange] = ()) -> Shown:
     """Return a source of an answer, with some of its ranges marked."""
     marks = to_marks(ranges, len(source.text))
-    start, context = source.spans[0].start, source.chunks[0].context
-    return Shown(source.source_id, source.best.metadata, source.text, marks, start, context, times_of(source))
+    start, header = source.spans[0].start, source.chunks[0].beside.header
+    return Shown(source.source_id, source.best.metadata, source.text, marks, start, header, times_of(source))
 
 
 def times_of(source: Source) -> tuple[float, float] | None:
@@ -273,7 +273,7 @@ def _markup(text: Shown) -> Literal["markdown", "code"] | None:
 def _excerpt(text: Shown) -> Excerpt | None:
     """Return what is rendered of a text; None for plain text."""
     kind, name = _markup(text), text.source_id.rpartition("/")[2]
-    return kind and Excerpt(kind, text.text, text.marks, name, text.context, text.start == 0)
+    return kind and Excerpt(kind, text.text, text.marks, name, text.header, text.start == 0)
 
 
 def _type_of(source_id: str, metadata: Mapping[str, Any]) -> str:

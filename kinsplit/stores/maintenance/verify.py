@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, RECORD, Chunk
+from kinsplit.chunk import DOCUMENT, RECORD, Beside, Chunk
 from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
@@ -183,7 +183,7 @@ def _copied(chunk: Chunk) -> Iterator[Inconsistency]:
     metadata = json.loads(chunk.metadata[RECORD])["metadata"]
     if not {"content_hash", "char_start", "char_end"} <= metadata.keys() or _REPLACED in chunk.text:
         return
-    if metadata["content_hash"] != embedding_hash(chunk.text, metadata.get("context", ""), metadata):
+    if metadata["content_hash"] != embedding_hash(chunk.text, Beside.of(metadata).context, metadata):
         place = f"{metadata['char_start']} to {metadata['char_end']}"
         yield _problem(chunk, "hash", f"content_hash and place, {place}, are those of a text that it was cut out of")
 

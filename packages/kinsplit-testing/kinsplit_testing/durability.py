@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kinsplit.chunk import Beside
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.spans import Span
@@ -28,7 +29,7 @@ class Keeping(Contract):
             leaf[1],
             parent_id=parent[0].id,
             overlap=7,
-            context="Objects > Basics",
+            beside=Beside(("Objects", "Basics > C++"), "| a | b |\n|---|---|", "c", "Ann", "é"),
             token_count=11,
             spans=(Span(3, 9), Span(40, 55)),
             metadata={

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinsplit import parsers
-from kinsplit.chunk import Document, heading_path
+from kinsplit.chunk import Document
 from kinsplit.index import Index
 from kinsplit.loaders.formats.code import python_outline
 from kinsplit.parsers import create
@@ -82,7 +82,8 @@ def test_chunks_tell_what_they_are_from(tmp_path: Path, strategy: str) -> None:
     chunks = create(strategy, **_SMALL[strategy]).chunk(document)
 
     assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
-    assert {heading_path(chunk.context) for chunk in chunks} == {"stack.py"}
+    assert {chunk.beside.headings for chunk in chunks} == {()}
+    assert all(chunk.context.startswith("stack.py") for chunk in chunks)
     pushing = next(chunk for chunk in reversed(chunks) if "items.append" in chunk.text)
     assert "class Stack" in pushing.context
     assert "def push" in pushing.context

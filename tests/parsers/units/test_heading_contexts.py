@@ -39,7 +39,7 @@ TEXT = (
 def test_the_innermost_section_with_more_than_half_of_a_chunk_names_it(
     spans: list[tuple[int, int]], context: str
 ) -> None:
-    assert HeadingContexts(HEADINGS).of([Span(*span) for span in spans]) == context
+    assert HeadingContexts(HEADINGS).of([Span(*span) for span in spans]).context == context
 
 
 def document() -> Document:

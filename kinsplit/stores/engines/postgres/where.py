@@ -66,7 +66,7 @@ _COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 #: Keys that the column `facts` leaves out, since they are long and filters seldom name them.
-APART = ("full_content", "content_preview", "context", RECORD)
+APART = ("full_content", "content_preview", "context", "beside", RECORD)
 
 
 class Tables(NamedTuple):

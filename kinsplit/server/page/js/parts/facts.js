@@ -1,23 +1,27 @@
 // Details of a chunk.
 
 import { el } from "../dom.js";
-import { headingsOf, pagesOf } from "./place.js";
+import { pagesOf } from "./place.js";
 
 /** Return a chunk's name: "Chunk 3 of 12", "Parent 1 of 4". */
 export function nameOf(chunk) {
   return `${chunk.level ? "Parent" : "Chunk"} ${chunk.chunk_index + 1} of ${chunk.total_chunks}`;
 }
 
+function headingsOf(chunk) {
+  return chunk.beside.headings ?? [];
+}
+
 /** Return the description of a chunk for screen readers. */
 export function spoken(chunk) {
-  return [nameOf(chunk), headingsOf(chunk.context).join(", "), pagesOf(chunk.pages)].filter(Boolean).join(", ");
+  return [nameOf(chunk), headingsOf(chunk).join(", "), pagesOf(chunk.pages)].filter(Boolean).join(", ");
 }
 
 /** Return a list of the details of a chunk. */
 export function facts(chunk) {
   const number = (value) => value.toLocaleString("en");
   const rows = [
-    ["Headings", headingsOf(chunk.context).join(" › ")],
+    ["Headings", headingsOf(chunk).join(" › ")],
     ["Pages", pagesOf(chunk.pages)],
     ["Characters", chunk.spans.map(([start, end]) => `${number(start)}–${number(end)}`).join(", ")],
     ["Length", `${number(chunk.spans.reduce((sum, [start, end]) => sum + end - start, 0))} characters`],

@@ -35,7 +35,7 @@ export function passageCard(passage, { strategy, most, heading = "h2", add, note
       "header",
       {},
       el("span", { class: "rank", "aria-hidden": "true" }, String(passage.rank)),
-      el("div", { class: "where" }, el(heading, { id }, link), breadcrumb(passage.source_id, passage.context, passage)),
+      el("div", { class: "where" }, el(heading, { id }, link), breadcrumb(passage.source_id, passage.beside.headings ?? [], passage)),
       scoreBar(passage.score, passage.scores, most),
     ),
     look({ place: placeOf(passage, best, strategy), text: passage.text, marks, view: passage.view }),

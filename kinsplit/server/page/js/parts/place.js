@@ -32,20 +32,14 @@ function clock(seconds) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** Return the headings in the context of a chunk, without a repeated table header. */
-export function headingsOf(context) {
-  const [first, second = ""] = context.split("\n");
-  return second && !second.replace(/[ \t|:-]/g, "") ? [] : first.split(" > ").filter(Boolean);
-}
-
 /**
  * Return a breadcrumb of folders, headings, pages and times.
  * @param {string} id Of the document.
- * @param {string} context Of the chunk.
+ * @param {string[]} headings Of the chunk.
  * @param {{pages?: [number, number]|null, times?: [number, number]|null, view?: object|null}} [found] A passage.
  */
-export function breadcrumb(id, context, { pages = null, times = null, view = null } = {}) {
-  const steps = [...id.split("/").slice(0, -1), ...headingsOf(context)].filter(Boolean);
+export function breadcrumb(id, headings, { pages = null, times = null, view = null } = {}) {
+  const steps = [...id.split("/").slice(0, -1), ...headings].filter(Boolean);
   const spoken = times && el("span", { class: "pages" }, timesOf(times));
   const shown = [
     ...steps.map((step) => el("bdi", {}, step)),

@@ -31,7 +31,7 @@ export function sourceCard(source, strategy, marks = [], view = source.view) {
         "div",
         { class: "where" },
         el("h3", { id: `source-${number}-name` }, el("span", { class: "hidden-text" }, `Source ${number}: `), link),
-        breadcrumb(id, source.section ?? "", source),
+        breadcrumb(id, source.beside.headings ?? [], source),
       ),
     ),
     look({ place: { id, strategy, start: source.start, end: source.end, pages: source.pages }, text: source.text, marks: narrow, view }),

@@ -18,7 +18,7 @@ export async function mount(root, params, { signal, state }) {
   const heading = el("h1", { tabindex: -1 }, el("bdi", {}, fileOf(id)));
   const body = el("div", {}, loading("Opening"));
   const back = el("a", { class: "back", href: address("documents", { strategy }) }, "Back");
-  root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, "")), body);
+  root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, [])), body);
   state(fileOf(id));
   back.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey) return;
