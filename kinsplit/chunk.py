@@ -330,10 +330,10 @@ class Moment(NamedTuple):
 
 
 class Voice(NamedTuple):
-    """Place in a transcript from which on somebody speaks."""
+    """Beginning of a turn in a transcript or a chat."""
 
-    at: int
-    name: str  # Empty from where on nobody is named.
+    at: int  # First code point.
+    name: str  # Speaker; empty from where on nobody is named.
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class Document:
         kind: What its lines are: `"code"`, `"rows"` (separated values), `"records"` (log entries, messages of a chat,
             `key: value` pairs, JSON Lines) or `"prose"`, in which nothing but Markdown is looked for. If empty, it is
             recognised from the text, block by block.
-        voices: Places in a transcript at which the speaker changes, ascending; empty for other documents.
+        voices: Turns of the speakers, ascending by offset. A chunk that begins within a turn has its speaker beside it.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))

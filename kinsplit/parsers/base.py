@@ -7,13 +7,14 @@ import functools
 import gc
 import operator
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, ValidationError
 
-from kinsplit.chunk import SEPARATOR, Beside, Chunk, Document
+from kinsplit.chunk import SEPARATOR, Beside, Chunk, Document, Voice
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
 from kinsplit.parsers.packing.measure import Ruler, Unit
@@ -310,8 +311,9 @@ class Strategy(Documented):
             overlap = shared(before, spans)
             before = spans
             beside = contexts.of(spans) if headings is None or document.outline else Beside(headings)
-            if header or language:
-                beside = replace(beside, header=header, language=language)
+            speaker = _speaker(document.voices, spans[0].start)
+            if header or language or speaker:
+                beside = replace(beside, header=header, language=language, speaker=speaker)
             kin = None if parent is None else parents[parent], around[i], around[i + 2]
             place = ids[i], source, i, total, level
             found = {**(own or {}), **position(document, spans[0].start, spans[-1].end)}
@@ -345,6 +347,13 @@ def position(document: Document, start: int, end: int) -> dict[str, Any]:
     if times := document.time_range(start, end):
         found["time_start"], found["time_end"] = times
     return found
+
+
+def _speaker(voices: Sequence[Voice], start: int) -> str:
+    """Return who speaks at an offset, unless a turn begins there: its first words name the speaker."""
+    begun = bisect_left(voices, (start,))
+    is_named = begun < len(voices) and voices[begun].at == start
+    return "" if is_named or not begun else voices[begun - 1].name
 
 
 class Measured(Strategy):

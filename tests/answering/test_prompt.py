@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import PLANNED, fit, number
+from kinsplit.chunk import Beside
 from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.tokenizers.registry import count_tokens
 from tests.answering.helpers import source
@@ -97,12 +99,17 @@ def test_names_that_a_document_brings_can_not_leave_their_quotes() -> None:
 
 
 def test_the_prompt_names_file_pages_and_section() -> None:
-    from dataclasses import replace
-
     one = replace(source(1, "A heap.", file="lecture.pdf", section="Trees > Heaps"), pages=(3, 4))
     prompt = build_prompt("What?", [one])
     assert 'number="1" file="lecture.pdf" pages="3-4" section="Trees &gt; Heaps">' in prompt
     assert 'pages="3"' in build_prompt("What?", [replace(one, pages=(3, 3))])
+
+
+def test_the_prompt_names_what_stands_beside_the_beginning_of_a_passage() -> None:
+    one = source(1, "| 1 | 2 |")
+    first = replace(one.best, beside=Beside(header="| a | b |\n|---|---|", speaker='Ann "A"'))
+    prompt = build_prompt("What?", [replace(one, chunks=(first, one.best))])
+    assert 'speaker="Ann &quot;A&quot;" header="| a | b | |---|---|">' in prompt
 
 
 def passage(number: int, text: str, *, file: str = "course/a.md", start: int = 0) -> Passage:
