@@ -25,7 +25,7 @@ CHUNKS = [
 def test_every_field_of_a_chunk_is_a_column(table: Any) -> None:
     names = list(table(CHUNKS).columns if table is to_dataframe else table(CHUNKS).schema.names)
     shown = {"index": "chunk_index", "total": "total_chunks"}
-    assert set(names) == {shown.get(f.name, f.name) for f in fields(Chunk)} | {"start", "end", "is_chunked"}
+    assert set(names) == {shown.get(f.name, f.name) for f in fields(Chunk)} | {"start", "end", "is_chunked", "context"}
     assert len(names) == len(set(names))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kinsplit
-from kinsplit.chunk import Chunk, Document, embedded_text
+from kinsplit.chunk import Beside, Chunk, Document, embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.protocol import EmbeddingContext, repeatable
@@ -117,24 +117,24 @@ class StrategyRecord:
         """Return the record without the documents' metadata."""
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
-            "chunks": [[getattr(chunk, name) for name in _KEPT] for chunk in self.chunks],
+            "chunks": [[*(getattr(each, name) for name in _KEPT), each.beside.to_dict()] for each in self.chunks],
             "answers": {key: [*answer[:-1], dict(answer.read)] for key, answer in self.answers.items()},
         }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], documents: Mapping[str, Document]) -> Self:
         """Return the record from a cached value."""
-        chunks = [_chunk(dict(zip(_KEPT, row, strict=True)), documents) for row in kept["chunks"]]
+        chunks = [_chunk(dict(zip((*_KEPT, "beside"), row, strict=True)), documents) for row in kept["chunks"]]
         answers = {key: QuestionRanking(*answer) for key, answer in kept["answers"].items()}
         return cls(**{**kept, "chunks": chunks, "answers": answers})
 
 
-_KEPT: Sequence[str] = [f.name for f in fields(Chunk) if f.name != "metadata"]
+_KEPT: Sequence[str] = [f.name for f in fields(Chunk) if f.name not in {"metadata", "beside"}]
 
 
 def _chunk(row: dict[str, Any], documents: Mapping[str, Document]) -> Chunk:
     spans = tuple(Span(*span) for span in row["spans"])
-    return Chunk(**{**row, "spans": spans}, metadata=documents[row["source_id"]].metadata)
+    return Chunk(**{**row, "spans": spans, "beside": Beside.of(row)}, metadata=documents[row["source_id"]].metadata)
 
 
 #: Maximum number of bytes of cached records on disk; the least recently used are removed first.
