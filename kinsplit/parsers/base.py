@@ -23,6 +23,7 @@ from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
 from kinsplit.parsers.units.sentences import sentence_splitter
 from kinsplit.spans import Span, shared
 from kinsplit.support.settings import Documented, first_fault
+from kinsplit.text.blocks import Section, fence_language
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
@@ -347,6 +348,25 @@ def position(document: Document, start: int, end: int) -> dict[str, Any]:
     if times := document.time_range(start, end):
         found["time_start"], found["time_end"] = times
     return found
+
+
+def with_blocks(text: str, found: Sequence[Section], cuts: list[Cut]) -> list[Cut]:
+    """Return cuts with what they continue: the header of a table or of rows, or the language of a fence."""
+    blocks = [block for section in found for block in section.blocks if block.kind in _NAMED]
+    starts = [block.start for block in blocks]
+    named = list(cuts)
+    for number, cut in enumerate(cuts if blocks else ()):
+        start = cut.spans[0].start
+        block = blocks[max(0, bisect_left(starts, start) - 1)]
+        if block.start < start < block.end:
+            is_fence = block.kind == "fence"
+            language = fence_language(text, block.start) if is_fence else ""
+            named[number] = cut._replace(header="" if is_fence else block.title, language=language)
+    return named
+
+
+# Kinds of blocks that have a header or a language.
+_NAMED = frozenset({"table", "records", "fence"})
 
 
 def _speaker(voices: Sequence[Voice], start: int) -> str:

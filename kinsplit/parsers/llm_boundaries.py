@@ -30,7 +30,7 @@ from kinsplit.parsers.packing.groups import merge, pack
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.units.builder import Level, Rung, TextUnits, cut_by, document_sections, text_units
 from kinsplit.parsers.units.sentences import Units, as_units, cut_at
-from kinsplit.text.blocks import Block
+from kinsplit.text.blocks import Block, Section
 from kinsplit.text.graphemes import skip_space
 from kinsplit.tokenizers import Tokenizer
 
@@ -155,8 +155,9 @@ _LONGEST_WRAPPED = 200
 
 
 class Outline(NamedTuple):
-    """Sentences of a text, and ascending numbers of those at which paragraphs and headings begin."""
+    """Sections and units of a text, and ascending numbers of those at which paragraphs and headings begin."""
 
+    sections: list[Section]
     units: TextUnits
     paragraphs: list[int]
     headings: list[int]
@@ -180,7 +181,7 @@ def outline(document: Document, language: str) -> Outline:
     last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
     marked = [i for i in first if i < last]
     headings, titles = ([numbers[i] for i in marked if found[i].kind == kind] for kind in ("heading", "title"))
-    return Outline(units, sorted({numbers[i] for i in first}), headings, titles)
+    return Outline(sections, units, sorted({numbers[i] for i in first}), headings, titles)
 
 
 def _cut_lines(text: str, found: TextUnits, starts: Sequence[int]) -> TextUnits:

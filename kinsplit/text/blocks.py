@@ -338,6 +338,15 @@ def _without_comments(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
+_INFO = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?:\{[ \t]*\.?)?([^\s`{},=]+)")
+
+
+def fence_language(text: str, start: int) -> str:
+    """Return the language that the opening line of a fence names, such as `python`; empty if it names none."""
+    match = _INFO.match(text, start)
+    return match[1] if match else ""
+
+
 def without_closing(title: str) -> str:
     """Return the title of a heading without closing number signs."""
     bare = title.rstrip("#")

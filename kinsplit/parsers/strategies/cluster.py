@@ -82,7 +82,8 @@ class ClusterStrategy(Strategy):
 
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]
-        passages = self._passages(documents)
+        found = self._passages(documents)
+        passages = [[cut.spans[0] for cut in cuts] for cuts in found]
         pieces = [text[start:end] for text, spans in zip(texts, passages, strict=True) for start, end in spans]
         if not pieces:
             return [[[]] for _ in texts]
@@ -98,16 +99,16 @@ class ClusterStrategy(Strategy):
                 builders[i] = replace(builders[i], length=Ruler("token", resolve(self.tokenizer)).length)
                 cluster(vectors[i], self.threshold, builders[i])
                 (counted[i],) = self._counted([builders[i]])
-        return [[cuts] for cuts in counted]
+        return [[_named(cuts, of_text)] for cuts, of_text in zip(counted, found, strict=True)]
 
-    def _passages(self, documents: Sequence[Document]) -> list[list[Span]]:
+    def _passages(self, documents: Sequence[Document]) -> list[list[Cut]]:
         size, overlap = self.passage_size, self.passage_overlap
         own = {"tokenizer": self.tokenizer, "language": self.language}
         try:
             found = SentenceStrategy(chunk_size=size, chunk_overlap=overlap, **own)._cut_outlined(documents)
         except LimitTooSmallError as error:
             raise error.of("passage_size") from None
-        return [[cut.spans[0] for cut in cuts] for (cuts,) in found]
+        return [cuts for (cuts,) in found]
 
     def _builders(
         self, texts: Sequence[str], passages: Sequence[list[Span]], pieces: Sequence[str]
@@ -127,3 +128,10 @@ class ClusterStrategy(Strategy):
         chunks = [builder.texts() for builder in builders]
         counts = iter(resolve(self.tokenizer).count([text for own in chunks for text in own]).tolist())
         return [[Cut(tuple(spans), tokens=next(counts)) for spans in g.chunks] for g in builders]
+
+
+def _named(cuts: Sequence[Cut], passages: Sequence[Cut]) -> list[Cut]:
+    """Return cuts with the header or language that their first passages continue."""
+    first = {passage.spans[0].start: passage for passage in passages}
+    begun = [(cut, first[cut.spans[0].start]) for cut in cuts]
+    return [cut._replace(header=passage.header, language=passage.language) for cut, passage in begun]

@@ -10,12 +10,13 @@ from pydantic import BeforeValidator, model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.errors import require
-from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.base import Cut, Levels, Measured, with_blocks
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.parameters import Language, Size, Sizes
 from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
+from kinsplit.text.blocks import Section
 
 
 class _Layer(NamedTuple):
@@ -75,16 +76,16 @@ class HierarchicalStrategy(Measured):
 
     def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
         texts = [document.text for document in documents]
-        layers = [self._sentences(document) for document in documents]
+        sections = [document_sections(document) for document in documents]
+        layers = [self._sentences(document, found) for document, found in zip(documents, sections, strict=True)]
         levels: list[Levels] = [[] for _ in texts]
         for size in (*self.parent_size, self.child_size):
             grouped, layers = self._descend(texts, layers, size)
-            for found, cuts in zip(levels, grouped, strict=True):
-                found.append(cuts)
+            for found, text, blocks, cuts in zip(levels, texts, sections, grouped, strict=True):
+                found.append(with_blocks(text, blocks, cuts))
         return [found[::-1] for found in levels]
 
-    def _sentences(self, document: Document) -> _Layer:
-        found = document_sections(document)
+    def _sentences(self, document: Document, found: Sequence[Section]) -> _Layer:
         units = text_units(document, self.language, found)
         if not self.headings or not found:
             return _Layer(units, [], [None])

@@ -10,7 +10,7 @@ from kinsplit import language_models
 from kinsplit.chunk import Document
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.structured import answer_cache
-from kinsplit.parsers.base import Cost, Cut, Levels, Measured, garbage_collector
+from kinsplit.parsers.base import Cost, Cut, Levels, Measured, garbage_collector, with_blocks
 from kinsplit.parsers.llm_boundaries import (
     BoundaryAnswer,
     Outline,
@@ -121,7 +121,8 @@ class LLMStrategy(Measured):
             return [run for whole in stretches for run in balance(own.scale, whole, size, own.levels, fits)]
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
-        return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
+        cuts = [[Cut((g.span,), tokens=g.tokens) for g in groups] for groups in grouped]
+        return [[with_blocks(t, o.sections, own)] for t, o, own in zip(texts, outlines, cuts, strict=True)]
 
     def _starts(self, texts: Sequence[str], outlines: Sequence[Outline], refined: Sequence[Refined]) -> list[list[int]]:
         """Return the sentences of each text that begin a chunk, within min_sentences and max_sentences."""

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import SIMILARITY_GAP, Document
 from kinsplit.embedding import resolve
 from kinsplit.errors import require
-from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
+from kinsplit.parsers.base import Cut, Levels, Measured, Strategy, with_blocks
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, repack
 from kinsplit.parsers.packing.measure import Unit, slices
 from kinsplit.parsers.packing.partition import partition, with_overlap
@@ -106,7 +106,8 @@ class SemanticStrategy(Measured):
             return self._runs(refined[i], vectors[i], barred[i], fits)
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
-        return [[_cuts(*of_one)] for of_one in zip(grouped, vectors, refined, parts, strict=True)]
+        cuts = [_cuts(*of_one) for of_one in zip(grouped, vectors, refined, parts, strict=True)]
+        return [[with_blocks(*of_one)] for of_one in zip(texts, parts, cuts, strict=True)]
 
     def _embed(self, texts: Sequence[str], refined: Sequence[Refined]) -> list[Vectors | None]:
         """Return the vectors of each text's units; None for a text with only one possible division."""

@@ -7,11 +7,12 @@ from pydantic import model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.errors import require
-from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.base import Cut, Levels, Measured, with_blocks
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
+from kinsplit.text.blocks import Section
 
 
 class SentenceStrategy(Measured):
@@ -66,7 +67,15 @@ class SentenceStrategy(Measured):
         texts = [document.text for document in documents]
         counted = bool(self.max_sentences or self.overlap_sentences)
         rungs = ladder(self._ruler, self.chunk_size, self.language)
-        refined = refine(texts, self._units(documents, counted), self._ruler, self.chunk_size, rungs)
+        found: list[list[Section]] = []
+
+        def units() -> Iterator[TextUnits]:
+            for document in documents:
+                found.append(document_sections(document))
+                joined = {"join_speech": not counted, "join_items": not counted}
+                yield text_units(document, self.language, found[-1], **joined)
+
+        refined = refine(texts, units(), self._ruler, self.chunk_size, rungs)
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             own = refined[i]
@@ -82,9 +91,5 @@ class SentenceStrategy(Measured):
             )
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
-        return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
-
-    def _units(self, documents: Sequence[Document], counted: bool) -> Iterator[TextUnits]:
-        for document in documents:
-            found = document_sections(document)
-            yield text_units(document, self.language, found, join_speech=not counted, join_items=not counted)
+        cuts = [[Cut((g.span,), tokens=g.tokens) for g in groups] for groups in grouped]
+        return [[with_blocks(*of_one)] for of_one in zip(texts, found, cuts, strict=True)]

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kinsplit.chunk import Document
-from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.base import Cut, Levels, Measured, with_blocks
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, merge
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
@@ -73,7 +73,7 @@ class StructureStrategy(Measured):
             return merge(own.scale, *limits, levels=own.levels, ends=ends, edges=edges[i], fits=fits)
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
-        return [[_cuts(groups, s, r)] for groups, s, r in zip(grouped, found, refined, strict=True)]
+        return [[_cuts(*of_one)] for of_one in zip(texts, grouped, found, refined, strict=True)]
 
 
 def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
@@ -82,13 +82,8 @@ def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
     return np.searchsorted(refined.origin, firsts).tolist()  # type: ignore[no-any-return]
 
 
-def _cuts(groups: Sequence[Group], found: Sequence[Section], refined: Refined) -> list[Cut]:
-    blocks = [block for section in found for block in section.blocks]
+def _cuts(text: str, groups: Sequence[Group], found: Sequence[Section], refined: Refined) -> list[Cut]:
     paths = [section.path for section in found for _ in section.blocks]
     numbers = refined.origin[[group.run.first for group in groups]].tolist() if groups else []
-    cuts = []
-    for (_, span, tokens), number in zip(groups, numbers, strict=True):
-        block = blocks[number]
-        header = block.title if block.kind == "table" and span.start > block.start else ""
-        cuts.append(Cut((span,), paths[number], tokens, header=header))
-    return cuts
+    named = zip(groups, numbers, strict=True)
+    return with_blocks(text, found, [Cut((g.span,), paths[number], g.tokens) for g, number in named])
