@@ -18,7 +18,7 @@ def headings(text: str) -> list[tuple[int, str]]:
 
 
 def paths(text: str) -> list[str]:
-    return [section.path for section in sections(text)]
+    return [" > ".join(section.path) for section in sections(text)]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_front_matter_is_no_heading() -> None:
 
 def test_a_heading_directly_followed_by_a_deeper_one_shares_its_section() -> None:
     text = "# A\n\n## B\n\n### C\ntext\n## D\n# E\ntext\n"
-    assert [(s.path, len(s.blocks)) for s in sections(text)] == [("A > B > C", 4), ("A > D", 1), ("E", 2)]
+    assert [(s.path, len(s.blocks)) for s in sections(text)] == [(("A", "B", "C"), 4), (("A", "D"), 1), (("E",), 2)]
 
 
 def test_a_heading_followed_by_one_as_high_stands_alone() -> None:
@@ -259,19 +259,20 @@ def test_a_heading_without_title_adds_nothing_to_the_path() -> None:
             "- one\n  ```\n  - code\n  ```\n  - two\n  ~~~ x\n  - code",
             ["- one\n  ```\n  - code\n  ```", "- two\n  ~~~ x\n  - code"],
         ),
-        ("| a |\n|---|\n| 1 |", ["| a |", "|---|", "| 1 |"]),
+        ("| a |\n|---|\n| 1 |", ["| a |\n|---|", "| 1 |"]),
         ("```\na\n\nb\n```", ["```", "a", "b", "```"]),
     ],
 )
 def test_parts_of_a_block(text: str, expected: list[str]) -> None:
-    found = parts(text)
-    assert found is not None
+    (block,) = blocks(text)
+    found = parts(text, block.kind)
     assert [text[start:end] for start, end in found] == expected
 
 
 @pytest.mark.parametrize("text", ["Plain text.", "# Heading", "<p>x</p>", "2020 was a year"])
 def test_other_blocks_have_no_parts(text: str) -> None:
-    assert parts(text) is None
+    (block,) = blocks(text)
+    assert parts(text, block.kind) == [(0, len(text))]
 
 
 @pytest.mark.parametrize("text", ["subject to pre\n-\nclearance", "Gigafactory\n*\nNew York", "one\n+\n"])
@@ -327,7 +328,7 @@ def test_lines_that_end_with_cr_alone_are_lines() -> None:
         (b.start, b.end, b.kind, b.depth) for b in blocks(text)
     ]
     assert [s.path for s in sections(old)] == [s.path for s in sections(text)]
-    assert parts("- a\r- b") == parts("- a\n- b")
+    assert parts("- a\r- b", "list") == parts("- a\n- b", "list")
 
 
 def test_a_mark_behind_a_heading_stays_with_its_tag() -> None:
