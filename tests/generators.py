@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -294,3 +295,38 @@ RECORDS = {
     "JSON": json_texts,
     "subtitles": subtitles,
 }
+
+
+_FORMS = st.sampled_from(["{0} = {1}", "{0}({1})", "{0}(\n    {1},\n    b,\n)", "return {1}", "{0} = (\n    {1}\n)"])
+_NAMES = st.sampled_from(["a", "total", "self.items", "x_1"])
+_VALUES = st.sampled_from(["1", "'it (is'", '"# no"', "b // 2", "f(a, b)", "[1, 2]", "'''one\n(two'''"])
+_HEADS = st.sampled_from(["def f(x):\n", "class A:\n", "if a and (\n    b\n):\n", "for a in b:  # each (\n"])
+
+
+def programs() -> st.SearchStrategy[Lines]:
+    """Return a program in Python, whose ranges are its statements, with what stands above them.
+
+    The head of a block and its first statement are one.
+    """
+    return _statements().map(_lines_of)
+
+
+@st.composite
+def _statements(draw: st.DrawFn, depth: int = 3) -> list[str]:
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        above = draw(st.sampled_from(["", "", "# Why (so.\n", "# One.\n# Two.\n"]))
+        if depth and draw(st.booleans()):
+            head = draw(_HEADS)
+            if head.startswith(("def", "class")):
+                above += draw(st.sampled_from(["", "@once\n", "@app.get(\n    '/x',\n)\n"]))
+            first, *others = (textwrap.indent(each, "    ") for each in draw(_statements(depth - 1)))
+            found += [above + head + first, *others]
+        else:
+            found.append(f"{above}{draw(_FORMS).format(draw(_NAMES), draw(_VALUES))}\n")
+        found[-1] += draw(st.sampled_from(["", "\n"]))
+    return found
+
+
+def _lines_of(statements: list[str]) -> Lines:
+    return _lines(statements, "")

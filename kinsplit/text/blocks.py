@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from kinsplit.chunk import DocumentKind, Heading
 from kinsplit.spans import Span
-from kinsplit.text.code import is_code, statement_starts
+from kinsplit.text.code import code_blocks, is_code, statement_starts
 from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, skip_space, trim, trimmed, with_line_feeds
 from kinsplit.text.records import find_records
 
@@ -124,7 +124,7 @@ def blocks(text: str, kind: DocumentKind = "") -> list[Block]:
     lines = with_line_feeds(text)
     kind = kind or _kind_of(lines)
     if kind == "code":
-        return [Block(*span, "code") for span in _stretches(lines)]
+        return [Block(*span, "code") for span in code_blocks(lines)]
     if kind in {"rows", "records"}:
         return [_recognised(lines, *span, kind) or Block(*span, "paragraph") for span in _stretches(lines)]
     found = _Scanner(lines).scan()
@@ -144,7 +144,9 @@ _SAMPLES, _LOOKED_AT = 16, 2000
 
 
 def _kind_of(text: str) -> DocumentKind:
-    """Return "records" for a text of nothing else, such as a log or a file of YAML, whose marks are not Markdown."""
+    """Return what a text consists of, if it is nothing but code or records, whose marks are not Markdown."""
+    if is_code(text, 0, len(text)):
+        return "code"
     if not _is_records(text, *_stretch(text, 0)):
         return ""
     sample = {_stretch(text, len(text) * number // _SAMPLES) for number in range(_SAMPLES)}
