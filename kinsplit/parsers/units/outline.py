@@ -11,7 +11,8 @@ from itertools import pairwise
 from kinsplit.chunk import Beside, Document, Heading, Part
 from kinsplit.spans import Span
 from kinsplit.text.blocks import Block, Section
-from kinsplit.text.graphemes import grapheme_floor, trim
+from kinsplit.text.code import top_of
+from kinsplit.text.graphemes import grapheme_floor, trim, with_line_feeds
 
 # First words of the titles of parts that are cut at the parts inside them; all others stay whole if they fit.
 _CONTAINERS = frozenset(
@@ -20,9 +21,6 @@ _CONTAINERS = frozenset(
         *("trait", "type", "union"),
     }
 )
-# Beginnings of comments, decorators and attributes.
-_ABOVE = ("#", "@", "//", "/*", "*", "--")
-_LONGEST_COMMENT = 20_000  # code points
 _CLOSING = re.compile(r"(?:\W|end\b)*")
 # Maximum number of sibling parts named in a context; more would blur the embedding.
 _MOST_NAMES = 6
@@ -104,31 +102,14 @@ class HeadingContexts:
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
     """Return a program as one section of blocks, so that short functions are merged and comments are no headings."""
+    lines = with_line_feeds(text)
     cuts = {0, len(text)}
-    inside = 0  # End of the last function; whatever it contains stays with it.
+    low = inside = 0  # End of the last part that was cut, and of the last function; what that contains stays with it.
     for part in outline:
         if part.start >= inside:
-            cuts |= {grapheme_floor(text, _start_with_comments(text, part.start), 0), grapheme_floor(text, part.end, 0)}
-            inside = inside if part.title.partition(" ")[0] in _CONTAINERS else part.end
+            cuts |= {grapheme_floor(text, top_of(lines, low, part.start), 0), grapheme_floor(text, part.end, 0)}
+            is_container = part.title.partition(" ")[0] in _CONTAINERS
+            low, inside = (part.start, inside) if is_container else (part.end, part.end)
     spans = (trim(text, start, end) for start, end in pairwise(sorted(cuts)))
-    blocks = [Block(span.start, span.end, "paragraph") for span in spans if span]
+    blocks = [Block(span.start, span.end, "code") for span in spans if span]
     return [Section(blocks, ())] if blocks else []
-
-
-def _start_with_comments(text: str, start: int) -> int:
-    """Return the start of a part including the comments and decorators directly above it."""
-    at = start = _line_start(text, start)
-    while at:
-        end, at = at, _line_start(text, at - 1)
-        if text[at:end].rstrip().endswith("*/"):
-            opening = text.rfind("/*", max(0, end - _LONGEST_COMMENT), end)
-            at = at if opening < 0 else _line_start(text, opening)
-        if not text[at:end].lstrip().startswith(_ABOVE):
-            break
-        start = at
-    return start
-
-
-def _line_start(text: str, at: int) -> int:
-    line_feed = text.rfind("\n", 0, at)
-    return max(line_feed, text.rfind("\r", line_feed + 1, at)) + 1  # Most texts have no return to be searched for.

@@ -135,6 +135,29 @@ def test_chunks_are_methods_with_their_comments_under_the_path_to_them(tmp_path:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "whole", "after"),
+    [
+        ("a.py", "def f1():\n    return 1 * 2\n\n\n", "@app.get(\n    '/x',\n)\ndef handler(a):\n    return a", "\n"),
+        (
+            "a.ts",
+            "class A {\n  f1() { return 1 * 2; }\n\n",
+            "@Get(\n    '/x',\n  )\n  handler() {\n    a;\n  }",
+            "\n}\n",
+        ),
+        ("a.rs", "fn f1() -> i32 { 1 * 2 }\n\n", '#[get(\n    "/x",\n)]\nfn handler() {\n    a\n}', "\n"),
+        ("a.rb", "def f1\n  1 * 2\nend\n\n", "=begin\nWhy it is.\n=end\ndef handler(a)\n  a\nend", "\n"),
+        ("a.js", "function f1() { 1 * 2 }\n\n", "/*\nWhy (so.\n*/\nfunction handler() {\n  a\n}", "\n"),
+    ],
+)
+def test_what_stands_above_a_function_stays_with_it(
+    tmp_path: Path, name: str, before: str, whole: str, after: str
+) -> None:
+    document = document_of(tmp_path / name, before + whole + after)
+
+    assert whole in [chunk.text for chunk in create("structure", chunk_size=20, min_chunk_size=1).chunk(document)]
+
+
 def test_code_with_mistakes_keeps_the_parts_that_can_be_read() -> None:
     text = "int sound(void) { return 1; }\n\nint broken( { ]]] )) \n\nint sound2(void) { return 2; }\n"
 
