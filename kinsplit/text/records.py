@@ -206,7 +206,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 _OPENING_QUOTE = re.compile(r'(?:^|[\t|;,]) *"')
 _THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 _MARKS = frozenset(".!?;:,")
-_RULED = re.compile(r"[-+|=: ]+\s*$")
+_RULED = re.compile(r"[-+|=: \r]+$")
 # Part of the rows that must have as many cells as the first one.
 _EVEN = 0.9
 # Name of a column; addresses of mails and pages are values.
