@@ -141,31 +141,32 @@ def _stretches(text: str) -> Iterator[Span]:
 
 # Number of samples of a text that tell what it is, and code points of each.
 _SAMPLES, _LOOKED_AT = 16, 2000
+_COMMENTS = re.compile(r"(?:#[^\n]*(?:\n\s*|\Z))*+")
 
 
 def _kind_of(text: str) -> DocumentKind:
     """Return what a text consists of, if it is nothing but code or records, whose marks are not Markdown."""
     if is_code(text, 0, len(text)):
         return "code"
-    if not _is_records(text, *_stretch(text, 0)):
+    start = skip_space(text, 0)
+    first = _COMMENTS.match(text, start).end()  # type: ignore[union-attr]
+    if first == len(text) or not _is_records(text, first) or (text.startswith("---") and text.find("\n---") > 0):
         return ""
-    sample = {_stretch(text, len(text) * number // _SAMPLES) for number in range(_SAMPLES)}
-    has_heading = any(text[start] == "#" and text.find("\n", start, end) < 0 for start, end in sample)
-    found = sum(_is_records(text, *span) for span in sample)
-    return "records" if found >= 0.75 * len(sample) and not has_heading else ""
+    samples = (_BLANK_LINES.search(text, len(text) * number // _SAMPLES) for number in range(1, _SAMPLES))
+    found = [_is_records(text, at) for at in {start, *(blank.end() for blank in samples if blank)}]
+    return "records" if None not in found and found.count(True) >= 0.75 * len(found) else ""
 
 
-def _stretch(text: str, at: int) -> tuple[int, int]:
-    """Return the next range between blank lines, or the first one if there is none."""
-    before = _BLANK_LINES.search(text, at) if at else None
-    start = skip_space(text, before.end() if before else 0)
-    after = _BLANK_LINES.search(text, start)
-    return trimmed(text, start, after.start() if after else len(text))
-
-
-def _is_records(text: str, start: int, end: int) -> bool:
-    end = text.rfind("\n", start, start + _LOOKED_AT) if end - start > _LOOKED_AT else end
-    return start < end and text[start] != "#" and find_records(text, start, end) is not None
+def _is_records(text: str, start: int) -> bool | None:
+    """Return whether records, or comments on some, begin at an offset behind a blank line; None if a heading does."""
+    blank = _BLANK_LINES.search(text, start)
+    start, end = trimmed(text, start, blank.start() if blank else len(text))
+    if _ATX.fullmatch(text, start, end):
+        return None
+    start = _COMMENTS.match(text, start, end).end()  # type: ignore[union-attr]
+    if end - start > _LOOKED_AT:
+        end = text.rfind("\n", start, start + _LOOKED_AT)
+    return start == end or (start < end and find_records(text, start, end) is not None)
 
 
 def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Block | None:

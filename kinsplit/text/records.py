@@ -87,6 +87,11 @@ class _Block:
             at += len(line) + 1
         return found
 
+    @cached_property
+    def outer(self) -> list[_Line]:
+        """The lines that lie no deeper than the first one."""
+        return [line for line in self.lines if line.depth <= self.lines[0].depth]
+
 
 # A cue of subtitles: its times, before them perhaps a number or a name, and what is said.
 _TIMES = re.compile(r"\s*(?:\d{1,4}:)?\d\d:\d\d[.,]\d{3}[ \t]*-->")
@@ -128,8 +133,7 @@ def _entries(block: _Block) -> Records | None:
         return None
     matches = [_ENTRY.match(line.text) for line in block.lines]
     lines = [line for line, match in zip(block.lines, matches, strict=True) if match and _same(match, opening)]
-    flush = sum(not line.depth for line in block.lines)
-    if opening.lastgroup != "full" and (len(lines) < 2 or 2 * len(lines) < flush):
+    if opening.lastgroup != "full" and (len(lines) < 2 or 2 * len(lines) < len(block.outer)):
         return None
     return Records([block.start, *(line.start for line in lines[1:])])
 
@@ -151,7 +155,9 @@ def _json(block: _Block) -> Records | None:
 
 
 # A key or the name of who speaks, up to the colon or the sign of equality.
-_LABEL = re.compile(r"""(?:export )?(["'@*\[]{0,2}\w(?:[^:：=,;!?\n]|:(?=\d)){0,40})(?:(:(?=[\s*]|$)|：)|=(?![=>]))""")
+_LABEL = re.compile(
+    r"""(?:export |- )?(["'@*\[]{0,2}\w(?:[^:：=,;!?\n]|:(?=\d)){0,40})(?:(:(?=[\s*]|$)|：)|=(?![=>]))"""
+)
 _MOST_WORDS = 4
 # Comments and names of sections, which belong to the next line; closing brackets and marks between parts.
 _HEAD = re.compile(r"[#;!]|//|\[[^\]\n]*\]+\s*$|---")
@@ -169,19 +175,16 @@ def _label(line: str) -> str | None:
 def _pairs(block: _Block) -> Records | None:
     if not _label(block.first) and not (_HEAD.match(block.first) and _label(block.second)):
         return None
-    flush = [line for line in block.lines if not line.depth and not _is_aside(line.text)]
-    labels = [(line, label) for line in flush if (label := _label(line.text))]
-    if len(labels) == len(flush) and (len(flush) > 1 or _is_entry(block.second)):
+    outer = [line for line in block.outer if not _HEAD.match(line.text) and not _TAIL.match(line.text)]
+    labels = [(line, label) for line in outer if (label := _label(line.text))]
+    is_alone = not block.second or _HEAD.match(block.first) or _is_entry(block.second)
+    if len(labels) == len(outer) and (len(outer) > 1 or is_alone):
         few = len(block.lines) < 4
         is_prose = few and (_is_wrapped(block.lines) or len({label[0].islower() for _, label in labels}) > 1)
         return None if is_prose else Records(_nested(block))
-    if 2 * len(labels) < len(flush) or 2 * len({label for _, label in labels}) > len(labels):
+    if 2 * len(labels) < len(outer) or 2 * len({label for _, label in labels}) > len(labels):
         return None
     return Records([block.start, *(line.start for line, _ in labels[1:])])  # Messages of several lines.
-
-
-def _is_aside(line: str) -> bool:
-    return bool(_HEAD.match(line) or _TAIL.match(line)) or line.startswith("- ")
 
 
 def _is_entry(line: str) -> bool:
@@ -206,6 +209,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 _OPENING_QUOTE = re.compile(r'(?:^|[\t|;,]) *"')
 _THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 _MARKS = frozenset(".!?;:,")
+_TIGHT_BAR = re.compile(r"[^\s|]\||\|[^\s|]")
 _RULED = re.compile(r"[-+|=: \r]+$")
 # Part of the rows that must have as many cells as the first one.
 _EVEN = 0.9
@@ -226,12 +230,12 @@ def _unquoted(row: str) -> str:
 
 def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
     """Return the rows of a block if nearly all have as many cells as the first one and don't look like prose."""
-    first, second = _unquoted(block.first), _unquoted(block.second)
+    first, second = _unquoted(block.first), _unquoted(block.second.lstrip())
     count, is_bar = first.count(separator), separator == "|"
     is_even = second.count(separator) == count or (is_bar and _RULED.match(second)) or '"' in first or '"' in second
-    if not is_even or (is_bar and not second.strip("|-: \r")):  # The latter is a table of Markdown.
+    if not count or not is_even or (is_bar and not second.strip("|-: \r")):  # The latter is a table of Markdown.
         return None
-    if not given and separator in ";," and _is_sentence(block, first, separator):
+    if not given and separator != "\t" and _is_sentence(block, first, separator):
         return None
     rows = _joined_rows(block.lines)
     counts = [_unquoted(row).count(separator) for _, row in rows if separator != "|" or not _RULED.match(row)]
@@ -243,16 +247,17 @@ def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
 
 
 def _is_sentence(block: _Block, first: str, separator: str) -> bool:
-    """Return whether the separators of lines may be the marks of sentences or of thousands."""
-    first = first.replace("\xa0", " ")
-    count, has_words = first.count(separator), " " in first
-    if f"{separator} " in first.rstrip():
-        if count == 1 or first.rstrip()[-1] in _MARKS or len(block.lines) < 4 or _is_wrapped(block.lines):
+    """Return whether the separators of lines may be marks of sentences, of thousands or around words."""
+    first, is_bar = first.replace("\xa0", " ").rstrip(), separator == "|"
+    count, has_words, number = first.count(separator), " " in first, len(block.lines)
+    if has_words and _TIGHT_BAR.search(first) if is_bar else f"{separator} " in first:
+        if not is_bar and (count == 1 or number < 4):
             return True
-        return any(line.text.rstrip()[-1:] in _MARKS for line in block.lines)
-    if separator not in (_THOUSANDS.sub("", first) if has_words else first).strip(f"{separator} \r"):
-        return True
-    return count == 1 and has_words and len(block.lines) < 3
+        return any(line.text.rstrip()[-1:] in _MARKS for line in block.lines) or _is_wrapped(block.lines)
+    if is_bar:
+        return False
+    inner = (_THOUSANDS.sub("", first) if has_words else first).strip(f"{separator} ")
+    return separator not in inner or (count == 1 and has_words and number < 3)
 
 
 def _joined_rows(lines: list[_Line]) -> list[tuple[int, str]]:
@@ -260,11 +265,11 @@ def _joined_rows(lines: list[_Line]) -> list[tuple[int, str]]:
     rows: list[tuple[int, str]] = []
     parts: list[str] = []
     begun = 0
-    for start, indentation, text in lines:
+    for start, _, text in lines:
         begun = begun if parts else start
         odd = text.count('"') % 2 == 1
         is_open = bool(parts) != odd if parts or _OPENING_QUOTE.search(text) else False
-        parts.append(indentation + text)
+        parts.append(text)
         if not is_open:
             rows.append((begun, "\n".join(parts)))
             parts = []

@@ -227,7 +227,7 @@ def test_a_comment_that_is_never_closed_hides_nothing_below() -> None:
 
 def test_front_matter_is_no_heading() -> None:
     text = "---\ntitle: x\n# comment\n---\n# Yes"
-    assert kinds(text) == [("paragraph", "---\ntitle: x\n# comment\n---"), ("heading", "# Yes")]
+    assert kinds(text) == [("records", "---\ntitle: x\n# comment\n---"), ("heading", "# Yes")]
     assert headings("---\nno end\n\n# Yes") == [(1, "Yes")]
 
 

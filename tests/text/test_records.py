@@ -120,6 +120,10 @@ def test_what_consists_of_records(expected: list[str], end: str) -> None:
         "a --> b\nc --> d",
         "<p> text\n</p> text",
         "x\n\ty",
+        "Note: this\n\tgoes on.",
+        'It ends with "|" and another\ncommand, since "|" is a part of it.',
+        "CTRL-X\t\tEnter the mode, in which\n\t\tall words are complete",
+        "See |a.txt| for how to\nread it, and |b.txt| for more.",
     ],
 )
 def test_what_looks_like_records_but_is_prose(text: str) -> None:
@@ -199,6 +203,15 @@ def test_a_document_of_rows_or_records_is_cut_at_lines_whatever_they_look_like()
     assert records("one line", "records") == records("one line", "rows") == ["one line"]
 
 
+def test_a_block_that_is_indented_as_a_whole_is_read_like_one_that_is_not() -> None:
+    text = "x\n    a: 1\n      b: 2\n    c: 3"
+    found = find_records(text, 6, len(text))
+    assert found is not None
+    assert [text[at : at + 1] for at in found.starts] == ["a", "c"]
+    prose = "x\n    Note: this\n        goes on."
+    assert find_records(prose, 6, len(prose)) is None
+
+
 def test_long_records_are_divided_at_the_lines_below_them() -> None:
     inner = [f"  owl_{number}: {'hunts ' * 9}" for number in range(20)]
     text = "\n".join(["birds:", *inner, "end: 1"])
@@ -221,6 +234,23 @@ def test_long_records_are_divided_at_the_lines_below_them() -> None:
 )
 def test_marks_in_a_text_of_records_are_no_markdown(text: str) -> None:
     assert {block.kind for block in blocks(text)} == {"records"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Owls\n\nname: Tito\nsize: 3\n\nname: Lilly\nsize: 4\n\nname: Mimi\nsize: 5",
+        "name: Tito\nsize: 3\n\nThey hunt.\n\n- at dawn\n- at dusk",
+        "---\ntitle: Owls\nlang: en\n---\n\n- a: 1\n- b: 2",
+    ],
+)
+def test_marks_in_a_text_of_records_and_others_are_markdown(text: str) -> None:
+    assert {"heading", "list"} & {block.kind for block in blocks(text)}
+
+
+def test_comments_above_records_are_no_headings() -> None:
+    text = "# How owls live.\n# See owls.example.\n\n# Names\nname: Tito\nsizes:\n- 3\n\n[more]\nage = 2\n\nend: 1"
+    assert [block.kind for block in blocks(text)] == ["records"] * 4
 
 
 def test_records_among_other_blocks_leave_those_alone() -> None:
