@@ -20,7 +20,7 @@ _HAN = "〇零一二三四五六七八九十百千"
 _LETTER = r"[^\W\d_]"
 _BRACKETED = rf"(?:[(（](?:\d{{1,3}}|{_LETTER}|aa|bb|cc|dd|{_ROMAN}|[{_HAN}]{{1,4}})[)）]){{1,3}}"
 _NUMBER, _LEVELS = r"\d{1,3}(?:[.．]\d{1,3}){0,6}", r"\d{1,3}(?:[.．]\d{1,3}){1,6}"
-_ARTICLE = r"(?:§§?|(?:Art(?:icle|ikel|ículo|icolo|igo)?|ART(?:ICLE|IKEL)?|Section|SECTION|Sec|Clause|CLAUSE)\b\.?)"
+_ARTICLE = r"(?:§§?|(?:A(?i:rt(?:icle|ikel|ículo|icolo|igo)?)|S(?i:ec(?:tion)?)|C(?i:lause|hap(?:ter|itre)?))\b\.?)"
 _FORMS = (
     rf"{_NUMBER}[a-z]?(?:[.．)）]|[.．]?{_BRACKETED}[.．]?)",  # "1.", "2.1.", "1)", "12.3(b)"
     rf"(?:{_LETTER}|{_ROMAN})[.．)）]",  # "a)", "iv.", "IV."
@@ -51,18 +51,22 @@ _LINE = re.compile(rf"\n[^\S\n]*(?:(\n\s*)|(?={_ITEM}))")
 
 _CLOSERS = r"[\p{Pe}\p{Pf}\"'*_]{0,4}"
 _AND = r"\ (?:and|or|und|oder|et|ou)"
-# What an enumerator stands behind. Where it begins a line: a stop, a comma with or without a conjunction, or capitals
-# of a heading. Inside a line: a stop, but not that of a short word ("No. 5."), a semicolon, or a gap of several spaces,
-# as in the table of contents of a text from a PDF ("Closing    22  2.05.").
+# What an enumerator stands behind. Anywhere: a stop, but the full stop of a short word is left to what finds sentences,
+# as it may be an abbreviation's ("No. 5.", "Dr. / A. Smith"). Where it begins a line: a colon, a semicolon, a heading
+# in bold or in capitals, or for brackets a comma. Inside a line: a semicolon, or a gap of several spaces, as in the
+# table of contents of a text from a PDF ("Closing    22  2.05.").
 _LEAD = regex.compile(
     rf"""(?xV1)
-    (?<=  (?:[.．:;,…\p{{Pe}}\p{{Pf}}"'*_{TERMINALS}] | [,;]{_AND} | \p{{Lu}}{{2}})[^\S\n]{{0,9}}\n\s{{0,99}}
-        | [\p{{Ll}}\p{{Lo}}\p{{N}}]{{4}}(?<!\bapprox|\bresp|\bincl|\bfigs|\bpágs)\.{_CLOSERS}\s{{1,9}}
-        | [{TERMINALS}]{_CLOSERS}\s{{0,9}}
-        | ;(?:{_AND})?\s{{1,9}}
+    (?<=  [\p{{Ll}}\p{{Lo}}\p{{N}}]{{4}}(?<!\bapprox|\bresp|\bincl|\bfigs|\bpágs)\.{_CLOSERS}\s{{1,99}}
+        | \b\p{{Ll}}{{2,3}}\.{_CLOSERS}[^\S\n]{{0,9}}\n\s{{0,99}}
+        | [{TERMINALS}]{_CLOSERS}\s{{0,99}}
+        | ;(?:{_AND})?\s{{1,99}}
+        | (?:[．:…]{_CLOSERS} | [*_] | (?:\A|\n)[^\p{{Ll}}\n]{{0,80}}\p{{Lu}}{{2}})[^\S\n]{{0,9}}\n\s{{0,99}}
         | (?:[\d:)] | \b\p{{Lu}}\p{{L}}{{1,20}})[^\S\n]{{2,20}}
         | \n[^\S\n]{{0,99}}\n\s{{0,99}}
-    ) | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
+    )
+    | (?<=,(?:{_AND})?\s{{0,9}}\n\s{{0,99}})(?=\w{{0,4}}[(（)）])
+    | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
 )
 
 
@@ -78,11 +82,7 @@ def item_starts(text: str) -> list[int]:
         at = line.end()
         if line[1]:
             found.append(at)
-        elif (
-            text[at].isalnum() == text[last].isalnum()
-            and (first := _FIRST_ITEM.match(text, last))
-            and text.find("\n", first.end(), line.start()) < 0
-        ):
+        elif (first := _FIRST_ITEM.match(text, last)) and text.find("\n", first.end(), line.start()) < 0:
             found += [at] if not last or found[-1:] == [last] else [last, at]
         elif _LEAD.match(text, at):
             found.append(at)

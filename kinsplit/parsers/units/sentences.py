@@ -268,10 +268,10 @@ _MARK = regex.compile(rf"(?V1)[[{TERMINALS}．]--[!?‼‽⁇⁈⁉]]")
 _CLOSING = r"[\"'”’»」』）)\]]*\s*"
 # A full stop of full width inside a number or behind an abbreviation of it ("３．１４").
 _INSIDE_NUMBER = re.compile(r"．(?<=[\dA-Za-zＡ-Ｚａ-ｚ]．)(?=\d)")
-# Behind a closing mark: a comma, or what continues a sentence in Japanese, such as "と" in "「…。」と言った".
+# Behind a closing mark: a comma, or what continues a sentence in Japanese ("と" in "「…。」と言った") or Korean.
 _SPEECH = re.compile(
     r"[、，,]|と(?!ころ[がで]|にかく|ても|りあえず|もかく|もあれ|たんに|きどき|なり)|って|など|なんて|です|でした|だ(?:と|った)"
-    r"|[をがのはにもへや](?=[一-鿿ァ-ヴ、「『])"
+    r"|[をがのはにもへや](?=[一-鿿ァ-ヴ、「『])|이?라[고는며]|하[고며]\s"
 )
 _CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
 # Last characters but one of most enumerators that end with a full stop; the others have a single letter there.

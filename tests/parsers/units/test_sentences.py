@@ -311,7 +311,7 @@ def test_enumerators_and_closing_marks_are_read_in_every_language(language: str)
 
 
 def test_a_line_of_prose_may_begin_with_a_number() -> None:
-    text = "He lived at house\n12. Then he was old. A man\n- who was old - came\nin 1999.\nSee Section\n7.12. Done."
+    text = "He lived at house\n12. Then he was old.\nA man\n- who was old - came\nin 1999.\nSee Section\n7.12. Done."
     assert split(text, "en") == [
         *("He lived at house\n12.", "Then he was old.", "A man\n- who was old - came\nin 1999.", "See Section\n7.12."),
         "Done.",
@@ -319,7 +319,7 @@ def test_a_line_of_prose_may_begin_with_a_number() -> None:
 
 
 @pytest.mark.parametrize("language", ["auto", "ja", "und"])
-def test_japanese_speech_stays_with_its_verb_and_numbers_are_whole(language: str) -> None:
+def test_speech_stays_with_its_verb_and_numbers_are_whole(language: str) -> None:
     for expected in (
         [
             "「そうです。」と彼は言った。",
@@ -338,9 +338,10 @@ def test_japanese_speech_stays_with_its_verb_and_numbers_are_whole(language: str
         ],
         ["値は３．１４です。", "次は２．５である．", "Ｆｉｇ．３です。"],
         ["１．はじめに。", "これは。", "２．１．次に。"],
+        ["“그렇다.”라고 말했다. ", "“그래요.” ", "이제 간다."],
         ["第3条\n本文。", "次。", "第十二条\n本文。"],
     ):
-        assert split("".join(expected), language) == expected
+        assert split("".join(expected), language) == [sentence.strip() for sentence in expected]
 
 
 @pytest.mark.parametrize("language", ["auto", "en", "und"])
