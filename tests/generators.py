@@ -59,6 +59,9 @@ FRAGMENTS = (
     "---\ntitle: x\n---\n",
     "== Wiki ==\n",
     "[text](../path/to/file.md) some;;text... and,, more. ",
+    "2. Scope. It holds.[1] (a) So.[2][3] Good! 😀 Then.\u00b9\u00b2 IV.\n",
+    "SCOPE\n2.1. Rent.\n(b) Pay;\n1.\n2.\n\u7b2c3\u6761\n",
+    "「そうです。」と言った。（…。）と。値は３．１４です。",
 )
 
 

@@ -18,7 +18,7 @@ TERMINALS = rf"\p{{SB=STerm}}{_OTHERS}"
 _ROMAN = r"(?:(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})|(?=[IVXL])(?:XL|L?X{0,3})(?:IX|IV|V?I{0,3}))"
 _HAN = "〇零一二三四五六七八九十百千"
 _LETTER = r"[^\W\d_]"
-_BRACKETED = rf"(?:[(（](?:\d{{1,3}}|{_LETTER}|aa|bb|cc|dd|{_ROMAN}|[{_HAN}]{{1,4}})[)）]){{1,3}}"
+_BRACKETED = rf"(?:[(（](?:\d{{1,2}}|{_LETTER}|aa|bb|cc|dd|{_ROMAN}|[{_HAN}]{{1,4}})[)）]){{1,3}}"
 _NUMBER, _LEVELS = r"\d{1,3}(?:[.．]\d{1,3}){0,6}", r"\d{1,3}(?:[.．]\d{1,3}){1,6}"
 _ARTICLE = r"(?:§§?|(?:A(?i:rt(?:icle|ikel|ículo|icolo|igo)?)|S(?i:ec(?:tion)?)|C(?i:lause|hap(?:ter|itre)?))\b\.?)"
 _FORMS = (
@@ -32,20 +32,22 @@ _FORMS = (
 )
 #: Pattern of an enumerator in brackets, or with a closing one, before a space.
 BRACKETED = re.compile(rf"(?:{_BRACKETED}|(?:\d{{1,3}}|{_LETTER}|{_ROMAN})[)）])\s")
-_BULLET = "[-*+•‣◦▪●○■·]"
+_BULLET = "[•‣◦▪●○■·]"
 _ENUMERATOR = rf"[*_]{{0,3}}(?:{'|'.join(_FORMS)})[*_]{{0,3}}"
 #: Maximum length of what is taken for an enumerator.
 LONGEST_ENUMERATOR = 32
 # Three in a row at most ("Article 5 (1) a)"), so that a column of numbers is no single enumerator.
 _AT_END = re.compile(
-    rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>•]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
+    rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
     rf"(?:\s{{1,8}}{_ENUMERATOR}){{0,2}}\Z"
 )
 # Its last word, to reject most others fast: short words between other marks.
 _PART = r"(?:[^\W_]{1,3}|[ivxIVXL]{4,6}|第\w{1,7})"
 _LAST_WORD = re.compile(rf"[\W_]{{0,5}}(?:{_PART}[\W_]{{1,4}}){{0,7}}{_PART}?")
-# Where a line begins, a number of several levels needs no stop. Most words are rejected by their first two letters.
-_ITEM = rf"(?![^\W\d_ivxACS][a-z])(?:{_BULLET}|{_ENUMERATOR}|{_LEVELS})\s"
+# Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
+# words are rejected by their first two letters.
+_UNSURE = rf"[-*+](?=[^\S\n]+\S)|{_LEVELS}(?=[^\S\n]+[^\W\d_a-z])"
+_ITEM = rf"(?![^\W\d_ivxACS][a-z])(?:{_BULLET}|{_UNSURE}|{_ENUMERATOR})\s"
 _FIRST_ITEM = re.compile(rf"\s*{_ITEM}")
 _LINE = re.compile(rf"\n[^\S\n]*(?:(\n\s*)|(?={_ITEM}))")
 
@@ -82,7 +84,7 @@ def item_starts(text: str) -> list[int]:
         at = line.end()
         if line[1]:
             found.append(at)
-        elif (first := _FIRST_ITEM.match(text, last)) and text.find("\n", first.end(), line.start()) < 0:
+        elif (first := _FIRST_ITEM.match(text, last)) and text.find("\n", first.end() - 1, line.start()) < 0:
             found += [at] if not last or found[-1:] == [last] else [last, at]
         elif _LEAD.match(text, at):
             found.append(at)
@@ -115,7 +117,7 @@ _CLOSES = regex.compile(
     rf"""(?xV1)(?:(?<={_BEHIND}) | (?<={_BEHIND}[^\S\n]{{1,2}})(?=\[|{_EMOJI}))
     (?:
         [^\S\n]{{0,2}}(?:\[\[?{_REFERENCE}\]\]?{_LINK} | (?={_EMOJI}){CLUSTER})
-        | {_NOTES} | [*_]{{1,3}}(?![\w*_]) | [\p{{Pe}}\p{{Pf}}--[\])]]
+        | {_NOTES} | [*_]{{1,3}}(?=\s|\Z|[\[\p{{Pe}}\p{{Pf}}"']) | [\p{{Pe}}\p{{Pf}}--[\])]]
     )+"""
 )
 _CLOSER = regex.compile(r"(?<=[^\s\p{Ps}\p{Pi}\p{Pd}])[\p{Pe}\p{Pf}\"']")

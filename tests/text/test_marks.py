@@ -19,7 +19,7 @@ ENUMERATORS = [
     "It ends here. 2.", "It ends here.\n2.1.", "Rent is late. 12.3(b)", "So it goes. (a)", "So it was said. iv)",
     "It was him.\nIV.", "The tenant shall:\n(a)", "or to leave;\nb)", "to leave; and ii.", "TERMINATION\n7.2.",
     "All of it.\n\n3.", "**2.**", "Article 5.", "CHAPTER I.", "§ 3 Abs. 2", "第3条", "完。第十二条", "二、",
-    "Buy milk.\n-", "１．", "Buy milk.\n•", "2.", "§ 3", "Art. 5", "## 2.1.", "- 1.", "Is it? 3.", "It is: 1.",
+    "• 1.", "１．", "Buy milk.\n•", "2.", "§ 3", "Art. 5", "## 2.1.", "- 1.", "Is it? 3.", "It is: 1.",
     "すべて。２．", "Closing    22  2.05.", "Fees 9 Section 3.",
 ]
 LOOK_ALIKES = [
