@@ -79,6 +79,8 @@ class Beside:
     @property
     def context(self) -> str:
         """All fields as text: the heading path first, and the header last."""
+        if not (self.note or self.speaker or self.language or self.header):
+            return self.path
         speaker, language = self.speaker and f"Speaker: {self.speaker}", self.language and f"Language: {self.language}"
         return "\n".join(filter(None, (self.path, self.note, speaker, language, self.header)))
 

@@ -107,14 +107,13 @@ class Rows(Strategy):
 
     def _cut(self, texts: Any) -> list[Levels]:
         found = [Span(at, at + 3) for at in range(0, len(texts[0]) - 2, 4)]
-        own = {"header": "a,b", "language": "csv"}
-        return [[[Cut((span,), self.headings, **(own if span.start else {})) for span in found]]]
+        return [[[Cut((s,), self.headings, header="a,b" * bool(s.start), language="csv") for s in found]]]
 
 
 def test_cuts_say_the_header_and_the_language_and_may_say_the_headings() -> None:
     document = Document("d", "a,b\n1,2\n3,4", headings=(Heading(0, 0, 0, "Prices"),))
     assert [chunk.beside for chunk in Rows().chunk(document)] == [
-        *(Beside(("Prices",)), Beside(("Prices",), "a,b", "csv"), Beside(("Prices",), "a,b", "csv"))
+        *(Beside(("Prices",), "", "csv"), Beside(("Prices",), "a,b", "csv"), Beside(("Prices",), "a,b", "csv"))
     ]
     assert [chunk.beside.headings for chunk in Rows(headings=("X", "Y")).chunk(document)] == [("X", "Y")] * 3
     assert [chunk.beside.headings for chunk in Rows(headings=()).chunk(document)] == [()] * 3

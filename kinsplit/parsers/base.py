@@ -305,20 +305,22 @@ class Strategy(Documented):
         around: list[str | None] = [None, *ids, None]
         before: tuple[Span, ...] = ()
         contexts = OutlineContexts(document) if document.outline else HeadingContexts(document.headings)
+        section, is_placed = functools.cache(Beside), bool(document.pages or document.times)
         for i, (spans, headings, tokens, parent, own, header, language) in enumerate(cuts):
             piece = text[spans[0].start : spans[0].end]
             if len(spans) > 1:
                 piece = self.separator.join([piece, *(text[start:end] for start, end in spans[1:])])
             overlap = shared(before, spans)
             before = spans
-            beside = contexts.of(spans) if headings is None or document.outline else Beside(headings)
-            speaker = _speaker(document.voices, spans[0].start)
+            beside = contexts.of(spans) if headings is None or document.outline else section(headings)
+            speaker = _speaker(document.voices, spans[0].start) if document.voices else ""
             if header or language or speaker:
                 beside = replace(beside, header=header, language=language, speaker=speaker)
             kin = None if parent is None else parents[parent], around[i], around[i + 2]
             place = ids[i], source, i, total, level
-            found = {**(own or {}), **position(document, spans[0].start, spans[-1].end)}
-            facts = {**found, **metadata} if found else metadata
+            if is_placed:
+                own = {**(own or {}), **position(document, spans[0].start, spans[-1].end)}
+            facts = {**own, **metadata} if own else metadata
             yield Chunk(*place, spans, piece, content_hash(piece, beside.context), overlap, *kin, beside, tokens, facts)
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
