@@ -54,7 +54,9 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
 
 def _opening(source: Source, digest: str) -> str:
     labels = {"file": source.file, "pages": page_range(source.pages) if source.pages else "", "section": source.section}
-    labels |= {name: getattr(source.chunks[0].beside, name) for name in ("speaker", "language", "header")}
+    first = source.chunks[0]
+    if source.spans[0].start == first.start:  # A budget may take the end of a chunk alone.
+        labels |= {name: getattr(first.beside, name) for name in ("speaker", "language", "header")}
     shown = "".join(f' {name}="{_label(value)}"' for name, value in labels.items() if value)
     return f'<passage-{digest} number="{source.number}"{shown}>'
 

@@ -13,6 +13,7 @@ from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import PLANNED, fit, number
 from kinsplit.chunk import Beside
 from kinsplit.retrieval import Candidate, Passage, join
+from kinsplit.spans import Span
 from kinsplit.tokenizers.registry import count_tokens
 from tests.answering.helpers import source
 
@@ -110,6 +111,8 @@ def test_the_prompt_names_what_stands_beside_the_beginning_of_a_passage() -> Non
     first = replace(one.best, beside=Beside(header="| a | b |\n|---|---|", speaker='Ann "A"'))
     prompt = build_prompt("What?", [replace(one, chunks=(first, one.best))])
     assert 'speaker="Ann &quot;A&quot;" header="| a | b | |---|---|">' in prompt
+    later = replace(one, chunks=(first,), spans=(Span(4, 9),), text="2 |")
+    assert "speaker=" not in build_prompt("What?", [later])
 
 
 def passage(number: int, text: str, *, file: str = "course/a.md", start: int = 0) -> Passage:
