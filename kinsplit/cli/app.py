@@ -41,7 +41,7 @@ _MODULES = {name: module for module, names in _SHARED.items() for name in names}
 NAMES = (
     *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
     *("info", "verify", "delete", "stores", "doctor", "collections", "rename", "switch", "drop", "copy", "backup"),
-    *("restore", "compare", "evaluate", "show", "report", "questions", "qrels", "tune", "settings"),
+    *("restore", "stats", "compare", "evaluate", "show", "report", "questions", "qrels", "tune", "settings"),
 )
 
 #: The commands; those of other packages are entry points of the group `kinsplit.commands`, and come after these in the

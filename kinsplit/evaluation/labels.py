@@ -229,11 +229,17 @@ class MeasureNote(Frozen):
     higher_is_better: bool
 
 
+#: Unit of the statistics of cuts.
+CUTS = "cuts"
+#: Addition to the name of such a statistic, for the cuts inside what would fit into a chunk by itself.
+AVOIDABLE = "_avoidable"
+
+
 class StatisticNote(Frozen):
     """Explanation of a statistic."""
 
     name: str
-    unit: str  # Unit; "share" for a number from 0 to 1.
+    unit: str  # Unit; "share" for a number from 0 to 1, `CUTS` for a number of cuts.
     description: str
 
 

@@ -49,10 +49,12 @@ class Results(labels.Frozen):
         columns, decisive = tables.headline(self)
         scales, measured = tables.measures(self)
         figures, counted = tables.statistics(self)
+        cuts, torn = tables.cuts(self)
         more = [
             ("Compared with the baseline, question by question", tables.COMPARED, tables.comparisons(self)),
             ("All measures, with 95 % intervals", [scale.heading for scale in scales], measured),
             ("Chunks", [figure.heading for figure in figures], counted),
+            ("Cuts", [cut.heading for cut in cuts], torn),
         ]
         warnings = "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
         return output(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -13,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, embedded_text
+from kinsplit.evaluation.cuts import PLACES, Cuts, count_cuts
+from kinsplit.evaluation.labels import AVOIDABLE, CUTS, StatisticNote, StrategyResult
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.parsers.units.sentences import code_points, is_space, sentences, words
+from kinsplit.parsers.packing.measure import Limit
+from kinsplit.parsers.units.sentences import as_units, code_points, is_space, words
 
 
 class Depths(NamedTuple):
@@ -38,6 +42,7 @@ class ChunkingProfile:
     contexts: bool  # Whether a chunk's context is embedded with its text.
     split_seconds: float | None  # Wall time of splitting; None if vectors came from a cache.
     embed_seconds: float | None  # Wall time of embedding the chunks; None if vectors came from a cache.
+    limit: Limit | None = None  # Limit of the chunks; None if it isn't known.
 
     @cached_property
     def characters(self) -> Lengths:
@@ -70,6 +75,22 @@ class ChunkingProfile:
             covered += int((depth > 0).sum())
             retrievable += int(depth.sum())
         return Depths(everything, covered, retrievable)
+
+    @cached_property
+    def fill(self) -> float | None:
+        """The mean length of a chunk as a share of the limit."""
+        texts = [chunk.text for chunk in self.chunking.chunks]
+        if self.limit is None or not texts:
+            return None
+        lengths = self.limit.ruler.lengths(texts, [as_units([(0, len(text))]) for text in texts])
+        return float(np.mean(np.concatenate(lengths))) / self.limit.size
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """The cuts of all documents."""
+        texts, chunks = self.chunking.dataset.sources, self.chunking.by_source.items()
+        found = (count_cuts(texts[id_], [chunk.spans for chunk in own], self.limit) for id_, own in chunks)
+        return sum(found, Cuts())
 
 
 class Statistic(NamedTuple):
@@ -119,20 +140,6 @@ def _share(count: Callable[[str, tuple[Chunk, ...]], int]) -> Callable[[Chunking
     return value
 
 
-def _mid_sentence(text: str, chunks: tuple[Chunk, ...]) -> int:
-    """Count the chunks that begin or end inside a sentence.
-
-    White space between sentences belongs to none of them, so it doesn't matter which chunk contains it.
-    """
-    found, cut = sentences(text), 0
-    for chunk in chunks if len(found.ends) else ():
-        # Whether the last sentence that begins before an edge also ends after it.
-        own = np.fromiter(_edges(chunk), dtype=np.int64)
-        before = np.searchsorted(found.starts, own, side="left") - 1
-        cut += bool(((before >= 0) & (found.ends[np.maximum(before, 0)] > own)).any())
-    return cut
-
-
 # Letters, digits and underscores.
 _WORD = re.compile(r"\w")
 
@@ -168,13 +175,35 @@ def _size(unit: str, key: str, title: str, figure: Callable[[Lengths], float]) -
     return Statistic(f"{key}_{unit}", unit, f"{title} {unit} of a chunk", value)
 
 
+def _cut(name: str, where: str) -> tuple[Statistic, Statistic]:
+    """Return the statistics of the cuts inside something whole: all of them, and those that can be avoided."""
+    torn = f"Places where a chunk begins or ends {where}"
+    return (
+        Statistic(f"{name}_cuts", CUTS, torn, lambda p: p.cuts.inside[name].all),
+        Statistic(
+            f"{name}_cuts{AVOIDABLE}",
+            CUTS,
+            f"{torn} that fits into a chunk by itself",
+            lambda p: p.cuts.inside[name].avoidable,
+        ),
+    )
+
+
 _FIGURES = (("average", "Average", np.mean), ("min", "Fewest", np.min), ("max", "Most", np.max))
+_PERCENTILES = 10, 50, 90
 STATISTICS = (
     Statistic("chunks", "chunks", "Chunks that are searched", lambda p: len(p.chunking.chunks)),
     Statistic("documents", "documents", "Documents that have a chunk", lambda p: len(p.chunking.by_source)),
     *(_size(unit, *figure) for unit in ("characters", "words", "tokens") for figure in _FIGURES),
+    *(_size("tokens", f"p{n}", f"{n}th percentile of the", partial(np.percentile, q=n)) for n in _PERCENTILES),
+    Statistic("fill", "share", "Mean length of a chunk as a share of the strategy's limit", attrgetter("fill")),
     Statistic("mid_word", "share", "Share of chunks that begin or end inside a word", _share(_mid_word)),
-    Statistic("mid_sentence", "share", "Share of chunks that begin or end inside a sentence", _share(_mid_sentence)),
+    Statistic("cuts", CUTS, "Different places in the documents where a chunk begins or ends", lambda p: p.cuts.places),
+    *chain.from_iterable(_cut(*each) for each in PLACES.items()),
+    Statistic("enumerator_ends", CUTS, "Chunks that end with the number of what follows", lambda p: p.cuts.enumerators),
+    Statistic(
+        "closing_mark_starts", CUTS, "Chunks that begin with a mark that closes what precedes", lambda p: p.cuts.marks
+    ),
     Statistic(
         "coverage",
         "share",
@@ -210,3 +239,9 @@ def describe(profile: ChunkingProfile) -> dict[str, float]:
     """Return the statistics of a chunking by name, omitting those without a value."""
     found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
     return {name: value for name, value in found if value is not None}
+
+
+def notes(strategies: Sequence[StrategyResult]) -> list[StatisticNote]:
+    """Return the explanations of the statistics that any of the strategies has."""
+    found = [s for s in STATISTICS if any(s.name in own.statistics for own in strategies)]
+    return [StatisticNote.model_validate(each, from_attributes=True) for each in found]

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, ValidationError
 from kinsplit.chunk import SEPARATOR, Beside, Chunk, Document, Voice
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
-from kinsplit.parsers.packing.measure import Ruler, Unit
+from kinsplit.parsers.packing.measure import Limit, Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
 from kinsplit.parsers.units.sentences import sentence_splitter
@@ -65,6 +65,9 @@ class Cut(NamedTuple):
     header: str = ""
     language: str = ""
 
+
+# Parameters with the size of leaves; the first that a strategy has counts.
+_SIZES = ("child_size", "chunk_sizes", "chunk_size")
 
 #: Cuts of one text, finest level first: `levels[0]` are the leaves, `levels[1]` their parents.
 Levels = list[list[Cut]]
@@ -127,6 +130,8 @@ class Strategy(Documented):
 
     #: Parameters that don't affect the chunks; they are not part of the fingerprint.
     incidental: ClassVar[frozenset[str]] = frozenset()
+    #: Unit of its sizes, if there is no parameter for it.
+    counted: ClassVar[Unit] = "token"
     #: Version of the cuts. A strategy of another package raises it when they change; "" is not part of the fingerprint.
     version: ClassVar[str] = ""
 
@@ -142,6 +147,16 @@ class Strategy(Documented):
     def depth(self) -> int:
         """Number of levels of chunks in a collection: leaves and their parents, or more."""
         return 2
+
+    @property
+    def limit(self) -> Limit | None:
+        """Maximum length of a leaf; None without one."""
+        own = self.parameters
+        size = next((own[name] for name in _SIZES if own.get(name)), None)
+        if size is None:
+            return None
+        ruler = Ruler(own.get("unit", self.counted), resolve(self.tokenizer))
+        return Limit(size if isinstance(size, int) else min(size), ruler)
 
     @property
     def repeatable(self) -> bool:

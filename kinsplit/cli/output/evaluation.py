@@ -16,7 +16,7 @@ from kinsplit.errors import inline, visible
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.strategy_run import StrategyPlan
     from kinsplit.evaluation.labels import QuestionResult
-    from kinsplit.evaluation.report.tables import Cell, Duel, Figure, Pair, TableRow
+    from kinsplit.evaluation.report.tables import Cell, Duel, Figure, Pair, Profiled, TableRow
     from kinsplit.evaluation.results import Results
 
 #: Hits of each strategy for one question, and lines of each hit.
@@ -28,8 +28,16 @@ def show_tables(terminal: Terminal, results: Results) -> None:
     from kinsplit.evaluation.report import tables
 
     _show_table(terminal, "Measures, with 95 % intervals; * marks the best mean", *tables.measures(results))
-    _show_table(terminal, "Chunks", *tables.statistics(results))
+    show_statistics(terminal, results)
     _show_comparisons(terminal, results)
+
+
+def show_statistics(terminal: Terminal, results: Profiled, names: Sequence[str] | None = None) -> None:
+    """Write the tables of chunk statistics, or of some, and of cuts."""
+    from kinsplit.evaluation.report import tables
+
+    _show_table(terminal, "Chunks", *tables.statistics(results, names))
+    _show_table(terminal, "Cuts that could be avoided, of all", *tables.cuts(results))
 
 
 def show_headline(terminal: Terminal, results: Results) -> None:

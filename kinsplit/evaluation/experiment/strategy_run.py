@@ -228,6 +228,7 @@ class StrategyRun:
                 contexts=setup.embedding_context == "headings",
                 split_seconds=record.split_seconds,
                 embed_seconds=record.embed_seconds,
+                limit=self.strategy.limit,
             )
             return StrategyOutcomes(profile, tuple(_outcomes(chunking, record)), tuple(record.warnings))
 

@@ -19,7 +19,7 @@ from kinsplit.evaluation.qrels.alignment import starved
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters.specs import spec_of
-from kinsplit.evaluation.statistics import STATISTICS, describe
+from kinsplit.evaluation.statistics import describe, notes
 from kinsplit.support.warnings import record_warnings
 
 #: Number of questions below which intervals are too wide to distinguish strategies.
@@ -133,7 +133,6 @@ class Summary:
         (higher_is_better,) = {measure.higher_is_better for measure in setup.measures if measure.name == headline}
         values = {label: columns[headline] for label, columns in self._values.items()}
         measured = [m for m in setup.measures if any(m.name in own.measures for own in strategies)]
-        counted = [s for s in STATISTICS if any(s.name in own.statistics for own in strategies)]
         return Results(
             setting=labels.SharedSettings(
                 dataset=dataset.name,
@@ -153,7 +152,7 @@ class Summary:
             comparisons=compare(headline, next(iter(values)), values, higher_is_better=higher_is_better),
             warnings=[*self._warnings, *cautions(dataset, setup.measures, headline, self._chunkings)],
             notes=[labels.MeasureNote.model_validate(each, from_attributes=True) for each in measured],
-            statistic_notes=[labels.StatisticNote.model_validate(each, from_attributes=True) for each in counted],
+            statistic_notes=notes(strategies),
         )
 
     def _asked(self, question: labels.Question) -> labels.AskedQuestion:

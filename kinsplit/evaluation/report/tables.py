@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kinsplit.evaluation.labels import AskedQuestion, Comparison, Estimate, QuestionResult, StrategyResult
+from kinsplit.evaluation.labels import (
+    AVOIDABLE,
+    CUTS,
+    AskedQuestion,
+    Comparison,
+    Estimate,
+    QuestionResult,
+    StatisticNote,
+    StrategyResult,
+)
 from kinsplit.evaluation.significance import SIGNIFICANT, TIE
 
 if TYPE_CHECKING:
@@ -93,7 +102,17 @@ def measure_names(results: Results) -> list[str]:
     return sorted(names, key=lambda name: name != results.setting.headline)
 
 
-def figures(results: Results) -> list[Figure]:
+class Profiled(Protocol):
+    """Results with the statistics of strategies."""
+
+    @property
+    def strategies(self) -> Sequence[StrategyResult]: ...  # noqa: D102
+
+    @property
+    def statistic_notes(self) -> Sequence[StatisticNote]: ...  # noqa: D102
+
+
+def figures(results: Profiled) -> list[Figure]:
     """Return the number formats of all statistics: shares as percentages, others as they are."""
     notes = {note.name: note for note in results.statistic_notes}
     found = []
@@ -251,15 +270,34 @@ def _cell(strategy: StrategyResult, measured: MeasureScale, best: float | None) 
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 
 
-def statistics(results: Results, names: Sequence[str] | None = None) -> tuple[list[Figure], list[TableRow]]:
-    """Return some statistics, or all, and one row per strategy with a cell for each statistic."""
-    written = [figure for figure in figures(results) if names is None or figure.name in names]
+def statistics(results: Profiled, names: Sequence[str] | None = None) -> tuple[list[Figure], list[TableRow]]:
+    """Return some statistics, or all but those of cuts, and one row per strategy with a cell for each statistic."""
+    left_out = {note.name for note in results.statistic_notes if note.unit == CUTS}
+    written = [f for f in figures(results) if (f.name not in left_out if names is None else f.name in names)]
 
     def cell(figure: Figure, value: float | None) -> Cell:
         return _NOTHING if value is None else Cell(figure.value(value), order=value)
 
     rows = [TableRow(own.label, [cell(f, own.statistics.get(f.name)) for f in written]) for own in results.strategies]
     return written, rows
+
+
+def cuts(results: Profiled) -> tuple[list[Figure], list[TableRow]]:
+    """Return the statistics of cuts, and one row per strategy with a cell for each.
+
+    A cell of cuts inside something whole has those that can be avoided, and the number of all as its remark.
+    """
+    names = {note.name for note in results.statistic_notes if note.unit == CUTS}
+    written = [Figure(f.name, "", f.description) for f in figures(results) if f.name in names]
+    written = [figure for figure in written if not figure.name.endswith(AVOIDABLE)]
+
+    def cell(figure: Figure, own: Mapping[str, float]) -> Cell:
+        value, avoidable = own.get(figure.name), own.get(f"{figure.name}{AVOIDABLE}")
+        if value is None or avoidable is None:
+            return _NOTHING if value is None else Cell(figure.value(value), order=value)
+        return Cell(figure.value(avoidable), f"of {figure.value(value)}" if value else "", order=avoidable)
+
+    return written, [TableRow(own.label, [cell(f, own.statistics) for f in written]) for own in results.strategies]
 
 
 def headline(results: Results) -> tuple[list[Figure], list[TableRow]]:

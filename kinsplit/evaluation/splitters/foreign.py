@@ -20,6 +20,8 @@ from pydantic import Field
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut, Levels
+from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.parameters import Size
 from kinsplit.parsers.units.sentences import code_points, is_space
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
@@ -298,10 +300,13 @@ class ForeignStrategy(Strategy):
 
     name = "foreign"
     summary = "A splitter of another library, or a function"
+    incidental: ClassVar = frozenset({"chunk_size", "unit"})
     resources: ClassVar = {**Strategy.resources, "splitter": "a spec, as `kinsplit evaluate --strategy` takes it"}
 
     splitter: Any = Field(description="The splitter.")
     spec: str = Field(default="", description="Specification of the splitter; empty for an object.")
+    chunk_size: Size | None = Field(default=None, description="Limit of its chunks, in `unit`; None if not known.")
+    unit: Unit = "token"
 
     @property
     def described(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
 from kinsplit.parsers import Strategy, create, default_strategy, names, strategy_class
+from kinsplit.parsers.packing.measure import Unit
 from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
 
@@ -63,7 +64,14 @@ def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") ->
     return LabelledStrategy((found[1] or spec).strip(), _strategy(spec, tokenizer, embedder))
 
 
-def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> Strategy:
+def as_strategy(
+    splitter: object,
+    spec: str = "",
+    tokenizer: str = BUNDLED,
+    *,
+    chunk_size: int | None = None,
+    unit: Unit = "token",
+) -> Strategy:
     """Wrap any splitter as a strategy.
 
     Args:
@@ -72,6 +80,8 @@ def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> S
             offsets or objects with a text or offsets.
         spec: Specification of the splitter; "" for none.
         tokenizer: Spec of the tokenizer that counts the tokens of the chunks.
+        chunk_size: Limit of the splitter's chunks, by which its cuts are judged; None if it isn't known.
+        unit: Unit of chunk_size.
 
     Raises:
         InvalidParameterError: It is none of these.
@@ -79,7 +89,7 @@ def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> S
     if isinstance(splitter, Strategy):
         return splitter
     caller(splitter)
-    return ForeignStrategy(splitter=splitter, spec=spec, tokenizer=tokenizer)
+    return ForeignStrategy(splitter=splitter, spec=spec, tokenizer=tokenizer, chunk_size=chunk_size, unit=unit)
 
 
 def spec_of(strategy: Strategy) -> str:
@@ -125,7 +135,9 @@ def _foreign(head: str, rest: str, spec: str, tokenizer: str) -> Strategy:
         raise _wrong("must name a class or a function to have parameters", spec)
     else:
         splitter = partial(target, **parameters) if parameters else target
-    return as_strategy(splitter, spec, tokenizer)
+    # LangChain's splitters count characters, unless they are told otherwise.
+    unit: Unit = "character" if head == "langchain" and "length_function" not in parameters else "token"
+    return as_strategy(splitter, spec, tokenizer, chunk_size=parameters.get("chunk_size"), unit=unit)
 
 
 def _made(kind: type, parameters: Mapping[str, Any], spec: str, tokenizer: str) -> object:

@@ -83,6 +83,13 @@ class Ruler:
         return Scale(right - lengths, right)
 
 
+class Limit(NamedTuple):
+    """Maximum length of a chunk."""
+
+    size: int
+    ruler: Ruler
+
+
 def slices(text: str, units: Units) -> list[str]:
     """Return the units' texts."""
     return [text[s:e] for s, e in zip(units.starts.tolist(), units.ends.tolist(), strict=True)]

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import window_count, windows
+from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.parameters import Overlap, Size, check_below, share
 from kinsplit.spans import Span
 from kinsplit.text.graphemes import grapheme_end, grapheme_floor
@@ -30,6 +31,7 @@ class CharacterStrategy(Strategy):
     name = "character"
     summary = "Character windows of a fixed size"
     origin = "notebook (600/150); SC-Qrels uses 500/50 and 1000/0"
+    counted: ClassVar[Unit] = "character"
 
     chunk_size: Size = 600
     chunk_overlap: Overlap = 150

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.parameters import Overlap, Sizes, check_below
 from kinsplit.parsers.strategies.word import word_windows
 from kinsplit.parsers.units.sentences import words
@@ -34,6 +35,7 @@ class MultigranularStrategy(Strategy):
     name = "multigranular"
     summary = "Word windows of several sizes at once, without duplicates"
     origin = "rag_eval (256, 512, 1024 words)"
+    counted: ClassVar[Unit] = "word"
 
     chunk_sizes: Sizes = (256, 512, 1024)
     chunk_overlap: Overlap = 0

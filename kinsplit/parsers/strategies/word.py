@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import window_count, windows
+from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.parsers.units.sentences import Units, words
 from kinsplit.spans import Span
@@ -31,6 +32,7 @@ class WordStrategy(Strategy):
     name = "word"
     summary = "Word windows of a fixed size"
     origin = "10-K search (500/0); rag_eval uses 256/20"
+    counted: ClassVar[Unit] = "word"
 
     chunk_size: Size = 500
     chunk_overlap: Overlap = 0

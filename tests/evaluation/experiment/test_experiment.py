@@ -262,7 +262,7 @@ def test_the_same_labels_score_five_chunkings_of_five_makers() -> None:
 def test_our_own_strategy_through_a_framework_scores_the_same(twin: str) -> None:
     package, _, factory = twin.partition(".")
     make = getattr(pytest.importorskip(f"kinsplit.integrations.{package}"), factory)
-    foreign = as_strategy(make("sentence", chunk_size=30, chunk_overlap=0))
+    foreign = as_strategy(make("sentence", chunk_size=30, chunk_overlap=0), chunk_size=30)
 
     results = experiment(strategies={"own": STRATEGIES["sentence"], "foreign": foreign}).run()
 

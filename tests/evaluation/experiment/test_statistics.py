@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kinsplit.chunk import Chunk, Document
@@ -8,6 +10,7 @@ from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.evaluation.statistics import STATISTICS, ChunkingProfile, describe
 from kinsplit.parsers import create
+from kinsplit.parsers.packing.measure import Limit, Ruler
 from kinsplit.tokenizers import resolve
 
 TEXT = "Cats sleep all day. Dogs run.\n\nBirds well-fed sing."
@@ -47,22 +50,37 @@ def test_what_has_no_value_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spans", "words", "sentences"),
+    ("spans", "words", "places", "sentences"),
     [
-        ([(0, 19), (20, 29), (31, 51)], 0, 0),  # Each span is a sentence.
-        ([(0, 20), (20, 31), (31, 52)], 0, 0),  # White space belongs to no sentence.
-        ([(0, 4), (5, 52)], 0, 2),
-        ([(0, 6), (6, 52)], 2, 2),
-        ([(0, 42), (42, 52)], 0, 2),  # A cut at a hyphen cuts no word, though kinsplit's words include hyphens.
-        ([(0, 18), (18, 52)], 0, 2),  # Nor does a cut before a full stop, which belongs to its sentence.
-        ([(0, 29)], 0, 0),
+        ([(0, 19), (20, 29), (31, 51)], 0, 2, 0),  # Each span is a sentence.
+        ([(0, 20), (20, 31), (31, 51)], 0, 2, 0),  # White space belongs to no sentence.
+        ([(0, 4), (5, 51)], 0, 1, 1),
+        ([(0, 6), (6, 51)], 2, 1, 1),
+        ([(0, 42), (42, 51)], 0, 1, 1),  # A cut at a hyphen cuts no word, though kinsplit's words include hyphens.
+        ([(0, 18), (18, 51)], 0, 1, 1),  # Nor does a cut before a full stop, which belongs to its sentence.
+        ([(0, 29)], 0, 1, 0),
     ],
 )
-def test_cuts_are_counted_by_chunk(spans: list[tuple[int, int]], words: int, sentences: int) -> None:
+def test_cuts_of_words_are_counted_by_chunk_and_others_by_place(
+    spans: list[tuple[int, int]], words: int, places: int, sentences: int
+) -> None:
     found = describe(made(*spans))
 
     assert found["mid_word"] * len(spans) == words
-    assert found["mid_sentence"] * len(spans) == sentences
+    assert (found["cuts"], found["sentence_cuts"]) == (places, sentences)
+    assert "sentence_cuts_avoidable" not in found
+
+
+def test_with_a_limit_fill_and_avoidable_cuts_are_known() -> None:
+    profile = replace(made((0, 4), (5, 51)), limit=Limit(19, Ruler("character", resolve("bundled"))))
+    found = describe(profile)
+
+    assert found["fill"] == pytest.approx((4 + 46) / 2 / 19)
+    assert (found["sentence_cuts"], found["sentence_cuts_avoidable"]) == (1, 1)
+    assert (
+        describe(replace(profile, limit=profile.limit and profile.limit._replace(size=18)))["sentence_cuts_avoidable"]
+        == 0
+    )
 
 
 def test_between_the_graphemes_of_a_script_without_spaces_no_word_is_cut() -> None:
@@ -73,7 +91,7 @@ def test_a_chunk_of_several_places_is_cut_where_any_of_them_is() -> None:
     cluster = create("cluster", passage_size=2, passage_overlap=0, embedder="hash")
     text = "Cats eat dogs run cats eat"
 
-    assert describe(of(cluster.chunk(Document("d", text)), text))["mid_sentence"] == 1
+    assert describe(of(cluster.chunk(Document("d", text)), text))["sentence_cuts"] == 2
 
 
 def test_coverage_and_duplication_leave_white_space_out() -> None:

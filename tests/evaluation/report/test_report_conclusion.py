@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from kinsplit.evaluation.labels import MeasureNote, QuestionResult, StatisticNote, StrategyResult
-from kinsplit.evaluation.report.tables import comparisons, conclusion, duel, measures, scale, statistic, statistics
+from kinsplit.evaluation.labels import CUTS, MeasureNote, QuestionResult, StatisticNote, StrategyResult
+from kinsplit.evaluation.report.tables import (
+    comparisons,
+    conclusion,
+    cuts,
+    duel,
+    measures,
+    scale,
+    statistic,
+    statistics,
+)
 from tests.evaluation.made_results import HEADLINE, comparison, estimate, results, setting
 
 
@@ -99,6 +108,22 @@ def test_statistics_have_units_where_their_names_tell_none() -> None:
         ("unknown", ""),
     ]
     assert [cell.text for cell in row.cells] == ["12", "1.2", "1.25", "0.5"]
+
+
+def test_cuts_have_a_table_of_their_own_with_those_that_can_be_avoided() -> None:
+    names = ("chunks", "cuts", "item_cuts", "item_cuts_avoidable", "row_cuts", "row_cuts_avoidable", "line_cuts")
+    units = {"chunks": "chunks"}
+    notes = [StatisticNote(name=name, unit=units.get(name, CUTS), description=f"About {name}") for name in names]
+    values = dict(zip(names, (12, 1200, 30, 4, 0, 0, 7), strict=True))
+    changed = results(1).strategies[0].model_copy(update={"statistics": values})
+    found = results(statistic_notes=notes).model_copy(update={"strategies": [changed]})
+
+    (figure,), _ = statistics(found)
+    written, (row,) = cuts(found)
+
+    assert figure.name == "chunks"
+    assert [each.heading for each in written] == ["cuts", "item_cuts", "row_cuts", "line_cuts"]
+    assert [(cell.text, cell.remark) for cell in row.cells] == [("1,200", ""), ("4", "of 30"), ("0", ""), ("7", "")]
 
 
 def test_the_best_of_a_measure_is_marked_unless_all_are_alike() -> None:
