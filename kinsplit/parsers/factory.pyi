@@ -90,6 +90,7 @@ def create(
     passage_size: int = 512,
     passage_overlap: int = 50,
     threshold: float = 0.75,
+    language: str = 'auto',
 ) -> ClusterStrategy: ...
 @overload
 def create(
@@ -233,6 +234,7 @@ def split(
     passage_size: int = 512,
     passage_overlap: int = 50,
     threshold: float = 0.75,
+    language: str = 'auto',
 ) -> list[Chunk]: ...
 @overload
 def split(

@@ -181,9 +181,10 @@ class KinsplitClusterTextSplitter(KinsplitTextSplitter):
         tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
         embedder: Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, LlamaIndex or LangChain.
         chunk_size: Maximum tokens per chunk, including separators.
-        passage_size: Tokens per passage. Default: a quarter of chunk_size.
-        passage_overlap: Tokens shared with the previous passage. Default: about a tenth of passage_size.
+        passage_size: Maximum tokens per passage. Default: a quarter of chunk_size.
+        passage_overlap: Maximum tokens shared with the previous passage. Default: about a tenth of passage_size.
         threshold: Minimum cosine of a passage and the mean of a cluster.
+        language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
     """
 
     def __init__(
@@ -195,6 +196,7 @@ class KinsplitClusterTextSplitter(KinsplitTextSplitter):
         passage_size: int = 512,
         passage_overlap: int = 50,
         threshold: float = 0.75,
+        language: str = 'auto',
         add_start_index: bool = True,
         join_pages: bool = True,
     ) -> None: ...
