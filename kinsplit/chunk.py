@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kinsplit.identity import DOCUMENT_CONTEXT, text_id
-from kinsplit.spans import Span
+from kinsplit.spans import Heading, Part, Span
+
+if TYPE_CHECKING:
+    from kinsplit.kinds import DocumentKind
 
 #: Level of the chunk that represents a whole document, above all parents.
 DOCUMENT = 100
@@ -22,9 +25,6 @@ SEPARATOR = "\n\n"
 #: Level and content hash, the key of a chunk's vectors. A parent with a single child has its child's text but vectors
 #: of its own.
 Content = tuple[int, str]
-
-#: What the lines of a document are; see `Document.kind`.
-DocumentKind = Literal["", "prose", "code", "rows", "records"]
 
 T = TypeVar("T")
 
@@ -297,30 +297,6 @@ def chunk_card(chunk: Chunk) -> str:
 def embedded_text(chunk: Chunk) -> str:
     """Return the text that is embedded for a chunk: its context, if any, followed by its text."""
     return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
-
-
-class Part(NamedTuple):
-    """A part of a document without a heading in the text, such as a function of a program."""
-
-    start: int  # First code point.
-    end: int  # One past the last code point.
-    title: str  # Name of the part, such as `def push`.
-
-
-class Heading(NamedTuple):
-    """A heading of a document; its section extends to the next heading of the same or a lower level.
-
-    Attributes:
-        start: First code point of its line or lines.
-        end: One past the last code point; `start` for a title that the text doesn't contain.
-        level: 1 for the outermost sections, 2 for those inside them, and so on; 0 for the title of the document.
-        title: Text of the heading, without markup.
-    """
-
-    start: int
-    end: int
-    level: int
-    title: str
 
 
 class Moment(NamedTuple):

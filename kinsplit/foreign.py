@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.identity import text_id
-from kinsplit.kinds import FileKind, kind_of
+from kinsplit.kinds import DocumentKind, kind_of, language_of
+from kinsplit.spans import Part
+from kinsplit.text.outlines import outline_of
 
 # Between the pages of a Docling document.
 _BLANK_LINE = "\n\n"
@@ -26,7 +28,13 @@ class Fields(NamedTuple):
     text: str
     metadata: dict[str, Any]  # A copy of the metadata.
     pages: tuple[int, ...] = ()  # Offset of each page.
-    kind: FileKind = ""  # What its lines are, as far as the metadata tell.
+    kind: DocumentKind = ""  # What its lines are, as far as the metadata tell.
+    outline: tuple[Part, ...] = ()  # Its classes and functions, if it is a program.
+
+
+def structure_of(text: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `kinsplit.chunk.Document` about a text's structure that its metadata tell."""
+    return {"kind": kind_of(metadata), "outline": outline_of(text, language_of(metadata)) or ()}
 
 
 def of_langchain(document: Any) -> Fields:
@@ -34,14 +42,15 @@ def of_langchain(document: Any) -> Fields:
     _check(document, ("page_content", "metadata"), "a LangChain document")
     text, metadata = document.page_content, document.metadata
     known = getattr(document, "id", None)
-    return Fields(known or text_id(text, metadata.get("source", "text")), text, dict(metadata), kind=kind_of(metadata))
+    id_ = known or text_id(text, metadata.get("source", "text"))
+    return Fields(id_, text, dict(metadata), **structure_of(text, metadata))
 
 
 def of_llama_index(document: Any) -> Fields:
     """Return the fields of a LlamaIndex document or node; see `Document.from_llama_index`."""
     _check(document, ("node_id", "get_content", "metadata"), "a LlamaIndex document or node")
-    metadata = dict(document.metadata)
-    return Fields(document.node_id, document.get_content(), metadata, kind=kind_of(metadata))
+    text, metadata = document.get_content(), dict(document.metadata)
+    return Fields(document.node_id, text, metadata, **structure_of(text, metadata))
 
 
 def of_docling(document: Any, own_id: str | None) -> Fields:
@@ -103,7 +112,7 @@ def _row(number: int, row: Mapping[str, Any], text: str, own_id: str | None) -> 
     require(isinstance(content, str), f"rows[{number}][{text!r}]", "must be a text", content, "Filter such rows out.")
     metadata = {key: value for key, value in row.items() if key not in (text, own_id)}
     id_ = text_id(content) if own_id is None else str(row[own_id])
-    return Fields(id_, content, metadata, kind=kind_of(metadata))
+    return Fields(id_, content, metadata, **structure_of(content, metadata))
 
 
 def _check(document: object, attributes: tuple[str, ...], kind: str) -> None:

@@ -6,10 +6,12 @@ Only files whose text is always so are listed: of JSON, subtitles or Markdown, r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-#: Value of `kinsplit.chunk.Document.kind` that a file name can tell; empty if it doesn't.
-FileKind = Literal["", "code", "rows", "records"]
+#: What the lines of a document are; see `kinsplit.chunk.Document.kind`.
+DocumentKind = Literal["", "prose", "code", "rows", "records"]
+
+T = TypeVar("T")
 
 #: Suffixes of source code by language; C++ reads the headers of C too. The last ones are of languages without a name
 #: here.
@@ -37,16 +39,18 @@ CODE: dict[str, tuple[str, ...]] = {
         *(".scm", ".rkt", ".el", ".pro", ".fish", ".ps1", ".sql", ".proto", ".sol"),
     ),
 }
-_BY_SUFFIX: dict[str, FileKind] = {
+_BY_SUFFIX: dict[str, DocumentKind] = {
     **{suffix: "code" for suffixes in CODE.values() for suffix in suffixes},
     **dict.fromkeys((".csv", ".tsv", ".tab"), "rows"),
     **dict.fromkeys((".log", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env"), "records"),
 }
+_LANGUAGES = {suffix: language for language, suffixes in CODE.items() for suffix in suffixes}
 # Languages as frameworks name them, and MIME types without what stands before. Codes of natural languages, such as "cs"
 # or "ts", are left out.
-_BY_NAME: dict[str, FileKind] = {
-    **dict.fromkeys((*filter(None, CODE), "code", "c++", "csharp", "css", "golang", "haskell", "js", "perl"), "code"),
-    **dict.fromkeys(("powershell", "r", "sh", "shellscript", "sql", "elixir", "script.python", "httpd-php"), "code"),
+_ALIASES = {"c++": "cpp", "csharp": "c_sharp", "golang": "go", "httpd-php": "php", "js": "javascript", "sh": "bash"}
+_NAMES = {name: name for name in CODE if name} | _ALIASES | {"shellscript": "bash", "script.python": "python"}
+_BY_NAME: dict[str, DocumentKind] = {
+    **dict.fromkeys((*_NAMES, "code", "css", "elixir", "haskell", "perl", "powershell", "r", "sql"), "code"),
     **dict.fromkeys(("csv", "tab-separated-values"), "rows"),
     **dict.fromkeys(("ini", "java-properties", "log", "toml", "yaml"), "records"),
 }
@@ -54,11 +58,20 @@ _FILES = ("file_path", "file_name", "filename", "source")
 _TYPES = ("file_type", "filetype", "mime_type", "mimetype", "content_type", "language", "programming_language")
 
 
-def kind_of(metadata: Mapping[str, Any]) -> FileKind:
+def kind_of(metadata: Mapping[str, Any]) -> DocumentKind:
     """Return what the lines of a framework's document are, by its metadata; empty if these don't tell."""
-    named = (_BY_SUFFIX.get(_suffix(str(metadata[key])), "") for key in _FILES if key in metadata)
-    typed = (_BY_NAME.get(_bare(str(metadata[key])), "") for key in _TYPES if key in metadata)
-    return next(filter(None, (*named, *typed)), "")
+    return _told(metadata, _BY_SUFFIX, _BY_NAME) or ""
+
+
+def language_of(metadata: Mapping[str, Any]) -> str:
+    """Return the programming language of a framework's document, as `CODE` names it; empty if there is none."""
+    return _told(metadata, _LANGUAGES, _NAMES) or ""
+
+
+def _told(metadata: Mapping[str, Any], by_suffix: Mapping[str, T], by_name: Mapping[str, T]) -> T | None:
+    named = (by_suffix.get(_suffix(str(metadata[key]))) for key in _FILES if key in metadata)
+    typed = (by_name.get(_bare(str(metadata[key]))) for key in _TYPES if key in metadata)
+    return next(filter(None, (*named, *typed)), None)
 
 
 def _suffix(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Spans of a text and span arithmetic."""
+"""Spans of a text, those with a title, and span arithmetic."""
 
 from __future__ import annotations
 
@@ -22,6 +22,30 @@ class Stretch(NamedTuple):
 
     at: int
     span: Span
+
+
+class Part(NamedTuple):
+    """A part of a document without a heading in the text, such as a function of a program."""
+
+    start: int  # First code point.
+    end: int  # One past the last code point.
+    title: str  # Name of the part, such as `def push`.
+
+
+class Heading(NamedTuple):
+    """A heading of a document; its section extends to the next heading of the same or a lower level.
+
+    Attributes:
+        start: First code point of its line or lines.
+        end: One past the last code point; `start` for a title that the text doesn't contain.
+        level: 1 for the outermost sections, 2 for those inside them, and so on; 0 for the title of the document.
+        title: Text of the heading, without markup.
+    """
+
+    start: int
+    end: int
+    level: int
+    title: str
 
 
 def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Beside, Chunk, Document, Heading, Voice
+from kinsplit.chunk import Beside, Chunk, Document, Voice
 from kinsplit.identity import content_hash
 from kinsplit.integrations.shared.metadata import arrange
 from kinsplit.integrations.shared.origins import TextOrigin
 from kinsplit.integrations.shared.records import Item, from_chunk, to_chunk
 from kinsplit.parsers import create
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.spans import Span
+from kinsplit.spans import Heading, Span
 from kinsplit.stores.payload import from_payload, to_payload
 from kinsplit.wire import chunk_row
 

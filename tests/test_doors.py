@@ -11,11 +11,12 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 
 import kinsplit
-from kinsplit.chunk import Chunk, Document, Heading, Moment, Voice
+from kinsplit.chunk import Chunk, Document, Moment, Voice
 from kinsplit.integrations.langchain import text_splitter
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.loaders import load
 from kinsplit.parsers import create, names
+from kinsplit.spans import Heading
 from kinsplit.support.pages import join_pages
 from tests.cli.conftest import run_command
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kinsplit.chunk import DocumentKind, Heading, Moment, Part, Voice
+from kinsplit.chunk import Moment, Voice
+from kinsplit.kinds import DocumentKind
+from kinsplit.spans import Heading, Part
 
 
 class UnreadableError(Exception):

@@ -48,7 +48,6 @@ FORMATS: tuple[Format, ...] = (
         plain.LOG,
         markdown.FORMAT,
         html.FORMAT,
-        code.PYTHON,
         *code.FORMATS,
         pdf.FORMAT,
         slides.FORMAT,

@@ -12,13 +12,15 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from kinsplit.chunk import DocumentKind, Heading
-from kinsplit.spans import Span
+from kinsplit.spans import Heading, Span
 from kinsplit.text.code import code_blocks, is_code, statement_starts
 from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, skip_space, trim, trimmed, with_line_feeds
 from kinsplit.text.records import find_records
+
+if TYPE_CHECKING:
+    from kinsplit.kinds import DocumentKind
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table", "records", "code"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import DocumentKind
+from kinsplit.kinds import DocumentKind
 from kinsplit.text.blocks import blocks
 from kinsplit.text.records import find_records
 from tests.generators import RECORDS, WORDS, texts

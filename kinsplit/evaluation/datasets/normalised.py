@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Document, Part
+from kinsplit.chunk import Document
 from kinsplit.errors import require
 from kinsplit.evaluation.labels import Dataset, Place, Question
-from kinsplit.spans import Span
+from kinsplit.spans import Part, Span
 
 Offsets = NDArray[np.int64]
 

@@ -15,11 +15,11 @@ from langchain_text_splitters import TextSplitter
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
+from kinsplit.foreign import structure_of
 from kinsplit.identity import text_id
 from kinsplit.integrations.shared.metadata import FrameworkPiece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import TextOrigin, documentation, generated_name, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
-from kinsplit.kinds import kind_of
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.support.extras import needs
@@ -155,7 +155,7 @@ class KinsplitTextSplitter(TextSplitter):
         origins = origins_of(documents)
         check_inputs([o.name for o in origins], [d.metadata for d in documents if not has_chunk_metadata(d.metadata)])
         chunked = self._strategy.chunk_many(
-            core.Document(id=origin.name, text=document.page_content, kind=kind_of(document.metadata))
+            core.Document(origin.name, document.page_content, **structure_of(document.page_content, document.metadata))
             for origin, document in zip(origins, documents, strict=True)
         )
         pages = [pages_of(document.metadata) for document in documents]

@@ -16,11 +16,11 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJ
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, require
+from kinsplit.foreign import structure_of
 from kinsplit.integrations.llama_index.nodes import build_nodes, join_pages, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
 from kinsplit.integrations.shared.pages import pages_of
-from kinsplit.kinds import kind_of
 from kinsplit.parsers import Strategy
 
 
@@ -146,8 +146,10 @@ class KinsplitNodeParser(TextSplitter):
     def _chunk(self, nodes: Sequence[BaseNode]) -> Iterator[list[core.Chunk]]:
         for first in range(0, len(nodes), _BATCH):
             batch = nodes[first : first + _BATCH]
+            texts = [text_of(node) for node in batch]
             yield from self._strategy.chunk_many(
-                core.Document(id=node.node_id, text=text_of(node), kind=kind_of(node.metadata)) for node in batch
+                core.Document(node.node_id, text, **structure_of(text, node.metadata))
+                for node, text in zip(batch, texts, strict=True)
             )
 
     def __setattr__(self, name: str, value: object) -> None:

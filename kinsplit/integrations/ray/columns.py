@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import FIELDS, Beside, Chunk, Document, Heading, Moment, Part, Voice
+from kinsplit.chunk import FIELDS, Beside, Chunk, Document, Moment, Voice
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, LimitTooSmallError, LoadError
 from kinsplit.frames import to_arrow
 from kinsplit.indexing.reports import DocumentReport, FileRead
 from kinsplit.integrations.ray.file_systems import is_address
 from kinsplit.loaders import SourceFile
-from kinsplit.spans import Span
+from kinsplit.spans import Heading, Part, Span
 from kinsplit.stores.json_values import to_json
 from kinsplit.stores.values import SyncReport
 from kinsplit.support.extras import needs

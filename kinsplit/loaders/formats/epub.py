@@ -10,11 +10,11 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
-from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.archive import Archive, BombError
 from kinsplit.loaders.formats.headings import titled
 from kinsplit.loaders.formats.html import read as read_html
+from kinsplit.spans import Heading
 
 _BREAK = "\n\n"
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from kinsplit.chunk import Heading
+from kinsplit.spans import Heading
 
 _LONGEST = 120  # characters; a title is repeated in the context of every chunk below it
 _OFTEN = 4  # times that a title may not return

@@ -19,11 +19,11 @@ import re
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode, legible
 from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.spans import Heading
 from kinsplit.text.blocks import markdown_headings
 
 _HIDDEN = frozenset({"script", "style", "template", "svg"})

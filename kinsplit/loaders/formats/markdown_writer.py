@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table, without_blanks
+from kinsplit.spans import Heading
 
 _DEEPEST = 8  # maximum number of indented list levels
 _BELOW_ALL = 7  # level of a bold line, below the six of headings

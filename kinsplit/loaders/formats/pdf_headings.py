@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.headings import letters, shortened
 from kinsplit.loaders.formats.pdf_lines import Line
+from kinsplit.spans import Heading
 from kinsplit.support.pages import continues
 
 _LARGER = 1.12  # multiple of the usual size

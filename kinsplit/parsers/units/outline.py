@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kinsplit.chunk import Beside, Document, Heading, Part
-from kinsplit.spans import Span
+from kinsplit.chunk import Beside, Document
+from kinsplit.spans import Heading, Part, Span
 from kinsplit.text.blocks import Block, Section
 from kinsplit.text.code import top_of
 from kinsplit.text.graphemes import grapheme_floor, trim, with_line_feeds
@@ -29,13 +29,14 @@ _MOST_NAMES = 6
 class OutlineContexts:
     """The contexts of the chunks of a document with an outline, one after the other.
 
-    They have no headings, so all chunks of the file belong to one section, but a note of two lines: the file name, and
-    the path of the parts around the chunk, followed by the names of the parts that the chunk touches side by side:
-    `class Stack > def push, def pop`.
+    They have no headings, so all chunks of the file belong to one section, but a note of two lines: the file name, if
+    the document's id contains one, and the path of the parts around the chunk, followed by the names of the parts that
+    the chunk touches side by side: `class Stack > def push, def pop`.
     """
 
     def __init__(self, document: Document) -> None:
-        self._name = document.id.rpartition("/")[2]
+        name = document.id.rpartition("/")[2].partition("#")[0]
+        self._name = [name] if "." in name else []
         self._text, self._outline = document.text, document.outline
         self._next = 0  # the first part that begins after all chunks so far
         self._open: list[Part] = []
@@ -56,7 +57,7 @@ class OutlineContexts:
         names = [part.title for part in touched]
         siblings = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
         path = " > ".join([*(part.title for part in around), *([siblings] if siblings else [])])
-        return Beside(note=f"{self._name}\n{path}" if path else self._name)
+        return Beside(note="\n".join([*self._name, *([path] if path else [])]))
 
     def _ends(self, part: Part, start: int) -> bool:
         """Return whether a chunk holds no more of a part than its closing brackets."""

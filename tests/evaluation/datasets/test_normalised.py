@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Document, Moment, Part, Voice
+from kinsplit.chunk import Document, Moment, Voice
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.datasets.normalised import normalise, normalised_dataset, normalised_document
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
-from kinsplit.spans import Span
+from kinsplit.spans import Part, Span
 from tests.generators import texts
 from tests.shared_data import shared_rows
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kinsplit.chunk import Document, Part
+from kinsplit.chunk import Document
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
@@ -30,7 +30,7 @@ from kinsplit.parsers import Strategy, create
 from kinsplit.parsers.base import Levels
 from kinsplit.parsers.llm_boundaries import FallbackWarning
 from kinsplit.parsers.strategies.sentence import SentenceStrategy
-from kinsplit.spans import Span
+from kinsplit.spans import Part, Span
 from kinsplit.stores import ChunkStore
 from tests.tokenizer_files import bundled_tokenizer
 

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinsplit.kinds import CODE
 from kinsplit.loaders import discover, load
 from kinsplit.loaders.formats import code
-from kinsplit.loaders.formats.code import GRAMMARS, code_outline
 from kinsplit.loaders.registry import ReaderWarning
 from kinsplit.parsers import create
+from kinsplit.text import grammars, outlines
+from kinsplit.text.grammars import code_outline
 from tests.loaders.helpers import document_of
 
 _QUEUE = """// Queues, first in first out
@@ -96,7 +98,7 @@ def _grammars() -> None:
     pytest.importorskip("tree_sitter")
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@pytest.mark.parametrize("language", _PARTS)
 def test_the_parts_of_a_program_are_its_outline(language: str) -> None:
     text, titles = _PARTS[language]
 
@@ -181,18 +183,19 @@ def test_what_is_no_code_is_no_obstacle(text: str) -> None:
 
 
 def test_text_that_takes_too_long_is_read_without_an_outline(monkeypatch) -> None:
-    monkeypatch.setattr(code, "_SECONDS", 0.0)
+    monkeypatch.setattr(grammars, "_SECONDS", 0.0)
 
-    reading = code.read_outlined(b"function f() {}", "javascript")
+    reading = code.read_code(b"function f() {}", "javascript")
 
     assert reading.contents[0].outline == ()
     assert reading.warnings == ("is split without regard to its functions, which took too long to find",)
 
 
 def test_very_long_code_is_read_without_an_outline(monkeypatch) -> None:
-    monkeypatch.setattr(code, "_LARGEST", 30)
+    monkeypatch.setattr(outlines, "LARGEST", 30)
+    monkeypatch.setattr(code, "LARGEST", 30)
 
-    reading = code.read_outlined(b"void f() {}\n" * 3, "java")
+    reading = code.read_code(b"void f() {}\n" * 3, "java")
 
     assert reading.contents[0].outline == ()
     assert reading.warnings == ("has more than 30 characters; it is split without regard to its functions",)
@@ -202,13 +205,14 @@ def test_without_grammars_code_is_text_which_one_line_tells(tmp_path: Path, monk
     (tmp_path / "a.go").write_text("func f() {}")
     (tmp_path / "b.rs").write_text("fn f() {}")
     (tmp_path / "c.py").write_text("def f(): pass")
-    monkeypatch.setattr(code, "find_spec", lambda name: None)
+    for module in (code, grammars):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
 
     with pytest.warns(ReaderWarning, match=r"2 files of source code are split.*kinsplit\[code\]") as told:
         discover(tmp_path)
 
     assert len(told) == 1
-    assert code.read_outlined(b"func f() {}", "go").contents[0].outline == ()
+    assert code.read_code(b"func f() {}", "go").contents[0].outline == ()
 
 
 _FRAGMENTS = [
@@ -246,11 +250,11 @@ def test_whatever_the_text_parts_lie_apart_or_inside_one_another(pieces: list[st
 
 def test_a_repository_is_loaded_by_language(tmp_path: Path) -> None:
     for language, (text, _) in _PARTS.items():
-        (tmp_path / f"a{GRAMMARS[language][0]}").write_text(text)
+        (tmp_path / f"a{CODE[language][0]}").write_text(text)
 
     found = {loaded.path.suffix: loaded.documents[0] for loaded in load(tmp_path)}
 
     assert {suffix: [part.title for part in document.outline] for suffix, document in found.items()} == {
-        GRAMMARS[language][0]: titles for language, (_, titles) in _PARTS.items()
+        CODE[language][0]: titles for language, (_, titles) in _PARTS.items()
     }
     assert {document.metadata["file_type"] for document in found.values()} == {"code"}

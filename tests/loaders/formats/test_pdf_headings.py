@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from reportlab.pdfgen import canvas
 
-from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content
 from kinsplit.loaders.formats.pdf import read
+from kinsplit.spans import Heading
 
 BODY = [f"This is sentence number {n} of the text, and it says little." for n in range(6)]
 Row = tuple[str, int, str]

@@ -8,8 +8,8 @@ import pytest
 from kinsplit import parsers
 from kinsplit.chunk import Document
 from kinsplit.index import Index
-from kinsplit.loaders.formats.code import python_outline
 from kinsplit.parsers import create
+from kinsplit.text.python_code import python_outline
 from tests.loaders.helpers import document_of
 
 CODE = '''# A stack, last in first out

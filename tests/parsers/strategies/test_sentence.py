@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from kinsplit.chunk import Chunk, Document, Heading
+from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.units.sentences import sentences
+from kinsplit.spans import Heading
 from kinsplit.text.blocks import blocks
 from tests.generators import texts
 from tests.parsers.contract import check_chunks

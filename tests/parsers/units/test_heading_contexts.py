@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kinsplit.chunk import Document, Heading
+from kinsplit.chunk import Document
 from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.parsers.units.outline import HeadingContexts
-from kinsplit.spans import Span
+from kinsplit.spans import Heading, Span
 
 HEADINGS = (
     Heading(0, 0, 0, "Birds"),
