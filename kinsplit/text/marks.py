@@ -20,13 +20,16 @@ _HAN = "〇零一二三四五六七八九十百千"
 _LETTER = r"[^\W\d_]"
 _BRACKETED = rf"(?:[(（](?:\d{{1,2}}|{_LETTER}|aa|bb|cc|dd|{_ROMAN}|[{_HAN}]{{1,4}})[)）]){{1,3}}"
 _NUMBER, _LEVELS = r"\d{1,3}(?:[.．]\d{1,3}){0,6}", r"\d{1,3}(?:[.．]\d{1,3}){1,6}"
-_ARTICLE = r"(?:§§?|(?:A(?i:rt(?:icle|ikel|ículo|icolo|igo)?)|S(?i:ec(?:tion)?)|C(?i:lause|hap(?:ter|itre)?))\b\.?)"
+_ARTICLE = (
+    r"(?:§§?|(?:A(?i:rt(?:icle|ikel|ículo|icolo|igo)?)|C(?i:lause|hap(?:ter|itre)?)|E(?i:xhibit)|I(?i:tem)|P(?i:art)"
+    r"|Q(?i:uestion)|R(?i:ule)|S(?i:ec(?:tion)?|tep|chedule))\b\.?)"
+)
 _FORMS = (
     rf"{_NUMBER}[a-z]?(?:[.．)）]|[.．]?{_BRACKETED}[.．]?)",  # "1.", "2.1.", "1)", "12.3(b)"
     rf"(?:{_LETTER}|{_ROMAN})[.．)）]",  # "a)", "iv.", "IV."
     _BRACKETED,  # "(a)", "(1)(ii)"
     # "§ 3 Abs. 2", "Article 5."
-    rf"{_ARTICLE}[^\S\n]{{0,3}}(?:{_NUMBER}[a-z]?|{_ROMAN})[.:]?(?:\ Abs\.(?:\ \d{{1,3}})?)?",
+    rf"{_ARTICLE}[^\S\n]{{0,3}}(?:{_NUMBER}[A-Za-z]?|{_ROMAN})[.:]?(?:\ Abs\.(?:\ \d{{1,3}})?)?",
     rf"第[\d{_HAN}]{{1,6}}[条條章节節款项項号號編编]",
     rf"[{_HAN}]{{1,4}}、",
 )
@@ -41,14 +44,17 @@ _AT_END = re.compile(
     rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
     rf"(?:\s{{1,8}}{_ENUMERATOR}){{0,2}}\Z"
 )
-# Its last word, to reject most others fast: short words between other marks.
-_PART = r"(?:[^\W_]{1,3}|[ivxIVXL]{4,6}|第\w{1,7})"
-_LAST_WORD = re.compile(rf"[\W_]{{0,5}}(?:{_PART}[\W_]{{1,4}}){{0,7}}{_PART}?")
+# Its last word, to reject most others fast.
+_PART = rf"(?:\d{{1,3}}[A-Za-z]?|{_LETTER}|[ivxIVXL]{{2,6}}|aa|bb|cc|dd|Abs|第\w{{2,7}}|[{_HAN}]{{1,4}})"
+_LAST_WORD = re.compile(
+    rf"(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
+    rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
+)
 # Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
 # words are rejected by their first two letters.
 _UNSURE = rf"[-*+](?=[^\S\n]+\S)|{_LEVELS}(?=[^\S\n]+[^\W\d_a-z])"
 _ITEM = rf"(?![^\W\d_ivxACS][a-z])(?:{_BULLET}|{_UNSURE}|{_ENUMERATOR})\s"
-_FIRST_ITEM = re.compile(rf"\s*{_ITEM}")
+_FIRST_ITEM = re.compile(_ITEM)
 _LINE = re.compile(rf"\n[^\S\n]*(?:(\n\s*)|(?={_ITEM}))")
 
 _CLOSERS = r"[\p{Pe}\p{Pf}\"'*_]{0,4}"
@@ -68,7 +74,7 @@ _LEAD = regex.compile(
         | \n[^\S\n]{{0,99}}\n\s{{0,99}}
     )
     | (?<=,(?:{_AND})?\s{{0,9}}\n\s{{0,99}})(?=\w{{0,4}}[(（)）])
-    | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
+    | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art|Item\b) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
 )
 
 
@@ -84,7 +90,7 @@ def item_starts(text: str) -> list[int]:
         at = line.end()
         if line[1]:
             found.append(at)
-        elif (first := _FIRST_ITEM.match(text, last)) and text.find("\n", first.end() - 1, line.start()) < 0:
+        elif text.find("\n", last, line.start()) < 0 and _FIRST_ITEM.match(text, last):
             found += [at] if not last or found[-1:] == [last] else [last, at]
         elif _LEAD.match(text, at):
             found.append(at)
@@ -110,13 +116,13 @@ def ends_with_enumerator(text: str, start: int, end: int) -> bool:
 _NOTES = r"[⁰¹²³⁴-⁹†‡]"
 _EMOJI = r"[\p{Emoji_Presentation}\p{Regional_Indicator}]"
 _FIRSTS = regex.compile(rf"(?V1){_NOTES}|{_EMOJI}|[\p{{Pe}}\p{{Pf}}--[’”»\x00-\x7f]]")
-_REFERENCE = r"(?:\^[^\s\[\]]{1,40}|(?:note\ |nb\ )?(?:\d{1,4}|[a-z])(?:\s?[,;–-]\s?\d{1,4}){0,20})"
+_REFERENCE = r"(?:citation\ needed|\^[^\s\[\]]{1,40}|(?:note\ |nb\ )?(?:\d{1,4}|[a-z])(?:\s?[,;–-]\s?\d{1,4}){0,20})"
 _LINK = r"(?:\([^()\s]{1,300}\))?"
-_BEHIND = rf"[^\s(\[][\p{{SB=ATerm}}…{TERMINALS}]{_CLOSERS}"
+_BEHIND = rf"[^\s(\[][\p{{SB=ATerm}}…{TERMINALS}]{_CLOSERS}(?:\s»)?"
 _CLOSES = regex.compile(
     rf"""(?xV1)(?:(?<={_BEHIND}) | (?<={_BEHIND}[^\S\n]{{1,2}})(?=\[|{_EMOJI}))
     (?:
-        [^\S\n]{{0,2}}(?:\[\[?{_REFERENCE}\]\]?{_LINK} | (?={_EMOJI}){CLUSTER})
+        [,–-]?[^\S\n]{{0,2}}(?:\[\[?{_REFERENCE}\]\]?{_LINK} | (?={_EMOJI}){CLUSTER})
         | {_NOTES} | [*_]{{1,3}}(?=\s|\Z|[\[\p{{Pe}}\p{{Pf}}"']) | [\p{{Pe}}\p{{Pf}}--[\])]]
     )+"""
 )

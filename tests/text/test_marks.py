@@ -20,7 +20,7 @@ ENUMERATORS = [
     "It was him.\nIV.", "The tenant shall:\n(a)", "or to leave;\nb)", "to leave; and ii.", "TERMINATION\n7.2.",
     "All of it.\n\n3.", "**2.**", "Article 5.", "CHAPTER I.", "§ 3 Abs. 2", "第3条", "完。第十二条", "二、",
     "• 1.", "１．", "Buy milk.\n•", "2.", "§ 3", "Art. 5", "## 2.1.", "- 1.", "Is it? 3.", "It is: 1.",
-    "すべて。２．", "Closing    22  2.05.", "Fees 9 Section 3.",
+    "すべて。２．", "Closing    22  2.05.", "Fees 9 Section 3.", "Item 1A.", "Step 2.", "§3", "Art.5", "1.1(a)(ii)",
 ]
 LOOK_ALIKES = [
     "It was in 1999.", "He won 3.", "They won 12.", "He wore No. 5.", "Dr.\nA.", "See Fig. 3.", "It is version 2.1.",
@@ -30,8 +30,9 @@ LOOK_ALIKES = [
     "mix.",
 ]
 MARKS = [
-    "[1]", "[2][3]", "[1, 2]", "[1–3]", "[^4]", "[^note]", "[note 2]", "[[1]](https://a.org/b)", "[a]", "¹²", "†", "‡",
-    "*", "**", "😀", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪", " 😀", " [1]", ")[1]", "”[1]", "[1]”", "」", "）", "】",
+    "[1]", "[2][3]", "[1, 2]", "[1]–[3]", "[1–3]", "[^4]", "[^note]", "[citation needed]", "[note 2]", "[a]", "¹²", "†",
+    "‡", "*", "**", "😀", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪", " 😀", " [1]", ")[1]", "”[1]", "[1]”", "」", "）", "】",
+    "[[1]](https://a.org/b)",
 ]
 SENTENCES = [
     ("End. ", "[Note: x] It is."), ("End. ", "(See 3.) It is."), ("End.", "“No.” It is."), ("End. ", "*Now* it is."),

@@ -31,11 +31,12 @@ _OPEN = {
 }
 # Abbreviations that don't end a sentence before a number.
 _COUNTED = {
-    "en": "No Nos Fig Figs p pp Vol Vols Ch Chap Sec Sect Eq Eqs Ref Refs Tab Art Arts Cl Para Paras approx ca al",
+    "en": "No Nos Fig Figs p pp Vol Vols Ch Chap Sec Sect Eq Eqs Ref Refs Tab Abs Art Arts Cl Para Paras approx ca al",
     "de": "Abb Nr S Bd Kap Tab Art Abs Gl Ziff Fn ca al",
     "es": "fig figs pág págs núm art cap vol p pp aprox al",
     "fr": "fig no art p pp vol chap éq tab env al",
     "it": "fig n pag pagg art cap vol p pp ca al",
+    "ru": "гл п пп рис ст стр табл ч",
     "nl": "nr blz fig hfst art p pp ca al",
     "pt": "fig figs pág págs art cap vol p pp al",
 }
@@ -73,7 +74,7 @@ class Abbreviations(NamedTuple):
         """Return whether a sentence continues after a full stop because of an abbreviation."""
         if not dot + 1 < after < len(text):
             return False
-        entry = text[word:dot].lstrip(_BEFORE).lower()
+        entry = text[word:dot].lstrip(_BEFORE).lower().replace("’", "'").rpartition("'")[2]  # "l'art." is "art."
         if entry in self.parts:
             for match in self.spaced.finditer(text, max(0, dot - _LONGEST), dot + _LONGEST):
                 if match.start() < dot < match.end() - 1:

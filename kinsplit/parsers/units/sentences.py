@@ -275,9 +275,10 @@ _SPEECH = re.compile(
 )
 _CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
 # Last characters but one of most enumerators that end with a full stop; the others have a single letter there.
-_LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVX")
-# A sentence so short may be an enumerator without a full stop.
-_SHORT = 12
+_LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
+_LAST_OF_SPEECH = frozenset("!?\"”’")
+# A sentence so short may be an enumerator without a full stop ("§ 3", "**Article XII**").
+_SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
 # In these scripts, and in their punctuation, words aren't spaced.
 _UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
@@ -354,10 +355,11 @@ def _between(text: str, starts: list[int]) -> Units:
         elif ends and not text[start].isalnum() and _ONLY_STOPS.fullmatch(text, start, end):
             ends[-1] = end
             continue
-        if (
-            end - start < _SHORT
-            or (text[end - 1] == "." and (text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()))
-        ) and end < last:
+        if end < last and (
+            (text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum())
+            if text[end - 1] == "."
+            else end - start < _SHORT and text[end - 1] not in _LAST_OF_SPEECH
+        ):
             at = enumerator_start(text, start, end)
             begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
         if start < end:

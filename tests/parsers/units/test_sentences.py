@@ -187,6 +187,9 @@ def test_sentences_by_hand(language: str, expected: list[str]) -> None:
         ("en", ["Cats, dogs, etc. and birds.", "I like cats, dogs, etc.", "They came."]),
         ("en", ["Smith et al. (2010) say so, and Jones et al. deny it.", "So did Smith et al.", "Then all left."]),
         ("de", ["Das ist z. B. gut, d. h. so, z.B. Abb. 3, Kap. 4 usw. und mehr.", "Vgl. Müller, ca. 30 Seiten."]),
+        ("fr", ["L'art. 5 le dit, l’art. 6 aussi.", "« Oui. »[2]", "« Non. »", "C'est l'art.", "Fin."]),
+        ("ru", ["См. рис. 3, ст. 5 и гл. IV.", "2. Предмет.", "Да."]),
+        ("en", ["Under Art. 5 they pay.", "Item 1A. Risks.", "Nach § 3 Abs. 2 so.", "See Step 2.", "So."]),
         ("fr", ["Voir fig. 3, p. ex. ceci.", "Cf. M. Dupont et Mme. Curie, chap. 3 etc. et la fin.", "Fin."]),
         ("es", ["Ud. sabe, p. ej. esto, la pág. 4, la fig. 3, etc. y más.", "Fin."]),
         ("it", ["Il sig. Rossi, p. es. lui, v. fig. 3 ecc. e altri.", "Ad es. il Dott. Bianchi.", "Fine."]),
@@ -385,7 +388,7 @@ def test_chinese_is_cut_behind_its_stops() -> None:
         paragraphs = [line.strip() for line in document.text.split("\n\n")]
         stopped = [s for s in found if re.search(r"[。！？][”’」』）)\"]*$", s)]
         assert len(found) - len(stopped) <= len(paragraphs)
-        assert all(not re.search(r"[。！？][^。！？.”’」』）)\"\s]", sentence) for sentence in found)
+        assert all(not re.search(r"[。！？][^。！？.”’」』）)\"\s\[]", sentence) for sentence in found)
 
 
 def test_a_detected_language_gives_the_sentences_of_the_given_one() -> None:
