@@ -37,8 +37,8 @@ _FORMS = (
 BRACKETED = re.compile(rf"(?:{_BRACKETED}|(?:\d{{1,3}}|{_LETTER}|{_ROMAN})[)）])\s")
 _BULLET = "[•‣◦▪●○■·]"
 _ENUMERATOR = rf"[*_]{{0,3}}(?:{'|'.join(_FORMS)})[*_]{{0,3}}"
-#: Maximum length of what is taken for an enumerator.
-LONGEST_ENUMERATOR = 32
+# Maximum length of what is taken for an enumerator.
+_LONGEST = 32
 # Three in a row at most ("Article 5 (1) a)"), so that a column of numbers is no single enumerator.
 _AT_END = re.compile(
     rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
@@ -100,7 +100,7 @@ def item_starts(text: str) -> list[int]:
 
 def enumerator_start(text: str, start: int, end: int) -> int:
     """Return the start of the enumerator at the end of a trimmed range that begins what follows; else the end."""
-    begin = max(start, end - LONGEST_ENUMERATOR)
+    begin = max(start, end - _LONGEST)
     if not _LAST_WORD.fullmatch(text[begin:end].rsplit(None, 1)[-1]):
         return end
     found = _AT_END.search(text, begin, end)
