@@ -385,7 +385,8 @@ def parts(text: str, kind: str) -> list[Span]:
     if kind == "list":
         starts = _items(lines)
     elif kind == "records":
-        found = find_records(lines, 0, len(lines)) or find_records(lines, 0, len(lines), "records")
+        span = trimmed(lines, 0, len(lines))
+        found = find_records(lines, *span) or find_records(lines, *span, "records")
         starts = found.starts[2 if found.header and len(found.starts) > 2 else 1 :] if found else []
     elif kind == "table":
         starts = _rows(lines)

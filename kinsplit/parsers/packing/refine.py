@@ -12,6 +12,7 @@ from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.units.builder import (
     BY_CLAUSE,
+    BY_LINE,
     KINDS,
     Level,
     Rung,
@@ -83,6 +84,7 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
 
     return [
         *[by_part(language_of)] * _INNER_PARTS,
+        BY_LINE,
         by_sentence(language_of),
         BY_CLAUSE,
         Rung(Level.WORD, by_word),

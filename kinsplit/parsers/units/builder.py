@@ -178,10 +178,22 @@ def by_part(language: Callable[[str], str]) -> Rung:
     def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
         if kind == "paragraph":
             return sentences(text[start:end], language(text)).shifted(start)
-        has_parts = kind != "sentence" and _LINE_END.search(text, start, end)
-        return as_units(parts(text[start:end], kind) if has_parts else [(0, end - start)]).shifted(start)
+        if kind == "sentence" or not _LINE_END.search(text, start, end):
+            return as_units([(start, end)])
+        while start > 0 and text[start - 1] in " \t":  # The indentation of the first line tells what lies below it.
+            start -= 1
+        return as_units(parts(text[start:end], kind)).shifted(start)
 
     return Rung(Level.ITEM, cut)
+
+
+def _by_line(text: str, start: int, end: int, kind: UnitKind) -> Units:
+    ends = [match.end() for match in _LINE_END.finditer(text, start, end)] if kind == "records" else []
+    return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
+
+
+#: Cuts records into their lines.
+BY_LINE = Rung(Level.ITEM, _by_line)
 
 
 def by_sentence(language: Callable[[str], str]) -> Rung:
