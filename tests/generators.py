@@ -272,9 +272,13 @@ def json_texts(draw: st.DrawFn) -> Lines:
     if shape == "lines":
         return _lines([write(each) for each in objects])
     if shape == "object":
-        return _lines([f'  "{i}": {write(each)}' for i, each in enumerate(objects)], ",\n", "{\n", "\n}")
+        return _lines(_with_commas([f'  "{i}": {write(each)}' for i, each in enumerate(objects)]), "\n", "{\n", "\n}")
     indented = [json.dumps(each, ensure_ascii=False, indent=2).replace("\n", "\n  ") for each in objects]
-    return _lines([f"  {each}" for each in indented], ",\n", "[\n", "\n]")
+    return _lines(_with_commas([f"  {each}" for each in indented]), "\n", "[\n", "\n]")
+
+
+def _with_commas(elements: list[str]) -> list[str]:
+    return [*(f"{each}," for each in elements[:-1]), elements[-1]]
 
 
 @st.composite

@@ -164,12 +164,9 @@ _HEAD = re.compile(r"[#;!]|//|\[[^\]\n]*\]+\s*$|---")
 _TAIL = re.compile(r"[\]})]|\.\.\.\s*$")
 
 
-def _label(line: str) -> str | None:
+def _label(line: str) -> re.Match[str] | None:
     match = _LABEL.match(line)
-    if match is None:
-        return None
-    words = match[1].split()
-    return match[1] if len(words) <= (_MOST_WORDS if match[2] else 1) else None
+    return match if match and len(match[1].split()) <= (_MOST_WORDS if match[2] else 1) else None
 
 
 def _pairs(block: _Block) -> Records | None:
@@ -179,10 +176,10 @@ def _pairs(block: _Block) -> Records | None:
     labels = [(line, label) for line in outer if (label := _label(line.text))]
     is_alone = not block.second or _HEAD.match(block.first) or _is_entry(block.second)
     if len(labels) == len(outer) and (len(outer) > 1 or is_alone):
-        few = len(block.lines) < 4
-        is_prose = few and (_is_wrapped(block.lines) or len({label[0].islower() for _, label in labels}) > 1)
-        return None if is_prose else Records(_nested(block))
-    if 2 * len(labels) < len(outer) or 2 * len({label for _, label in labels}) > len(labels):
+        may_be_prose = len(block.lines) < 4 and all(label[2] for _, label in labels)
+        is_prose = _is_wrapped(block.lines) or len({label[1][0].islower() for _, label in labels}) > 1
+        return None if may_be_prose and is_prose else Records(_nested(block))
+    if 2 * len(labels) < len(outer) or 2 * len({label[1] for _, label in labels}) > len(labels):
         return None
     return Records([block.start, *(line.start for line, _ in labels[1:])])  # Messages of several lines.
 
@@ -190,7 +187,7 @@ def _pairs(block: _Block) -> Records | None:
 def _is_entry(line: str) -> bool:
     """Return whether a line looks like one below a key of YAML."""
     bare = line.lstrip()
-    return bare.startswith("- ") or (len(bare) < len(line) and _label(bare) is not None)
+    return bare.startswith("- ") or (len(bare) < len(line) and _label(bare))
 
 
 # Prose is rarely wrapped at fewer columns.
@@ -232,6 +229,9 @@ def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
     """Return the rows of a block if nearly all have as many cells as the first one and don't look like prose."""
     first, second = _unquoted(block.first), _unquoted(block.second.lstrip())
     count, is_bar = first.count(separator), separator == "|"
+    if separator == "\t" and count:
+        # The first cell of the header may be empty, as may be the last one of the last row.
+        count = max(count, min(count + block.lines[0].indentation.count("\t"), second.count("\t")))
     is_even = second.count(separator) == count or (is_bar and _RULED.match(second)) or '"' in first or '"' in second
     if not count or not is_even or (is_bar and not second.strip("|-: \r")):  # The latter is a table of Markdown.
         return None
@@ -239,10 +239,12 @@ def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
         return None
     rows = _joined_rows(block.lines)
     counts = [_unquoted(row).count(separator) for _, row in rows if separator != "|" or not _RULED.match(row)]
+    if separator == "\t":
+        counts[0], counts[-1] = count, max(count, counts[-1])
     if len(counts) < 2 or counts.count(count) < _EVEN * len(counts):
         return None
     names = [name.strip(' "\r').casefold() for name in rows[0][1].split(separator)]
-    is_header = len(set(names)) == len(names) and all(map(_NAME.match, names))
+    is_header = len(set(names)) == len(names) and all(map(_NAME.match, names[not names[0] :]))
     return Records([block.start, *(start for start, _ in rows[1:])], rows[0][1].rstrip() if is_header else "")
 
 

@@ -37,6 +37,11 @@ def header(text: str, kind: DocumentKind = "") -> str:
         ["Name;City", "Ann;Rome"],
         ["id\tname", "1\tAnn Miller"],
         ["a|b", "1|2"],
+        [",name,size", "0,Tito,3"],
+        [
+            "a = 3 owls that hunt at night and sleep by day in trees",
+            "b = 4 larks that sing at dawn and fly high in the",
+        ],
         ["id | name", "----+------", " 1 | Ann", " 2 | Bob"],
         ["name, city, year", "Ann, Rome, 3", "Bob, Oslo, 4", "Cy, Bonn, 5"],
         ['"name","note"', '"Ann","a, b\nc ""d"""', '"Bob",""'],
@@ -182,6 +187,7 @@ def test_any_block_has_records_in_order(text: str, kind: DocumentKind) -> None:
         ('"name";"city"\n1;2', '"name";"city"'),
         ("Jahr\tGröße\n2026\t3", "Jahr\tGröße"),
         ("# id,x,y\n1,2,3", "# id,x,y"),
+        (",name,size\n0,Tito,3", ",name,size"),
         ("1,2,3\n4,5,6", ""),
         ("Ann,ann@owls.example,3\nBob,bob@owls.example,4", ""),
         ("a,a,b\n1,2,3", ""),
@@ -191,6 +197,13 @@ def test_any_block_has_records_in_order(text: str, kind: DocumentKind) -> None:
 )
 def test_a_first_row_of_names_is_the_header(text: str, expected: str) -> None:
     assert header(text) == expected
+
+
+def test_cells_at_the_edges_of_a_block_may_be_empty() -> None:
+    text = "\tname\tsize\n0\tTito\t3\n1\tLilly\t"
+    found = find_records(text, 1, len(text) - 1)
+    assert found is not None
+    assert (len(found.starts), found.header) == (3, "name\tsize")
 
 
 def test_a_document_of_rows_or_records_is_cut_at_lines_whatever_they_look_like() -> None:
