@@ -215,6 +215,10 @@ _NAME = re.compile(r"[^\W\d][^.!?@\n]{0,60}$|[#%] ?\w{0,20}$")
 
 
 def _table(block: _Block, *, given: bool = False) -> Records | None:
+    if "|" in block.first and block.second and not block.second.strip("|-: \t\r"):  # A table of Markdown.
+        rows = [line.start for line in block.lines[2:]]
+        header = f"{block.first.rstrip()}\n{block.second.strip()}"
+        return Records([block.start, *rows], header if rows else "") if given else None
     for separator in "\t|;,":
         if separator in block.first and (found := _rows(block, separator, given=given)):
             return found
@@ -233,7 +237,7 @@ def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
         # The first cell of the header may be empty, as may be the last one of the last row.
         count = max(count, min(count + block.lines[0].indentation.count("\t"), second.count("\t")))
     is_even = second.count(separator) == count or (is_bar and _RULED.match(second)) or '"' in first or '"' in second
-    if not count or not is_even or (is_bar and not second.strip("|-: \r")):  # The latter is a table of Markdown.
+    if not count or not is_even:
         return None
     if not given and separator != "\t" and _is_sentence(block, first, separator):
         return None

@@ -213,6 +213,9 @@ def test_a_document_of_rows_or_records_is_cut_at_lines_whatever_they_look_like()
     assert records('a,b\n"c\nd",e', "rows") == ["a,b", '"c\nd",e']
     assert records('a,b\n"c\nd,e', "rows") == ["a,b", '"c', "d,e"], "a quote that is never closed"
     assert header("Ann Miller,Rome\nBob Ray,Oslo", "rows") == "Ann Miller,Rome"
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    assert records(table, "rows") == ["| a | b |\n|---|---|", "| 1 | 2 |"]
+    assert header(table, "rows") == "| a | b |\n|---|---|"
     assert records("one line", "records") == records("one line", "rows") == ["one line"]
 
 
