@@ -104,8 +104,7 @@ def _passages(passages: list[Passage], console: Console, width: int) -> Iterator
     for rank, passage in enumerate(passages, 1):
         yield Text.assemble((f"[{rank}] ", "bold cyan"), inline(f"{passage.citation} (score {passage.score:.4f})"))
         kind = kind_of(passage.source_id, passage.metadata)
-        header = passage.chunks[0].beside.header
-        yield from rendered(console, width, passage.text, kind, header, passage.source_id)
+        yield from rendered(console, width, passage.text, kind, passage.beside.header, passage.source_id)
 
 
 def _chunks(chunks: list[Chunk]) -> Iterator[Any]:

@@ -125,7 +125,9 @@ def _source(source: Source) -> dict[str, Any]:
         "start": source.spans[0].start,
         "end": source.spans[-1].end,
         "spans": [list(span) for span in source.spans],
-        **_chunk(source.best, "chunk_index", "total_chunks", "beside"),
+        "context": source.beside.context,
+        "beside": source.beside.to_dict(),
+        **_chunk(source.best, "chunk_index", "total_chunks"),
         "text": source.text,
     }
 

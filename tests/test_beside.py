@@ -17,6 +17,7 @@ from kinsplit.integrations.shared.origins import TextOrigin
 from kinsplit.integrations.shared.records import Item, from_chunk, to_chunk
 from kinsplit.parsers import create
 from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.retrieval import Candidate, join
 from kinsplit.spans import Heading, Span
 from kinsplit.stores.payload import from_payload, to_payload
 from kinsplit.wire import chunk_row
@@ -131,6 +132,17 @@ def test_a_chunk_within_a_turn_has_its_speaker_and_one_that_begins_it_has_not() 
         ("it.", "Bob"),
     ]
     assert chunks[2].context == "Speaker: Ann"
+
+
+def test_a_passage_has_the_headings_of_its_best_hit_and_continues_what_its_beginning_does() -> None:
+    (one, two) = (replace(chunk, metadata={}) for chunk in create("word", chunk_size=2).chunk("a b c d"))
+    one = replace(one, beside=Beside(("A",), "a,b", "csv", "Ann", "x"))
+    two = replace(two, beside=Beside(("A", "B"), "c,d", "sql", "Bob", "y"))
+    hits = [Candidate(two, 1.0), Candidate(one, 0.5)]
+    assert join([one, two], hits).beside == Beside(("A", "B"), "a,b", "csv", "Ann", "y")
+    assert join([two], hits[:1]).beside == two.beside
+    later = join([one, two], hits, parts={one.id: (2, 3)})
+    assert (later.text, later.beside) == ("b\n\nc d", Beside(("A", "B"), note="y"))
 
 
 @given(st.lists(st.integers(0, 60), unique=True).map(sorted), st.integers(1, 5))

@@ -44,8 +44,7 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
     The fences around the passages and the question carry a hash of everything between them, so that no passage can
     contain its own fence, and the same question over the same passages always has the same prompt.
     """
-    labelled = ((each.file, each.section, each.chunks[0].context, each.text) for each in sources)
-    parts = [question, *(part for source in labelled for part in source)]
+    parts = [question, *(part for source in sources for part in (source.file, source.beside.context, source.text))]
     digest = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     names = {"passage": f"passage-{digest}", "question": f"question-{digest}", "not_found": NOT_FOUND}
     passages = "".join(f"{_opening(source, digest)}\n{source.text}\n</passage-{digest}>\n" for source in sources)
@@ -54,9 +53,7 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
 
 def _opening(source: Source, digest: str) -> str:
     labels = {"file": source.file, "pages": page_range(source.pages) if source.pages else "", "section": source.section}
-    first = source.chunks[0]
-    if source.spans[0].start == first.start:  # A budget may take the end of a chunk alone.
-        labels |= {name: getattr(first.beside, name) for name in ("speaker", "language", "header")}
+    labels |= {name: getattr(source.beside, name) for name in ("speaker", "language", "header")}
     shown = "".join(f' {name}="{_label(value)}"' for name, value in labels.items() if value)
     return f'<passage-{digest} number="{source.number}"{shown}>'
 

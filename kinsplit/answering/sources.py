@@ -69,10 +69,11 @@ def _sources(passage: Passage, numbers: Iterator[int]) -> Iterator[Source]:
         passage.pages,
         passage.score,
         str(passage.metadata.get("file_path", passage.source_id)),
+        passage.beside,
     )
     for chunk in passage.related:
         file = str(chunk.metadata.get("file_path", chunk.source_id))
-        yield Source(next(numbers), chunk, (chunk,), chunk.spans, chunk.text, None, passage.score, file)
+        yield Source(next(numbers), chunk, (chunk,), chunk.spans, chunk.text, None, passage.score, file, chunk.beside)
 
 
 # One to three digits each: no passage has a longer number.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from kinsplit.chunk import Chunk, pages_of
+from kinsplit.chunk import Beside, Chunk, pages_of
 from kinsplit.spans import Span, stretches
 
 #: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
@@ -35,6 +35,7 @@ class Source:
         pages: First and last page, counted from 1, if the document has pages.
         score: Score of the passage.
         file: Path of the file, or the id of a document without one.
+        beside: What stands beside the text, such as its headings.
     """
 
     number: int
@@ -45,6 +46,7 @@ class Source:
     pages: tuple[int, int] | None
     score: float
     file: str
+    beside: Beside = field(default_factory=Beside)
 
     @property
     def source_id(self) -> str:
@@ -54,7 +56,7 @@ class Source:
     @property
     def section(self) -> str:
         """Heading path of the best hit."""
-        return self.best.beside.path
+        return self.beside.path
 
     def locate(self, start: int, end: int) -> Span:
         """Return the position of a part of the text in the document, from its first to its last slice.

@@ -54,7 +54,7 @@ class DocumentPlace(Extent):
 
     citation: str = Field(description="How to cite it: the document, its pages if it has any, and the range.")
     source_id: str = Field(description="Id of the document, for `read`.")
-    section: str = Field(description="Headings above it, or empty.")
+    context: str = Field(description="Headings above it, and the speaker or the header of a table that it continues.")
 
 
 class PassageResult(DocumentPlace, RankedText):
@@ -129,21 +129,20 @@ class Documents(RowView):
 
 def to_found(collection: str, passages: Sequence[Passage]) -> FoundPassages:
     """Return the passages that a search found."""
-    rows = [_cited(passage_row(each, rank), each.beside.path) for rank, each in enumerate(passages, 1)]
+    rows = [_cited(passage_row(each, rank)) for rank, each in enumerate(passages, 1)]
     return FoundPassages.model_validate({"collection": collection, "passages": rows})
 
 
 def to_answered(collection: str, answer: Answer) -> Answered:
     """Return an answer."""
     row = answer_row(answer)
-    sources = [_cited(source, source["section"]) for source in row["sources"]]
+    sources = [_cited(source) for source in row["sources"]]
     return Answered.model_validate({**row, "collection": collection, "sources": sources})
 
 
-def _cited(row: dict[str, Any], section: str) -> dict[str, Any]:
-    """Return the row of a passage with its citation and the headings above it."""
-    citation = cite(row["source_id"], row["start"], row["end"], row["pages"])
-    return {**row, "citation": citation, "section": section}
+def _cited(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a passage with its citation."""
+    return {**row, "citation": cite(row["source_id"], row["start"], row["end"], row["pages"])}
 
 
 def read_chunk(collection: OpenCollection, id_: str, before: int, after: int, *, parent: bool) -> DocumentExcerpt:
@@ -189,7 +188,7 @@ def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> DocumentExc
     beyond = next(iter(collection.index.store.get([next_id])), None) if next_id else None
     return DocumentExcerpt.model_validate(
         {
-            **_cited(passage_row(passage), passage.beside.path),
+            **_cited(passage_row(passage)),
             "first_chunk": fitting[0].index,
             "total_chunks": fitting[0].total,
             "next_start": None if beyond is None else max(passage.end, beyond.start),
@@ -306,7 +305,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
     ) -> FoundPassages:
         """Find the passages of the indexed documents that answer a question, by meaning and by words.
 
-        Each passage is an exact slice of its document, with its id, pages, section, score and citation. To see more of
+        Each passage is an exact slice of its document, with its id, pages, context, score and citation. To see more of
         what stands around a passage, call `read` with its source_id and range, or with one of its chunks.
         """
         with _reported():

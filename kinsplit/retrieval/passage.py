@@ -52,7 +52,7 @@ class Passage:
         hits: The chunks that were found, best first.
         chunks: All chunks of the passage, in document order; the parent alone if parents were requested.
         related: The other unchunked files of an unchunked document's group, such as the code of a lecture, whole.
-        beside: What stands beside the text of the best hit, such as its headings.
+        beside: Headings and note of the best hit; header, language and speaker that the text continues.
         pages: First and last page, counted from 1, if the document has pages.
         times: Start and end in seconds, if the document is a transcript.
         metadata: Metadata of the document.
@@ -88,7 +88,7 @@ class Passage:
 
     @property
     def context(self) -> str:
-        """What stands beside the text of the best hit, as text."""
+        """What stands beside the text, as text."""
         return self.beside.context
 
     @property
@@ -168,9 +168,11 @@ def join(
                 f"text, which overlap from {after.start}. Index the document again."
             )
     slices = _joined(sorted(piece for chunk in ordered for piece in pieces(chunk, parts.get(chunk.id))))
-    best = hits[0]
+    best, first = hits[0], ordered[0]
+    # A range may begin where nothing is continued.
+    continued = first.beside if slices[0][0].start == first.start else Beside()
     return Passage(
-        ordered[0].source_id,
+        first.source_id,
         tuple(span for span, _ in slices),
         SEPARATOR.join(text for _, text in slices),
         best.score,
@@ -178,7 +180,7 @@ def join(
         tuple(hits),
         tuple(ordered),
         tuple(related),
-        best.chunk.beside,
+        replace(continued, headings=best.chunk.beside.headings, note=best.chunk.beside.note),
         _range(ordered, "page_start", "page_end"),
         {key: value for key, value in best.chunk.metadata.items() if key not in PLACED},
         _range(ordered, "time_start", "time_end"),
@@ -247,7 +249,7 @@ def passage_card(passage: Passage, rank: int | None = None) -> str:
     marked = source(passage.text, _places(passage))
     if kind == "text":
         return card(name, facts, marked)
-    looks = rendered(passage.text, kind, passage.chunks[0].beside.header, passage.source_id)
+    looks = rendered(passage.text, kind, passage.beside.header, passage.source_id)
     return card(name, facts, looks, details("Source, with the hits marked", marked))
 
 

@@ -19,7 +19,7 @@ def source(number: int, text: str, *, file: str = "course/a.md", start: int = 0,
     id_ = chunk_id(file, "f", 0, number)
     beside = Beside((section,) if section else ())
     chunk = Chunk(id_, file, number - 1, 9, 0, (span,), text, content_hash(text), beside=beside)
-    return Source(number, chunk, (chunk,), (span,), text, None, 1.0 / number, file)
+    return Source(number, chunk, (chunk,), (span,), text, None, 1.0 / number, file, beside)
 
 
 class Scripted:

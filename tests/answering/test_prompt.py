@@ -13,7 +13,6 @@ from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import PLANNED, fit, number
 from kinsplit.chunk import Beside
 from kinsplit.retrieval import Candidate, Passage, join
-from kinsplit.spans import Span
 from kinsplit.tokenizers.registry import count_tokens
 from tests.answering.helpers import source
 
@@ -107,12 +106,8 @@ def test_the_prompt_names_file_pages_and_section() -> None:
 
 
 def test_the_prompt_names_what_stands_beside_the_beginning_of_a_passage() -> None:
-    one = source(1, "| 1 | 2 |")
-    first = replace(one.best, beside=Beside(header="| a | b |\n|---|---|", speaker='Ann "A"'))
-    prompt = build_prompt("What?", [replace(one, chunks=(first, one.best))])
-    assert 'speaker="Ann &quot;A&quot;" header="| a | b | |---|---|">' in prompt
-    later = replace(one, chunks=(first,), spans=(Span(4, 9),), text="2 |")
-    assert "speaker=" not in build_prompt("What?", [later])
+    one = replace(source(1, "| 1 | 2 |"), beside=Beside(header="| a | b |\n|---|---|", speaker='Ann "A"'))
+    assert 'speaker="Ann &quot;A&quot;" header="| a | b | |---|---|">' in build_prompt("What?", [one])
 
 
 def passage(number: int, text: str, *, file: str = "course/a.md", start: int = 0) -> Passage:

@@ -70,10 +70,8 @@ def test_any_passage_of_gathered_chunks_is_made_of_slices(text: str, parameters:
 
 def piece(index: int, *spans: tuple[int, int], gap: str | None = None) -> Chunk:
     text = "\n\n".join("abcdefghijklmnopqrstuvwxyz"[start:end] for start, end in spans)
-    return Chunk(
-        *(chunk_id("d", "f", 0, index), "d", index, 4, 0, tuple(Span(*span) for span in spans), text, 0),
-        *(None, None, None, "", None, content_hash(text), {} if gap is None else {"gap": gap}),
-    )
+    place = chunk_id("d", "f", 0, index), "d", index, 4, 0, tuple(Span(*span) for span in spans)
+    return Chunk(*place, text, content_hash(text), metadata={} if gap is None else {"gap": gap})
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def show(
         terminal.line(f"Section: {section}")
     kind = "text" if plain or not terminal.out.is_terminal else kind_of(best.source_id, best.metadata)
     if kind != "text":
-        text, begun = (passage.text, passage.chunks[0]) if size is None else (best.text, best)
-        lines = rendered(terminal.out, terminal.quote_width, text, kind, begun.beside.header, best.source_id)
+        shown = passage if size is None else best
+        lines = rendered(terminal.out, terminal.quote_width, shown.text, kind, shown.beside.header, best.source_id)
         terminal.lines(_most_relevant(lines, words, len(lines) if size is None else _LINES))
     elif size is None:
         terminal.quote(excerpt(passage.text, words, len(passage.text)), None)

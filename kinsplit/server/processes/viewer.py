@@ -247,7 +247,7 @@ def shown_passage(passage: Passage) -> Shown:
     return Shown(
         *(passage.source_id, best.metadata, passage.text, tuple(marks)),
         start=passage.start,
-        header=passage.chunks[0].beside.header,
+        header=passage.beside.header,
         times=passage.times,
     )
 
@@ -255,7 +255,7 @@ def shown_passage(passage: Passage) -> Shown:
 def shown_source(source: Source, ranges: Iterable[TextRange] = ()) -> Shown:
     """Return a source of an answer, with some of its ranges marked."""
     marks = to_marks(ranges, len(source.text))
-    start, header = source.spans[0].start, source.chunks[0].beside.header
+    start, header = source.spans[0].start, source.beside.header
     return Shown(source.source_id, source.best.metadata, source.text, marks, start, header, times_of(source))
 
 
