@@ -46,6 +46,7 @@ class Keeping(Contract):
         chunks = [leaf[0], full, *parent]
         save(store, "a/b.md", chunks)
         assert store.get([chunk.id for chunk in chunks]) == chunks
+        assert store.find({"beside.headings": "Objects"}) == store.find({"beside.speaker": "Ann"}) == [full]
 
     def test_vectors_come_back_by_id(self, store: ChunkStore) -> None:
         """One call reads vectors of any sources and levels, without ids that are not stored."""
