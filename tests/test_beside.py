@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from kinsplit.retrieval import Candidate, join
 from kinsplit.spans import Heading, Span
 from kinsplit.stores.payload import from_payload, to_payload
 from kinsplit.wire import chunk_row
+from tests.loaders.helpers import document_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 besides = st.builds(Beside, st.lists(texts, max_size=3).map(tuple), texts, texts, texts, texts)
@@ -143,6 +145,22 @@ def test_a_passage_has_the_headings_of_its_best_hit_and_continues_what_its_begin
     assert join([two], hits[:1]).beside == two.beside
     later = join([one, two], hits, parts={one.id: (2, 3)})
     assert (later.text, later.beside) == ("b\n\nc d", Beside(("A", "B"), note="y"))
+
+
+@pytest.mark.parametrize("name", ["sentence", "structure", "hierarchical", "word", "token", "character"])
+def test_every_chunk_of_a_recording_names_who_speaks_its_first_words(name: str, tmp_path: Path) -> None:
+    cues = (
+        f"00:{second // 60:02}:{second % 60:02}.000 --> 00:{second // 60:02}:{second % 60:02}.900\n"
+        f"<v {('Dana', 'Robin')[second // 25 % 2]}>Point {second} is that we hold the price for now.\n"
+        for second in range(150)
+    )
+    document = document_of(tmp_path / "talk.vtt", "\n".join(["WEBVTT\n", *cues]))
+    chunks = create(name).chunk(document)
+    assert len(chunks) > 3
+    for chunk in chunks:
+        turn = document.text[: chunk.start].rpartition("\n\n")[0]
+        speaker = document.text[len(turn) :].lstrip().partition(":")[0]
+        assert (chunk.beside.speaker or chunk.text.partition(":")[0]) == speaker
 
 
 @given(st.lists(st.integers(0, 60), unique=True).map(sorted), st.integers(1, 5))
