@@ -187,7 +187,7 @@ def _pairs(block: _Block) -> Records | None:
 def _is_entry(line: str) -> bool:
     """Return whether a line looks like one below a key of YAML."""
     bare = line.lstrip()
-    return bare.startswith("- ") or (len(bare) < len(line) and _label(bare))
+    return bare.startswith("- ") or (len(bare) < len(line) and _label(bare) is not None)
 
 
 # Prose is rarely wrapped at fewer columns.
