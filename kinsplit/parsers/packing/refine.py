@@ -86,7 +86,7 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
         *[by_part(language_of)] * _INNER_PARTS,
         BY_LINE,
         by_sentence(language_of),
-        BY_CLAUSE,
+        *BY_CLAUSE,
         Rung(Level.WORD, by_word),
         Rung(Level.GRAPHEME, by_grapheme),
         Rung(Level.GRAPHEME, by_code_point),

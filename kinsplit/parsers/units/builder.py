@@ -211,15 +211,20 @@ def by_sentence(language: Callable[[str], str]) -> Rung:
     return Rung(Level.SENTENCE, cut)
 
 
-def _by_clause(text: str, start: int, end: int, kind: UnitKind) -> Units:
-    ends = [] if kind in _LINES else [match.end() for match in _CLAUSE_END.finditer(text, start, end)]
-    return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
+def _by_mark(marks: re.Pattern[str]) -> Rung:
+    def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
+        ends = [] if kind in _LINES else [match.end() for match in marks.finditer(text, start, end)]
+        return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
+
+    return Rung(Level.CLAUSE, cut)
 
 
-#: Cuts sentences behind marks of clauses.
-BY_CLAUSE = Rung(Level.CLAUSE, _by_clause)
-# A comma, semicolon, colon or dash before a space, or a mark of a script without spaces.
-_CLAUSE_END = re.compile(r"(?:[,;:]|\s[–—-])(?=\s)|[，、；：،؛]+")
+#: Cuts sentences into clauses: behind semicolons and colons, and what is still too long behind commas and dashes. The
+#: marks of scripts with spaces stand before a space.
+BY_CLAUSE = (
+    _by_mark(re.compile(r"[;:](?=\s)|[；：؛]+")),
+    _by_mark(re.compile(r"(?:,|\s[–—-])(?=\s)|[，、،]+")),
+)
 _LINE_END = re.compile(r"[\r\n]")
 # Kinds that have no clauses, and kinds that are not cut into sentences.
 _LINES = frozenset({"fence", "table", "code"})

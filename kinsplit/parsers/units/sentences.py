@@ -276,7 +276,7 @@ _SPEECH = re.compile(
 _CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
 # Last characters but one of most enumerators that end with a full stop; the others have a single letter there.
 _LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
-_LAST_OF_SPEECH = frozenset("!?\"”’")
+_LAST_OF_SPEECH = frozenset('!?"”’')
 # A sentence so short may be an enumerator without a full stop ("§ 3", "**Article XII**").
 _SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
