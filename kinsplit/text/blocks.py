@@ -378,8 +378,8 @@ _NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
 def parts(text: str, kind: str) -> list[Span]:
     """Cut a block, or a part of one, into its parts: items, rows, records, statements, or lines of a fence.
 
-    An item with a nested list is itself a list that can be cut into items, and a statement of several lines can be cut
-    into lines. What has no parts is returned whole.
+    An item with a nested list is itself a list that can be cut into items. What has no parts is returned whole. The
+    indentation of the first line should be included.
     """
     lines = with_line_feeds(text)
     if kind == "list":
@@ -390,9 +390,10 @@ def parts(text: str, kind: str) -> list[Span]:
         starts = found.starts[2 if found.header and len(found.starts) > 2 else 1 :] if found else []
     elif kind == "table":
         starts = _rows(lines)
-    elif kind in {"fence", "code"}:
-        starts = statement_starts(lines, 0, len(lines))[1:] if kind == "code" else []
-        starts = starts or [match.end() for match in _LINE_END.finditer(lines)]
+    elif kind == "code":
+        starts = statement_starts(lines, *trimmed(lines, 0, len(lines)))[1:]
+    elif kind == "fence":
+        starts = [match.end() for match in _LINE_END.finditer(lines)]
     else:
         starts = []
     cut = (trim(lines, *edge) for edge in pairwise([0, *starts, len(lines)]))

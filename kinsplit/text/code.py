@@ -213,8 +213,6 @@ def top_of(text: str, low: int, at: int) -> int:
 def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
     """Yield the lines of source code, then one at the end, unless a bracket is still open there."""
     width = outermost = _column(text, start)
-    # A part of a text has lost the indentation of its first line.
-    is_known = start > 0 or width > 0
     top, begins, bracket = start, True, ""
     is_blank = is_apart = is_continued = is_sql = False
     for row in _rows(text, start, end):
@@ -230,10 +228,10 @@ def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
         is_blank, after = gap.count("\n") > 1, _width(gap.rpartition("\n")[2])
         is_joined = is_above and not is_blank and after >= width
         goes_on = not is_blank and (is_sql or _goes_on(code, text, row.next, bracket))
-        is_inside = (after > width and (is_head or is_known)) or code.endswith("{")
+        is_inside = after > width or code.endswith("{")
         begins = not (is_joined or goes_on or is_inside or _CLOSER.match(text, row.next))
         is_apart = after <= outermost or (after < width and not is_continued) or _CLOSER.match(code) is not None
-        top, width, is_continued, is_known = top if is_joined else row.next, after, goes_on, True
+        top, width, is_continued = top if is_joined else row.next, after, goes_on
     if bracket in {"", "{"}:
         yield _Line(end, end, True, False)
 

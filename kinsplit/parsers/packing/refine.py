@@ -13,6 +13,7 @@ from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.units.builder import (
     BY_CLAUSE,
     BY_LINE,
+    BY_OUTER_LINE,
     KINDS,
     Level,
     Rung,
@@ -36,6 +37,8 @@ _LIKELY = 5
 Mask = npt.NDArray[np.bool_]
 # Depth to which nested lists are cut at their items, and code at its lines.
 _INNER_PARTS = 4
+# Depth to which statements are cut at their outermost lines.
+_INNER_LINES = 3
 
 
 class Refined(NamedTuple):
@@ -84,6 +87,7 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
 
     return [
         *[by_part(language_of)] * _INNER_PARTS,
+        *[BY_OUTER_LINE] * _INNER_LINES,
         BY_LINE,
         by_sentence(language_of),
         *BY_CLAUSE,

@@ -19,6 +19,7 @@ from kinsplit.parsers.units.languages import detect_language
 from kinsplit.parsers.units.outline import code_sections
 from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_at, cut_units, sentences
 from kinsplit.text.blocks import Block, Kind, Section, parts, sections
+from kinsplit.text.code import inner_lines
 from kinsplit.text.graphemes import trim
 
 
@@ -187,12 +188,22 @@ def by_part(language: Callable[[str], str]) -> Rung:
     return Rung(Level.ITEM, cut)
 
 
+def _by_outer_line(text: str, start: int, end: int, kind: UnitKind) -> Units:
+    return _between(text, start, end, inner_lines(text, start, end) if kind == "code" else [])
+
+
 def _by_line(text: str, start: int, end: int, kind: UnitKind) -> Units:
-    ends = [match.end() for match in _LINE_END.finditer(text, start, end)] if kind == "records" else []
-    return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
+    is_line = kind in {"records", "code"}
+    return _between(text, start, end, [m.end() for m in _LINE_END.finditer(text, start, end)] if is_line else [])
 
 
-#: Cuts records into their lines.
+def _between(text: str, start: int, end: int, starts: Sequence[int]) -> Units:
+    return as_units([span for edge in pairwise([start, *starts, end]) if (span := trim(text, *edge))])
+
+
+#: Cuts statements at the outermost lines inside them.
+BY_OUTER_LINE = Rung(Level.ITEM, _by_outer_line)
+#: Cuts records and statements into their lines.
 BY_LINE = Rung(Level.ITEM, _by_line)
 
 

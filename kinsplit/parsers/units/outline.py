@@ -22,6 +22,8 @@ _CONTAINERS = frozenset(
     }
 )
 _CLOSING = re.compile(r"(?:\W|end\b)*")
+# What follows a part without a line of its own: the ends of the parts around it, and the rest of the last line.
+_REST = re.compile(r"(?:\s*+(?:[)\]};,]|end\b))*+.*")
 # Maximum number of sibling parts named in a context; more would blur the embedding.
 _MOST_NAMES = 6
 
@@ -104,13 +106,19 @@ class HeadingContexts:
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
     """Return a program as one section of blocks, so that short functions are merged and comments are no headings."""
     lines = with_line_feeds(text)
-    cuts = {0, len(text)}
+    cuts, ends = {0, len(text)}, []
     low = inside = 0  # End of the last part that was cut, and of the last function; what that contains stays with it.
     for part in outline:
         if part.start >= inside:
-            cuts |= {grapheme_floor(text, top_of(lines, low, part.start), 0), grapheme_floor(text, part.end, 0)}
+            cuts.add(grapheme_floor(text, top_of(lines, low, part.start), 0))
+            ends.append(part.end)
             is_container = part.title.partition(" ")[0] in _CONTAINERS
             low, inside = (part.start, inside) if is_container else (part.end, part.end)
+    at = 0
+    for end in sorted(ends):
+        if end > at:
+            at = _REST.match(lines, end).end()  # type: ignore[union-attr]
+            cuts.add(grapheme_floor(text, at, 0))
     spans = (trim(text, start, end) for start, end in pairwise(sorted(cuts)))
     blocks = [Block(span.start, span.end, "code") for span in spans if span]
     return [Section(blocks, ())] if blocks else []

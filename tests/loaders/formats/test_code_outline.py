@@ -132,7 +132,7 @@ def test_chunks_are_methods_with_their_comments_under_the_path_to_them(tmp_path:
         ("/**", "queue.js\nclass Queue"),
         ("// Adds an item.", "queue.js\nclass Queue > method push"),
         ("/* Takes", "queue.js\nclass Queue > method take"),
-        ("}", "queue.js\nfunction sum"),
+        ("export const sum = (a, b) => {", "queue.js\nfunction sum"),
         ('function* walk() { yield "class Not {}"; }', "queue.js\nfunction walk"),
     ]
 
@@ -144,8 +144,8 @@ def test_chunks_are_methods_with_their_comments_under_the_path_to_them(tmp_path:
         (
             "a.ts",
             "class A {\n  f1() { return 1 * 2; }\n\n",
-            "@Get(\n    '/x',\n  )\n  handler() {\n    a;\n  }",
-            "\n}\n",
+            "@Get(\n    '/x',\n  )\n  handler() {\n    a;\n  }\n}  // end",
+            "\n",
         ),
         ("a.rs", "fn f1() -> i32 { 1 * 2 }\n\n", '#[get(\n    "/x",\n)]\nfn handler() {\n    a\n}', "\n"),
         ("a.rb", "def f1\n  1 * 2\nend\n\n", "=begin\nWhy it is.\n=end\ndef handler(a)\n  a\nend", "\n"),
