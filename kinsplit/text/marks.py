@@ -110,7 +110,9 @@ def enumerator_start(text: str, start: int, end: int) -> int:
 def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     """Return whether a part of a text ends with an enumerator of what follows it, such as "2.1." or "(a)"."""
     start, end = trimmed(text, start, end)
-    return start < end and enumerator_start(text, start, end) < end and skip_space(text, end) < len(text)
+    if start == end or (at := enumerator_start(text, start, end)) == end or skip_space(text, end) == len(text):
+        return False
+    return at > start or skip_space(text, 0) == at or _LEAD.match(text, at) is not None
 
 
 _NOTES = r"[⁰¹²³⁴-⁹†‡]"

@@ -60,7 +60,7 @@ class StructureStrategy(Measured):
         def units() -> Iterator[TextUnits]:
             for document in documents:
                 found.append(document_sections(document))
-                yield block_units(found[-1])
+                yield block_units(document.text, found[-1])
 
         rungs = ladder(self._ruler, self.chunk_size, self.language)
         refined = refine(texts, units(), self._ruler, self.chunk_size, rungs, headed=True)

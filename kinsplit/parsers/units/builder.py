@@ -21,6 +21,7 @@ from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_at, 
 from kinsplit.text.blocks import Block, Kind, Section, parts, sections
 from kinsplit.text.code import inner_lines
 from kinsplit.text.graphemes import trim
+from kinsplit.text.marks import ends_with_enumerator
 
 
 class Level(IntEnum):
@@ -33,7 +34,7 @@ class Level(IntEnum):
     CLAUSE = 4
     WORD = 5
     GRAPHEME = 6
-    BOUND = 7  # a heading, which belongs to what follows
+    BOUND = 7  # a heading or an enumerator, which belongs to what follows
 
 
 UnitKind = Kind | Literal["sentence"]
@@ -58,22 +59,23 @@ def document_sections(document: Document) -> list[Section]:
     return sections(document.text, document.headings, document.kind)
 
 
-def block_units(found: Sequence[Section]) -> TextUnits:
+def block_units(text: str, found: Sequence[Section]) -> TextUnits:
     """Return the blocks of sections as units."""
     blocks = [block for section in found for block in section.blocks]
     return TextUnits(
         as_units([(block.start, block.end) for block in blocks]),
-        np.array(list(_block_levels(found)), dtype=np.int64),
+        np.array(list(_block_levels(text, found)), dtype=np.int64),
         np.array([_NUMBERS[block.kind] for block in blocks], dtype=np.int64),
     )
 
 
-def _block_levels(found: Sequence[Section]) -> Iterator[Level]:
-    before = ""
+def _block_levels(text: str, found: Sequence[Section]) -> Iterator[Level]:
+    is_bound = False
     for section in found:
         for number, block in enumerate(section.blocks):
-            yield Level.BOUND if before == "heading" else Level.BLOCK if number else Level.SECTION
-            before = block.kind
+            yield Level.BOUND if is_bound else Level.BLOCK if number else Level.SECTION
+            is_enumerator = block.kind in {"paragraph", "list"} and ends_with_enumerator(text, block.start, block.end)
+            is_bound = block.kind == "heading" or is_enumerator
 
 
 def text_units(
@@ -96,7 +98,7 @@ def text_units(
     text, blocks = document.text, [block for section in found for block in section.blocks]
     if language == "auto" and any(block.kind == "paragraph" for block in blocks):
         language = detect_language(text)
-    levels = _block_levels(found)
+    levels = _block_levels(text, found)
     pieces: list[TextUnits] = []
     for is_prose, run in groupby(blocks, key=lambda block: block.kind == "paragraph"):
         if is_prose:
@@ -120,7 +122,10 @@ def _sentence_units(
     begins = [block.start for block in paragraphs]
     numbers = np.searchsorted(units.starts, begins)
     if (units.starts[np.minimum(numbers, len(units.starts) - 1)] != begins).any():
-        units = cut_at(text, units, begins)  # a rule between lines ends a paragraph, but no sentence
+        # A rule between lines ends a paragraph, but no sentence; an enumerator that is a paragraph begins the next one.
+        kept = [number for number, at in enumerate(begins) if not ends_with_enumerator(text, start, at)]
+        begins, firsts = [begins[number] for number in kept], [firsts[number] for number in kept]
+        units = cut_at(text, units, begins)
         numbers = np.searchsorted(units.starts, begins)
     levels = np.full(len(units.starts), Level.SENTENCE, dtype=np.int64)
     levels[numbers] = firsts

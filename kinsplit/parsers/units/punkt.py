@@ -110,6 +110,8 @@ PUNKT_LANGUAGES = {code: name for code, _, name in (pair.partition(":") for pair
 # The mark before the brackets of an image in Markdown, also of one that is a link.
 _IMAGE_MARK = re.compile(r"(?<![^\s(\[])!(?=\[)")
 _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
+# Those that close before a comma or the like, and not before a word, which they would open.
+_GLUED_CLOSING = re.compile(r"[\"')\]}]+(?![\w\s])")
 
 
 def image_marks(text: str) -> set[int]:
@@ -161,6 +163,8 @@ class Punkt:
                 begin = closing.end()
                 if begin < len(text) and not closing[1]:
                     continue
+            elif join_speech and begin == end and _GLUED_CLOSING.match(text, begin):
+                continue
             if join_speech and closing and text[end - 1] in "?!" and text[begin : begin + 1].islower():
                 continue
             starts.append(begin)

@@ -313,7 +313,7 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
         text: The text.
         language: ISO 639-1 code, `OTHER`, or "auto" to detect it (see `detect_language`).
         join_speech: Whether a quoted question or exclamation and the lower-case words after it are one sentence (`"Is
-            it?" she asked.`). Punkt itself splits them.
+            it?" she asked.`), and a quotation and the comma after it (`"No.", he said.`). Punkt itself splits them.
     """
     if language == "auto":
         language = detect_language(text)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import punkt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.units.languages import OTHER, detect_language, is_surely_english
@@ -73,7 +75,7 @@ def punkts_and_ours(text: str, language: str) -> list[tuple[int, int]]:
         elif joined and re.fullmatch(r"[\s.?!]+", stripped):
             joined[-1] = (joined[-1][0], stop)
             continue
-        if ends_with_enumerator(given, start, stop):
+        if start < stop < len(given.rstrip()) and enumerator_start(given, start, stop) < stop:
             begun = enumerator_start(given, start, stop)
             stop = start + len(given[start:begun].rstrip())
         if start < stop:
@@ -215,6 +217,7 @@ def test_the_mark_of_an_image_in_markdown_ends_no_sentence(language: str) -> Non
     ("language", "joined", "apart"),
     [
         ("en", ['"Is it?" she asked.', "“Yes!” he said.", "“No!”", "She left."], 6),
+        ("en", ['He said "Stop.", then he left.', '"Go!"; she left.', "(It is.), he said.", 'Yes."', "No."], 8),
         ("de", ["„Wirklich?“ fragte er.", "»Ja!« sagte sie.", "„Nein!“", "Er ging."], 6),
         ("fr", ["« Vraiment ? » dit-elle.", "« Oui ! »", "Il sourit."], 4),
     ],
@@ -311,6 +314,21 @@ def test_enumerators_and_closing_marks_are_read_in_every_language(language: str)
     assert split(" ".join(closed), language) == closed
     begun = ["Eins.", "[Acht: x].", "(Zwei.)"]
     assert split(" ".join(begun), language) == begun
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("structure", {"chunk_size": 9, "min_chunk_size": 1}),
+        ("sentence", {"unit": "word", "chunk_size": 9, "chunk_overlap": 0}),
+        ("hierarchical", {"unit": "word", "parent_size": (30,), "child_size": 9}),
+    ],
+)
+def test_an_enumerator_that_is_a_paragraph_begins_the_next_paragraph(name: str, parameters: dict[str, Any]) -> None:
+    text = "".join(f"One two three four.\n***\nFive.\n\nARTICLE {n}\n\nSix seven. Eight nine.\n\n" for n in range(20))
+    chunks = create(name, **parameters).chunk(Document("a", text))
+    assert len(chunks) > 20
+    assert not [c.text for c in chunks if ends_with_enumerator(text, c.start, c.end) or c.text.startswith("Six")]
 
 
 def test_a_line_of_prose_may_begin_with_a_number() -> None:
