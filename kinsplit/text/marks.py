@@ -130,6 +130,7 @@ _CLOSES = regex.compile(
 )
 _CLOSER = regex.compile(r"(?<=[^\s\p{Ps}\p{Pi}\p{Pd}])[\p{Pe}\p{Pf}\"']")
 _NEW_SENTENCE = regex.compile(r"\s*\Z|\s+[^\s\p{Ll}]")
+_COMMA = re.compile("[,;:]")
 _LED = regex.compile(rf"\s*(?:\[|{_EMOJI})")
 # Number of characters before a mark in which the beginning of its line is looked for.
 _LINE_LENGTH = 1000
@@ -138,7 +139,7 @@ _begins_mark = functools.lru_cache(maxsize=1 << 14)(_FIRSTS.match)
 
 
 def without_closing_marks(text: str, others: Iterable[str]) -> str:
-    """Return a text of the same length with spaces in place of the marks that close a sentence.
+    """Return a text of the same length with spaces in place of the marks that close a sentence, letters before a comma.
 
     They are references and footnote anchors (`[1]`, `[^2]`, `³`, `†`), brackets and quotation marks of other scripts
     than Latin, asterisks of Markdown, and emoji. Behind a space, references and emoji close a sentence, too, but not in
@@ -152,7 +153,8 @@ def without_closing_marks(text: str, others: Iterable[str]) -> str:
     found = [span for first in (*"[*", *filter(_begins_mark, others)) for span in _closing_marks(text, first)]
     for start, end in sorted(found):
         if start >= at:
-            pieces += [text[at:start], " " * (end - start)]
+            # Before a comma, the sentence goes on, as it does at a stop inside a word.
+            pieces += [text[at:start], ("a" if _COMMA.match(text, end) else " ") * (end - start)]
             at = end
     return "".join([*pieces, text[at:]]) if pieces else text
 

@@ -309,7 +309,7 @@ def test_enumerators_and_closing_marks_are_read_in_every_language(language: str)
         "Sechs. 😀",
         "Sieben.** [5]",
         "Acht.[1, 2]",
-        "Neun",
+        "Neun.[1], zehn.",
     ]
     assert split(" ".join(closed), language) == closed
     begun = ["Eins.", "[Acht: x].", "(Zwei.)"]
