@@ -94,17 +94,15 @@ class _Block:
 
 
 # A cue of subtitles: its times, before them perhaps a number or a name, and what is said.
-_TIMES = re.compile(r"\s*(?:\d{1,4}:)?\d\d:\d\d[.,]\d{3}[ \t]*-->")
+_TIMES = re.compile(r"\s*(?:\d{1,4}:)?\d\d?:\d\d[.,]\d{3}(?:[ \t]*-->|,\d)")
 
 
 def _cues(block: _Block) -> Records | None:
     if block.first.startswith("WEBVTT"):
         return Records([block.start])
-    if "-->" not in block.first and "-->" not in block.second:
+    if not _TIMES.match(block.first) and not _TIMES.match(block.second):
         return None
     timed = [i for i, line in enumerate(block.lines) if _TIMES.match(line.text)]
-    if not timed or timed[0] > 1:
-        return None
     firsts = [i - 1 if i and block.lines[i - 1].text.strip().isdigit() else i for i in timed]
     return Records([block.start, *(block.lines[i].start for i in firsts[1:])])
 
@@ -115,14 +113,15 @@ _DATE = (
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{2,4}|\d{8}|\d\d-\d\d"
     rf"|{_MONTH} {{1,2}}\d\d?(?:,? \d{{4}})?|\d\d?[ /-]{_MONTH}[ /-]\d{{4}}|[IWEF]\d{{4}})"
 )
-_TIME = r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
-# Beginning of a log entry or a message. A date with its time, or what a web server writes, is enough; the others must
-# come again.
+_TIME = r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
+# Beginning of a log entry or a message. A date with its time, a time in brackets, a name with a time alone on the line,
+# or what a web server writes, is enough; the others must come again.
 _ENTRY = re.compile(
-    rf"\u200e?(?:<\d{{1,3}}>\d? ?)?(?:\[?{_LEVEL}\]?[:\s]\s?)?[\[(]?"
-    rf"(?:(?P<full>{_DATE}(?:[T:]|,?[ \u202f]{{1,2}}){_TIME}|[\w.:-]{{3,60}} \S{{1,60}} \S{{1,60}} \[\d\d?/{_MONTH}/)"
-    rf"|(?P<clock>{_TIME}(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?[\])]?[\s,|-])|(?P<date>\d{{4}}-\d\d-\d\d\b)"
-    rf"|(?P<seconds>[ ]*\d{{1,7}}\.\d{{6}}\]))"
+    rf"\u200e?(?:<\d{{1,3}}>\d? ?)?(?:\[?{_LEVEL}\]?[:\s]\s?)?"
+    rf"(?:(?P<full>[\[(]?{_DATE}(?:[T:]|,?[ \u202f]{{1,2}}){_TIME}|\[{_TIME}\]"
+    rf"|[^\s\d][^\n\[—]{{0,40}}?(?: {{2,}}| — |,? \[)(?:\w{{1,20}} at |{_DATE},? )?{_TIME}\]?\s*$"
+    rf"|[\w.:-]{{3,60}} \S{{1,60}} \S{{1,60}} \[\d\d?/{_MONTH}/)"
+    rf"|(?P<clock>{_TIME}(?=[\s,|-]|$))|\[?(?P<date>\d{{4}}-\d\d-\d\d\b)|\[(?P<seconds>[ ]*\d{{1,7}}\.\d{{6}}\]))"
     rf"|\[?(?P<level>{_LEVEL})|<[@+%~& ]?(?P<nick>[^\s<>/]{{1,30}})>\s"
 )
 
@@ -154,9 +153,11 @@ def _json(block: _Block) -> Records | None:
     return Records(_nested(block, inside=True)) if is_json else None
 
 
-# A key or the name of who speaks, up to the colon or the sign of equality.
+# A key or the name of who speaks, up to the colon or the sign of equality; only before a colon and a space, it may have
+# several words.
 _LABEL = re.compile(
-    r"""(?:export |- )?(["'@*\[]{0,2}\w(?:[^:：=,;!?\n]|:(?=\d)){0,40})(?:(:(?=[\s*]|$)|：)|=(?![=>]))"""
+    r"""(?:export |- )?(["'@*\[]{0,2}\w(?:[^:：=,!?\n]|(?<=\d):(?=\d)){0,40})"""
+    r"(?:(:(?=[\s*]|$)|：)|:(?=[^\s/:])|=(?![=>]))"
 )
 _MOST_WORDS = 4
 # Comments and names of sections, which belong to the next line; closing brackets and marks between parts.
@@ -243,7 +244,7 @@ def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
         return None
     rows = _joined_rows(block.lines)
     counts = [_unquoted(row).count(separator) for _, row in rows if separator != "|" or not _RULED.match(row)]
-    if separator == "\t":
+    if separator == "\t" and len(counts) > 2:
         counts[0], counts[-1] = count, max(count, counts[-1])
     if len(counts) < 2 or counts.count(count) < _EVEN * len(counts):
         return None
