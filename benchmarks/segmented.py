@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from texts import SHARED_DATA
 
-from kinsplit.parsers.packing.measure import slices
+from kinsplit.parsers.packing.refine import slices
 from kinsplit.parsers.units.sentences import Units, sentences
 
 _HEADING = re.compile(r"^=+ .* =+\s*$", re.MULTILINE)

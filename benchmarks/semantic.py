@@ -23,7 +23,7 @@ from targets import Outcome
 from texts import corpus
 
 from kinsplit.embedding import Embedder, create
-from kinsplit.parsers.packing.measure import slices
+from kinsplit.parsers.packing.refine import slices
 from kinsplit.parsers.units.sentences import sentences
 
 #: Corpora for the transformer; the static model reads all.

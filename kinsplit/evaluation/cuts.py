@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinsplit.chunk import Document
-from kinsplit.parsers.packing.measure import Limit
+from kinsplit.parsers.packing.refine import Limit
 from kinsplit.parsers.units.builder import document_sections, text_units
 from kinsplit.parsers.units.sentences import IntArray, Units, as_units, code_points, is_space
 from kinsplit.spans import Span

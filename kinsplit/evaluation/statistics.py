@@ -17,7 +17,7 @@ from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.evaluation.cuts import PLACES, Cuts, count_cuts
 from kinsplit.evaluation.labels import AVOIDABLE, CUTS, StatisticNote, StrategyResult
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.parsers.packing.measure import Limit
+from kinsplit.parsers.packing.refine import Limit
 from kinsplit.parsers.units.sentences import as_units, code_points, is_space, words
 
 

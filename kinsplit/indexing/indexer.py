@@ -16,11 +16,10 @@ from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
 from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitError, MissingContentError, require
-from kinsplit.indexing.embedding_context import Embedded, embed_documents, embed_leaves, probe, warn_of_windows
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
-from kinsplit.indexing.refusals import Division
 from kinsplit.indexing.reports import DocumentReport
+from kinsplit.indexing.vectors import Division, Embedded, embed_documents, embed_leaves, probe, warn_of_windows
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
 from kinsplit.stores.payload import check_metadata

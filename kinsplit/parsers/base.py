@@ -17,9 +17,9 @@ from pydantic import ConfigDict, ValidationError
 from kinsplit.chunk import SEPARATOR, Beside, Chunk, Document, Voice
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
-from kinsplit.parsers.packing.measure import Limit, Ruler, Unit
+from kinsplit.parsers.packing.refine import Limit, Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
-from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
+from kinsplit.parsers.units.builder import HeadingContexts, OutlineContexts
 from kinsplit.parsers.units.sentences import sentence_splitter
 from kinsplit.spans import Span, shared
 from kinsplit.support.settings import Documented, first_fault

@@ -27,7 +27,7 @@ from kinsplit.language_models.protocol import wrap_errors
 from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_completed
 from kinsplit.language_models.structured import AnswerCache
 from kinsplit.parsers.packing.groups import merge, pack
-from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.refine import Scale
 from kinsplit.parsers.units.builder import Level, Rung, TextUnits, cut_by, document_sections, text_units
 from kinsplit.parsers.units.sentences import Units, as_units, cut_at
 from kinsplit.text.blocks import Block, Section

@@ -14,7 +14,7 @@ from llama_index.core import Document as LlamaDocument
 from kinsplit import Document, Index
 from kinsplit.cli.options import STORE
 from kinsplit.index import DEFAULT_STORE
-from kinsplit.indexing.embedding_context import WindowWarning
+from kinsplit.indexing.vectors import WindowWarning
 from kinsplit.integrations.langchain import text_splitter
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.parsers import create, default_strategy

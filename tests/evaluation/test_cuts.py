@@ -11,7 +11,7 @@ from kinsplit.chunk import Document
 from kinsplit.evaluation.cuts import PLACES, Cuts, count_cuts
 from kinsplit.evaluation.splitters.specs import from_spec
 from kinsplit.parsers import create, names
-from kinsplit.parsers.packing.measure import Limit, Ruler
+from kinsplit.parsers.packing.refine import Limit, Ruler
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
 from tests.generators import texts

@@ -23,8 +23,8 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import KinsplitError, LimitTooSmallError, MissingExtraError, TextRefusedError
-from kinsplit.indexing.refusals import Division
 from kinsplit.indexing.reports import AddEvent, DocumentReport, FileRead, TextsEmbedded
+from kinsplit.indexing.vectors import Division
 from kinsplit.stores.values import DocumentComparison
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 

@@ -12,7 +12,7 @@ import regex
 from kinsplit.chunk import Chunk, Document
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import Strategy
-from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler
+from kinsplit.parsers.packing.refine import CHARACTERS_PER_TOKEN, Ruler
 from kinsplit.parsers.units.sentences import as_units
 from kinsplit.tokenizers import resolve
 

@@ -6,7 +6,7 @@ import pytest
 
 from kinsplit.chunk import Document
 from kinsplit.parsers import names
-from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN
+from kinsplit.parsers.packing.refine import CHARACTERS_PER_TOKEN
 from tests.generators import DROPPED
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import has_unit, sized

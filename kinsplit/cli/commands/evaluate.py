@@ -152,7 +152,7 @@ def _opened(
 ) -> Iterator[dict[str, Index]]:
     """Open the collections to evaluate, by name; none without a store."""
     from kinsplit.index import DEFAULT_COLLECTION, Index
-    from kinsplit.indexing.embedding_context import check_embedding_context
+    from kinsplit.indexing.vectors import check_embedding_context
 
     if store is None:
         remedy = "Give the address of the store that has it."

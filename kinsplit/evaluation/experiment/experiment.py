@@ -35,7 +35,7 @@ from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters.foreign import GivenChunks
 from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.index import Index
-from kinsplit.indexing.embedding_context import check_embedding_context
+from kinsplit.indexing.vectors import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.disk_cache import JsonCache
 from kinsplit.support.environment import cache_folder
@@ -71,7 +71,7 @@ class Experiment:
             dataset without labels.
         top_k: Number of chunks in results, and for measures without a number of their own.
         embedding_context: Kind of context that is embedded with a chunk's text; see
-            `kinsplit.indexing.embedding_context.EmbeddingContext`.
+            `kinsplit.indexing.vectors.EmbeddingContext`.
         language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
         tokenizer: Spec of the tokenizer that counts the tokens of budgets.
         rule: Rule that makes a chunk relevant to a label, for the rank measures.

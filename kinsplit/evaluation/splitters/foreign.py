@@ -20,7 +20,7 @@ from pydantic import Field
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut, Levels
-from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.refine import Unit
 from kinsplit.parsers.parameters import Size
 from kinsplit.parsers.units.sentences import code_points, is_space
 from kinsplit.spans import Span

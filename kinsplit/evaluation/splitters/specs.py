@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
 from kinsplit.parsers import Strategy, create, default_strategy, names, strategy_class
-from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.refine import Unit
 from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
 

@@ -25,7 +25,7 @@ from kinsplit.evaluation.tuning.space import SPACES, needs
 from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial, choose
 from kinsplit.index import Index
 from kinsplit.indexing.configuration import Configuration, IndexSettings
-from kinsplit.indexing.embedding_context import check_embedding_context
+from kinsplit.indexing.vectors import check_embedding_context
 from kinsplit.options import KinWeights
 from kinsplit.parsers import Strategy, default_strategy, strategy_class
 

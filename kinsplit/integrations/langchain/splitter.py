@@ -21,7 +21,7 @@ from kinsplit.integrations.shared.metadata import FrameworkPiece, arrange, check
 from kinsplit.integrations.shared.origins import TextOrigin, documentation, generated_name, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
 from kinsplit.parsers import Strategy
-from kinsplit.parsers.packing.measure import Ruler, Unit
+from kinsplit.parsers.packing.refine import Ruler, Unit
 from kinsplit.support.extras import needs
 from kinsplit.tokenizers import resolve
 

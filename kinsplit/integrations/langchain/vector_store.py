@@ -15,7 +15,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.protocol import finite_vectors
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
-from kinsplit.indexing.refusals import PROBE, Division
+from kinsplit.indexing.vectors import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
 from kinsplit.integrations.shared.metadata import slimmed

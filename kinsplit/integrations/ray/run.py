@@ -16,10 +16,10 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import Used, usage_of
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_COLLECTION, Index
-from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import find_duplicates, find_gone, new_files
 from kinsplit.indexing.reports import AddEvent, AddReport, FilesFound, OnEvent, TextsEmbedded
 from kinsplit.indexing.run import warn_of_duplicates
+from kinsplit.indexing.vectors import warn_of_long
 from kinsplit.integrations.ray.cluster import Pool, Resources
 from kinsplit.integrations.ray.columns import check_documents, pack, to_events, unpack
 from kinsplit.integrations.ray.file_systems import FoundFiles, TemporaryDict, check_addresses, find

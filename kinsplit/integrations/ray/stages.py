@@ -20,9 +20,9 @@ from kinsplit.embedding.remote_models.base import usage_of
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, require
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
-from kinsplit.indexing.embedding_context import Embedded, check_embedding_context, embed_documents, embed_leaves
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
 from kinsplit.indexing.origins import check_rows
+from kinsplit.indexing.vectors import Embedded, check_embedding_context, embed_documents, embed_leaves
 from kinsplit.integrations.ray import columns
 from kinsplit.integrations.ray.file_systems import fetched
 from kinsplit.integrations.ray.nodes import node_note, noting_node

@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
-from kinsplit.parsers.packing.refine import Refined
+from kinsplit.parsers.packing.refine import CHARACTERS_PER_TOKEN, Refined, Ruler, Scale
 from kinsplit.parsers.units.builder import Level
 from kinsplit.parsers.units.sentences import IntArray, Units
 from kinsplit.spans import Span

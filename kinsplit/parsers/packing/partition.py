@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from kinsplit.parsers.packing.groups import Fits, UnitRun, pack
-from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.refine import Scale
 from kinsplit.parsers.similarity import FloatArray
 from kinsplit.parsers.units.sentences import IntArray
 

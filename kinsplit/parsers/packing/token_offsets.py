@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.measure import divide
+from kinsplit.parsers.packing.refine import divide
 from kinsplit.parsers.units.sentences import IntArray, code_points, runs
 from kinsplit.text.graphemes import grapheme_floor, skip_space
 from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer

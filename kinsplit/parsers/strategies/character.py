@@ -7,7 +7,7 @@ from pydantic import model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import window_count, windows
-from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.refine import Unit
 from kinsplit.parsers.parameters import Overlap, Size, check_below, share
 from kinsplit.spans import Span
 from kinsplit.text.graphemes import grapheme_end, grapheme_floor

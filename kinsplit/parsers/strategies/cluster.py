@@ -11,7 +11,7 @@ from kinsplit.chunk import Document
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, divide
+from kinsplit.parsers.packing.refine import CHARACTERS_PER_TOKEN, Ruler, divide
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, share
 from kinsplit.parsers.similarity import ChunkBuilder, cluster
 from kinsplit.parsers.strategies.sentence import SentenceStrategy

@@ -12,8 +12,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured, with_blocks
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
-from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.packing.refine import Unit, ladder, refine
 from kinsplit.parsers.parameters import Language, Size, Sizes
 from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
 from kinsplit.text.blocks import Section

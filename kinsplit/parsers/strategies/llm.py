@@ -25,9 +25,8 @@ from kinsplit.parsers.llm_boundaries import (
     report,
 )
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units
-from kinsplit.parsers.packing.measure import Scale, Unit
 from kinsplit.parsers.packing.partition import balance, space
-from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.refine import Refined, Scale, Unit, ladder, refine
 from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
 from kinsplit.parsers.units.sentences import Units
 from kinsplit.tokenizers import resolve

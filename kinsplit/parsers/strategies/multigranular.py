@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.refine import Unit
 from kinsplit.parsers.parameters import Overlap, Sizes, check_below
 from kinsplit.parsers.strategies.word import word_windows
 from kinsplit.parsers.units.sentences import words

@@ -13,9 +13,8 @@ from kinsplit.embedding import resolve
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy, with_blocks
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, repack
-from kinsplit.parsers.packing.measure import Unit, slices
 from kinsplit.parsers.packing.partition import partition, with_overlap
-from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.refine import Refined, Unit, ladder, refine, slices
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
 from kinsplit.parsers.similarity import THRESHOLDS, ThresholdKind, Vectors, coherence, gains, similarities, variance
 from kinsplit.parsers.units.builder import Level, document_sections, text_units

@@ -9,8 +9,7 @@ from pydantic import model_validator
 from kinsplit.chunk import Document
 from kinsplit.parsers.base import Cut, Levels, Measured, with_blocks
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, merge
-from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.refine import Refined, Unit, ladder, refine
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.builder import Level, TextUnits, block_units, document_sections
 from kinsplit.text.blocks import Section

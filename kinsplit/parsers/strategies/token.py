@@ -8,8 +8,7 @@ from pydantic import model_validator
 from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import UnitRun, window_count, windows
-from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN
-from kinsplit.parsers.packing.refine import LONG_WORD
+from kinsplit.parsers.packing.refine import CHARACTERS_PER_TOKEN, LONG_WORD
 from kinsplit.parsers.packing.token_offsets import TokenOffsets, count_tokens, locate
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.spans import Span

@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.groups import window_count, windows
-from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.refine import Unit
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.parsers.units.sentences import Units, words
 from kinsplit.spans import Span

@@ -10,7 +10,7 @@ from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.evaluation.statistics import STATISTICS, ChunkingProfile, describe
 from kinsplit.parsers import create
-from kinsplit.parsers.packing.measure import Limit, Ruler
+from kinsplit.parsers.packing.refine import Limit, Ruler
 from kinsplit.tokenizers import resolve
 
 TEXT = "Cats sleep all day. Dogs run.\n\nBirds well-fed sing."

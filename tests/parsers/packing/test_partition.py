@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.parsers.packing.groups import UnitRun
-from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.packing.partition import partition, with_overlap
+from kinsplit.parsers.packing.refine import Scale
 
 
 def scale_of(lengths: list[int]) -> Scale:

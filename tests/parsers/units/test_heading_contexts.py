@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit.chunk import Document
 from kinsplit.parsers import Strategy, create, default_strategy, names
-from kinsplit.parsers.units.outline import HeadingContexts
+from kinsplit.parsers.units.builder import HeadingContexts
 from kinsplit.spans import Heading, Span
 
 HEADINGS = (
