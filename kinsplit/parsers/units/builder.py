@@ -1,4 +1,4 @@
-"""Units of a document, which chunks are made of, with the level of the boundary before each; and contexts of its chunks.
+"""Units of a document, with the level of the boundary before each, and contexts of its chunks.
 
 Items of lists, rows, records, statements and fences are units, and so are the sentences of paragraphs. A strategy only
 chooses among the boundaries, by level and by size; a unit is cut only if it exceeds a limit by itself.
