@@ -11,13 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from kinsplit.chunk import Beside, Document
-from kinsplit.parsers.units.languages import detect_language
 from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_at, cut_units, sentences
 from kinsplit.spans import Heading, Part, Span
 from kinsplit.text.blocks import Block, Kind, Section, parts, sections
@@ -207,40 +206,49 @@ def text_units(
         join_items: Whether an item or a record is one unit, rather than its sentences.
     """
     text, blocks = document.text, [block for section in found for block in section.blocks]
-    if language == "auto" and any(block.kind == "paragraph" for block in blocks):
-        language = detect_language(text)
-    levels = _block_levels(text, found)
-    pieces: list[TextUnits] = []
-    for is_prose, run in groupby(blocks, key=lambda block: block.kind == "paragraph"):
-        if is_prose:
-            paragraphs = list(run)
-            firsts = [next(levels) for _ in paragraphs]
-            pieces.append(_sentence_units(text, paragraphs, firsts, language, join_speech=join_speech))
-        else:
-            pieces += (_part_units(text, block, next(levels), None if join_items else language) for block in run)
-    if not pieces:
-        return TextUnits(as_units([]), *np.zeros((2, 0), dtype=np.int64))
-    units, *others = zip(*pieces, strict=True)
-    return TextUnits(Units(*map(np.concatenate, zip(*units, strict=True))), *map(np.concatenate, others))
+    levels = list(_block_levels(text, found))
+    is_prose = [block.kind == "paragraph" for block in blocks]
+    pieces = [_sentence_units(text, blocks, levels, is_prose, language, join_speech)] if any(is_prose) else []
+    if all(is_prose):
+        return pieces[0] if pieces else TextUnits(as_units([]), *np.zeros((2, 0), dtype=np.int64))
+    own = None if join_items else language
+    others = zip(blocks, levels, is_prose, strict=True)
+    pieces += (_part_units(text, block, level, own) for block, level, prose in others if not prose)
+    units, *arrays = zip(*pieces, strict=True)
+    starts, ends = map(np.concatenate, zip(*units, strict=True))
+    order = np.argsort(starts, kind="stable")
+    return TextUnits(Units(starts[order], ends[order]), *(np.concatenate(array)[order] for array in arrays))
 
 
 def _sentence_units(
-    text: str, paragraphs: Sequence[Block], firsts: Sequence[Level], language: str, *, join_speech: bool
+    text: str,
+    blocks: Sequence[Block],
+    levels: Sequence[Level],
+    is_prose: Sequence[bool],
+    language: str,
+    join_speech: bool,
 ) -> TextUnits:
-    """Return the sentences of adjacent paragraphs, given the level of the boundary before each paragraph."""
-    start, end = paragraphs[0].start, paragraphs[-1].end
-    units = sentences(text[start:end], language, join_speech=join_speech).shifted(start)
-    begins = [block.start for block in paragraphs]
-    numbers = np.searchsorted(units.starts, begins)
-    if (units.starts[np.minimum(numbers, len(units.starts) - 1)] != begins).any():
-        # A rule between lines ends a paragraph, but no sentence; an enumerator that is a paragraph begins the next one.
-        kept = [number for number, at in enumerate(begins) if not ends_with_enumerator(text, start, at)]
-        begins, firsts = [begins[number] for number in kept], [firsts[number] for number in kept]
-        units = cut_at(text, units, begins)
-        numbers = np.searchsorted(units.starts, begins)
-    levels = np.full(len(units.starts), Level.SENTENCE, dtype=np.int64)
-    levels[numbers] = firsts
-    return TextUnits(units, levels, np.full(len(levels), _SENTENCE, dtype=np.int64))
+    """Return the sentences of the paragraphs among all blocks, given the level of the boundary before each block."""
+    units = sentences(text, language, join_speech=join_speech)
+    begins = np.array([block.start for block in blocks], dtype=np.int64)
+    around = np.searchsorted(units.starts, begins, side="right") - 1
+    crossing = (units.starts[around] < begins) & (begins < units.ends[around])
+    if crossing.any():
+        # An enumerator that is a paragraph belongs to the sentence that begins the next one.
+        crossing[[n for n in np.flatnonzero(crossing).tolist() if _joins(text, blocks[n - 1], blocks[n])]] = False
+        edges = begins[crossing].tolist()
+        cut = np.unique(around[crossing])
+        units, _ = cut_units(text, units, cut, lambda t, start, end: cut_at(t, as_units([(start, end)]), edges))
+    holders = np.searchsorted(begins, units.starts, side="right") - 1
+    first = begins[holders] == units.starts
+    found = np.where(first, np.array(levels, dtype=np.int64)[holders], Level.SENTENCE)
+    kept = np.array(is_prose)[holders]
+    units, found = Units(units.starts[kept], units.ends[kept]), found[kept]
+    return TextUnits(units, found, np.full(len(found), _SENTENCE, dtype=np.int64))
+
+
+def _joins(text: str, before: Block, block: Block) -> bool:
+    return before.kind == block.kind == "paragraph" and ends_with_enumerator(text, before.start, before.end)
 
 
 def _part_units(text: str, block: Block, first: Level, language: str | None) -> TextUnits:
