@@ -107,8 +107,14 @@ def enumerator_start(text: str, start: int, end: int) -> int:
     return found.start() if found and (found.start() == start or _LEAD.match(text, found.start())) else end
 
 
+# End of most paragraphs: a word that is no Roman number, and a stop.
+_WORD = re.compile(r"(?=.{0,2}[a-hj-km-uwyz])[a-z]{3}[.!?]|[a-z]{4}")
+
+
 def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     """Return whether a part of a text ends with an enumerator of what follows it, such as "2.1." or "(a)"."""
+    if _WORD.match(text, max(start, end - 4), end):
+        return False
     start, end = trimmed(text, start, end)
     if start == end or (at := enumerator_start(text, start, end)) == end or skip_space(text, end) == len(text):
         return False

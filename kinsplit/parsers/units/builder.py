@@ -207,13 +207,16 @@ def text_units(
     """
     text, blocks = document.text, [block for section in found for block in section.blocks]
     levels = list(_block_levels(text, found))
+    leveled = list(zip(blocks, levels, strict=True))
     is_prose = [block.kind == "paragraph" for block in blocks]
     pieces = [_sentence_units(text, blocks, levels, is_prose, language, join_speech)] if any(is_prose) else []
     if all(is_prose):
         return pieces[0] if pieces else TextUnits(as_units([]), *np.zeros((2, 0), dtype=np.int64))
+    atoms = [(*block[:2], level, _NUMBERS[block.kind]) for block, level in leveled if block.kind in _ATOMS]
+    first, last, *both = np.array(atoms, dtype=np.int64).reshape(-1, 4).T
+    pieces.append(TextUnits(Units(first, last), *both))
     own = None if join_items else language
-    others = zip(blocks, levels, is_prose, strict=True)
-    pieces += (_part_units(text, block, level, own) for block, level, prose in others if not prose)
+    pieces += (_part_units(text, block, level, own) for block, level in leveled if block.kind not in _WHOLE_OR_PROSE)
     units, *arrays = zip(*pieces, strict=True)
     starts, ends = map(np.concatenate, zip(*units, strict=True))
     order = np.argsort(starts, kind="stable")
@@ -252,15 +255,17 @@ def _joins(text: str, before: Block, block: Block) -> bool:
 
 
 def _part_units(text: str, block: Block, first: Level, language: str | None) -> TextUnits:
-    """Return the parts of a block that is no paragraph; with a language, the sentences of items and records."""
-    found = TextUnits(
-        as_units([(block.start, block.end)]), *np.array([[first], [_NUMBERS[block.kind]]], dtype=np.int64)
-    )
-    if block.kind not in {"heading", "fence"}:
-        found, _ = cut_by(by_part(str), text, found, np.arange(1))
+    """Return the parts of a block; with a language, the sentences of items and records."""
+    own = np.array([[first], [_NUMBERS[block.kind]]], dtype=np.int64)
+    found, _ = cut_by(by_part(str), text, TextUnits(as_units([(block.start, block.end)]), *own), np.arange(1))
     if language is not None and block.kind in {"list", "records"}:
         found, _ = cut_by(by_sentence(lambda _: language), text, found, np.arange(len(found.levels)))
     return found
+
+
+# Kinds of blocks that are one unit, and those that are not cut into parts here.
+_ATOMS = frozenset({"heading", "fence"})
+_WHOLE_OR_PROSE = _ATOMS | {"paragraph"}
 
 
 class Rung(NamedTuple):
