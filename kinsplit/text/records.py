@@ -34,8 +34,11 @@ def find_records(text: str, start: int, end: int, kind: str = "") -> Records | N
         end: One past the last code point of the block.
         kind: What the document says that it is (see `kinsplit.chunk.Document`); empty to recognise it.
     """
-    if not kind and _is_prose(text, start, end):
-        return None
+    stop = text.find("\n", start, end)
+    stop = end if stop < 0 else stop
+    if not kind and not _OPENING.match(text, start, stop) and not _LABEL.match(text, start, stop):
+        # Most paragraphs get no further.
+        return _table(_Block(text, start, end)) if _has_cells(text, start, stop) else None
     block = _Block(text, start, end)
     if kind == "rows":
         return _table(block, given=True) or Records([start, *(row for row, _ in _joined_rows(block.lines)[1:])])
@@ -43,19 +46,11 @@ def find_records(text: str, start: int, end: int, kind: str = "") -> Records | N
     return found or (Records(_nested(block)) if kind else None)
 
 
-# Beginning of all records but rows.
-_OPENING = re.compile(r"[^:：=\n]{0,44}+[:：=]|[\[{<#;!/\d\u200e-]|[A-Z]{4}")
-# Separator of cells that is no mark of a sentence.
-_SEPARATOR = re.compile(r"[\t|;,](?:(?<=[\t|])|(?=\S))")
-
-
-def _is_prose(text: str, start: int, end: int) -> bool:
-    """Return whether no rule needs to be tried, by the first line; most paragraphs get no further."""
-    stop = text.find("\n", start, end)
-    stop = end if stop < 0 else stop
-    if _OPENING.match(text, start, stop) or _SEPARATOR.search(text, start, stop):
-        return False
-    return text[stop - 1] in _MARKS or text.count(", ", start, stop) < 2
+def _has_cells(text: str, start: int, stop: int) -> bool:
+    """Return whether a line has separators of cells, or so many commas that it may have."""
+    if _SEPARATOR.search(text, start, stop):
+        return True
+    return text[stop - 1] not in _MARKS and text.count(", ", start, stop) > 1
 
 
 class _Line(NamedTuple):
@@ -126,6 +121,10 @@ _ENTRY = re.compile(
 )
 
 
+# Beginning of all records but rows and pairs.
+_OPENING = re.compile(rf"[^:\n]{{0,60}}+:\d\d|[\[{{<#;!/\u200e]|---|\d{{4}}-\d\d|\d{{1,6}}\s*$|{_LEVEL}|WEBVTT")
+
+
 def _entries(block: _Block) -> Records | None:
     opening = _ENTRY.match(block.first)
     if not opening:
@@ -156,7 +155,7 @@ def _json(block: _Block) -> Records | None:
 # A key or the name of who speaks, up to the colon or the sign of equality; only before a colon and a space, it may have
 # several words.
 _LABEL = re.compile(
-    r"""(?:export |- )?(["'@*\[]{0,2}\w(?:[^:：=,!?\n]|(?<=\d):(?=\d)){0,40})"""
+    r"""(?:export |- )?(["'@*\[]{0,2}\w[^:：=,!?\n]{0,40}+(?:(?<=\d):\d[^:：=,!?\n]{0,40}+)?)"""
     r"(?:(:(?=[\s*]|$)|：)|:(?=[^\s/:])|=(?![=>]))"
 )
 _MOST_WORDS = 4
@@ -207,6 +206,8 @@ _QUOTED = re.compile(r'"[^"]*"')
 _OPENING_QUOTE = re.compile(r'(?:^|[\t|;,]) *"')
 _THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 _MARKS = frozenset(".!?;:,")
+# Separator of cells that is no mark of a sentence or of thousands.
+_SEPARATOR = re.compile(r"""[\t|;,](?:(?<=[\t|])|(?=["']?(?:[^\W\d]|-?\d))(?!\d{3}(?!\w)))""")
 _TIGHT_BAR = re.compile(r"[^\s|]\||\|[^\s|]")
 _RULED = re.compile(r"[-+|=: \r]+$")
 # Part of the rows that must have as many cells as the first one.
