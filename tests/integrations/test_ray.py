@@ -22,7 +22,7 @@ import pytest
 from pytest_socket import enable_socket
 
 from kinsplit import Index
-from kinsplit.chunk import Document
+from kinsplit.chunk import Document, Moment, Part, Voice
 from kinsplit.cli.output.terminal import describe_error
 from kinsplit.embedding import create
 from kinsplit.errors import (
@@ -45,7 +45,14 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 ray = pytest.importorskip("ray", reason="ray is not installed")
 from kinsplit.integrations import ray as on_ray  # noqa: E402
 from kinsplit.integrations.ray import file_systems, nodes, run, stages  # noqa: E402
-from kinsplit.integrations.ray.columns import from_documents, from_error, to_error, to_events  # noqa: E402
+from kinsplit.integrations.ray.columns import (  # noqa: E402
+    DOCUMENTS,
+    from_documents,
+    from_error,
+    to_error,
+    to_events,
+    to_row,
+)
 
 postgres, postgres_server = stores.postgres, stores.postgres_server
 # Ray's processes talk over the loopback, and Ray Data warns of its own old options.
@@ -323,6 +330,13 @@ def test_a_document_that_the_model_refuses_keeps_no_others_out(postgres: str) ->
     assert first is last is None
     assert isinstance(from_error(error), EmbeddingError)
     assert str(from_error(error)).startswith("b: mortal refuses it: RuntimeError: 413 input too large")
+
+
+def test_a_document_is_the_same_from_its_row() -> None:
+    talk = Document("a.vtt", "Ann: Hi.", times=(Moment(0, 0.5, 1.0),), kind="prose", voices=(Voice(0, "Ann"),))
+    code = Document("a.py", "def hunt(): ...", {"course": "cs"}, outline=(Part(0, 15, "def hunt"),), kind="code")
+    table = pa.Table.from_pylist([to_row(talk), to_row(code)], schema=DOCUMENTS)
+    assert from_documents(table) == [talk, code]
 
 
 def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(

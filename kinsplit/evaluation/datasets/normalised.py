@@ -116,5 +116,6 @@ def _as_document(document: Document, made: Normalised) -> Document:
         times=tuple(moment._replace(at=made.at(moment.at)) for moment in document.times),
         outline=tuple(Part(*span, title) for span, title in parts if span is not None),
         headings=tuple(headings),
+        kind="",  # It has no lines any more.
         voices=tuple(voice._replace(at=made.at(voice.at)) for voice in document.voices),
     )
