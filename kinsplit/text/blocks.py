@@ -11,7 +11,7 @@ import html
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kinsplit.spans import Heading, Span
@@ -155,7 +155,7 @@ def _kind_of(text: str) -> DocumentKind:
     if first == len(text) or not _is_records(text, first) or (text.startswith("---") and text.find("\n---") > 0):
         return ""
     samples = (_BLANK_LINES.search(text, len(text) * number // _SAMPLES) for number in range(1, _SAMPLES))
-    found = [_is_records(text, at) for at in {start, *(blank.end() for blank in samples if blank)}]
+    found = [_is_records(text, at) for at in {start, *(blank.end() for blank in takewhile(bool, samples) if blank)}]
     return "records" if None not in found and found.count(True) >= 0.75 * len(found) else ""
 
 

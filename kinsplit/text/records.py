@@ -55,13 +55,9 @@ def _has_cells(text: str, start: int, stop: int) -> bool:
 
 class _Line(NamedTuple):
     start: int  # First code point after the indentation.
-    indentation: str
-    text: str
-
-    @property
-    def depth(self) -> int:
-        """Columns of the indentation, twice; an item of a list lies deeper than the key above it in any case."""
-        return 2 * len(self.indentation.expandtabs(4)) + self.text.startswith("- ")
+    # Columns of the indentation, twice; an item of a list lies deeper than the key above it in any case.
+    depth: int
+    text: str  # Without the indentation.
 
 
 class _Block:
@@ -73,12 +69,18 @@ class _Block:
         self.second = "" if stop < 0 else text[stop + 1 : end if after < 0 else after]
 
     @cached_property
+    def indentation(self) -> str:
+        return self.text[self.text.rfind("\n", 0, self.start) + 1 : self.start]
+
+    @cached_property
     def lines(self) -> list[_Line]:
-        at = self.text.rfind("\n", 0, self.start) + 1
+        at = self.start - len(self.indentation)
         found = []
         for line in self.text[at : self.end].split("\n"):
             bare = line.lstrip()
-            found.append(_Line(at + len(line) - len(bare), line[: len(line) - len(bare)], bare))
+            width = len(line) - len(bare)
+            columns = len(line[:width].expandtabs(4)) if width else 0
+            found.append(_Line(at + width, 2 * columns + bare.startswith("- "), bare))
             at += len(line) + 1
         return found
 
@@ -129,15 +131,11 @@ def _entries(block: _Block) -> Records | None:
     opening = _ENTRY.match(block.first)
     if not opening:
         return None
-    matches = [_ENTRY.match(line.text) for line in block.lines]
-    lines = [line for line, match in zip(block.lines, matches, strict=True) if match and _same(match, opening)]
+    matches = ((line, _ENTRY.match(line.text)) for line in block.lines)
+    lines = [line for line, match in matches if match and match.lastgroup == opening.lastgroup]
     if opening.lastgroup != "full" and (len(lines) < 2 or 2 * len(lines) < len(block.outer)):
         return None
     return Records([block.start, *(line.start for line in lines[1:])])
-
-
-def _same(match: re.Match[str], opening: re.Match[str]) -> bool:
-    return match.lastgroup == opening.lastgroup
 
 
 _KEY = re.compile(r'"[^"]*"[ \t]*[:,\]}]')
@@ -237,7 +235,7 @@ def _rows(block: _Block, separator: str, *, given: bool) -> Records | None:
     count, is_bar = first.count(separator), separator == "|"
     if separator == "\t" and count:
         # The first cell of the header may be empty, as may be the last one of the last row.
-        count = max(count, min(count + block.lines[0].indentation.count("\t"), second.count("\t")))
+        count = max(count, min(count + block.indentation.count("\t"), second.count("\t")))
     is_even = second.count(separator) == count or (is_bar and _RULED.match(second)) or '"' in first or '"' in second
     if not count or not is_even:
         return None
