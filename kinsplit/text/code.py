@@ -19,7 +19,7 @@ from kinsplit.text.graphemes import trim
 # makes the search fast.
 _SIGN = re.compile(
     r"\((?<=[A-Za-z_]\w\()|\((?<=[A-Za-z_][!?]\()|=>|->|::|-=|!=|\+=|==(?<= ==) |:=|&&|\|\||\+\+"
-    r"|\$(?:[A-Za-z_]{2}|[{(]|(?<=[\"(=/]\$)\w)|\{$|\($|\[$|\}$(?<=[^}]\})|\|$(?<= do \|)"
+    r"|\$(?:[A-Za-z_]{2}|[{(]|(?<=[\"(=/]\$)\w)|\{$|\($|\[$|\}$(?<=[^}]\})|\|$(?<= do \|)|--[a-z](?<= --.)"
 )
 # Beginnings of statements, which count in short lines, in those with operators, and in those that end like code.
 _KEYWORD = re.compile(
