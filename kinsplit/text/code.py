@@ -35,15 +35,19 @@ _CLAUSE = re.compile(
     r"|UNION|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|WITH|RETURNING|RETURNS|BEGIN|COMMIT|GRANT)\b(?![A-Z ]*$)"
     r"|>>> |from [\w.]+ import |(?:echo|printf) [\"'$-]"
 )
+_BEGINNING = re.compile(f"{_KEYWORD.pattern}|{_CLAUSE.pattern}")
 # Comments and docstrings, which are prose, and what a program begins with before its first line of code.
 _REMARK = re.compile(r'("""|\'\'\')[\s\S]{0,5000}?(?:\1|\Z)|/\*[\s\S]{0,5000}?(?:\*/|\Z)|(?<!\S)(?://|#\s).*')
+_REMARK_SIGNS = frozenset("#/-<*\"")
 _PREAMBLE = re.compile(r'(?:\s*+(?:"""[\s\S]{0,5000}?"""|/\*[\s\S]{0,5000}?\*/|(?:#|//|--|<[!?]|\*).*))*+\s*')
 # Lines that are prose, lines of data, and lines that may be anything: comments, strings, assignments, single words.
 _PROSE = re.compile(r"(?:[A-Za-z][A-Za-z',-]*\s){6}")
 _DATA = re.compile(r'[\[{,\s]*"[^"]*"\s*:')
 _BLANK = re.compile(r"\W*$")
 _NEUTRAL = re.compile(r"""#|--|\*|;;|["'@]|[\w.\[\]'"$-]+(?:\s*=|$)|[.&:][A-Za-z]""")
-_HINT = re.compile(r"[{};=\\$\[\](]")
+# A block of code contains one of these near its beginning, or begins with a keyword or a clause.
+_HINT = re.compile(r"[{}=$(;](?:(?<=[{}=])|(?<=\$)[A-Za-z_{(]|(?<=\w\()|(?<=;)\s*\n)")
+_NEAR = 150  # code points
 # A block whose first three lines are prose is prose. In a block of code, 7 of 10 lines that tell are code.
 _FEW, _SHARE = 3, 0.7
 _LONG_LINE = 500  # code points; what longer lines are doesn't matter here
@@ -51,10 +55,13 @@ _LONG_LINE = 500  # code points; what longer lines are doesn't matter here
 
 def is_code(text: str, start: int, end: int) -> bool:
     """Return whether a block of lines is source code rather than prose, or data such as JSON and `key = value`."""
-    at = _PREAMBLE.match(text, start, end).end()  # type: ignore[union-attr]
-    begin = _HINT.search(text, at, min(end, at + 150)) or _KEYWORD.match(text, at, end) or _CLAUSE.match(text, at, end)
+    at = start
+    if text[start : start + 1] in _REMARK_SIGNS:
+        at = _PREAMBLE.match(text, start, end).end()  # type: ignore[union-attr]
+    if not (_HINT.search(text, at, min(end, at + _NEAR)) or _BEGINNING.match(text, at, end)):
+        return False
     # Most blocks are prose, as their first lines show.
-    if not begin or not _counted(text[at : min(end, at + 300)])[True]:
+    if not _counted(text[at : min(end, at + 300)])[True]:
         return False
     counts = _counted(_REMARK.sub("", text[start:end]))
     return counts[True] > 1 and counts[True] >= _SHARE * (counts[True] + counts[False])
