@@ -58,6 +58,8 @@ FRAGMENTS = (
     "<h2>HTML <b>title</b></h2><p>text</p>\n",
     "---\ntitle: x\n---\n",
     "== Wiki ==\n",
+    "def f(x):\n    g(x,\n      [1, 2])\n\n    return 'it\\'s (' # one (\n",
+    "/* ( */ f(`a\\`\n${b}`, 'don't', x // y);\n} else {\ncat <<EOF\n",
     "[text](../path/to/file.md) some;;text... and,, more. ",
     "2. Scope. It holds.[1] (a) So.[2][3] Good! 😀 Then.\u00b9\u00b2 IV.\n",
     "SCOPE\n2.1. Rent.\n(b) Pay;\n1.\n2.\n\u7b2c3\u6761\n",

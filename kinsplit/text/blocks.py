@@ -32,6 +32,8 @@ _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*)(?<=[ \t])\1|(={2,6})([^=\s].*)\3")
 FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 #: Beginning of a list item.
 ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
+# Hardly a comment: a heading between blank lines, of which there may be code alone.
+_SUBHEADING = re.compile(r"(?<![^\n])\n#{2,6} .*\n[ \t\r]*\n")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
@@ -149,7 +151,7 @@ _COMMENTS = re.compile(r"(?:#[^\n]*(?:\n\s*|\Z))*+")
 def _kind_of(text: str) -> DocumentKind:
     """Return what a text consists of, if it is nothing but code or records, whose marks are not Markdown."""
     if is_code(text, 0, len(text)):
-        return "code"
+        return "" if _SUBHEADING.search(text) else "code"
     start = skip_space(text, 0)
     first = _COMMENTS.match(text, start).end()  # type: ignore[union-attr]
     if first == len(text) or not _is_records(text, first) or (text.startswith("---") and text.find("\n---") > 0):

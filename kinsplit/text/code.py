@@ -38,11 +38,11 @@ _CLAUSE = re.compile(
 _BEGINNING = re.compile(f"{_KEYWORD.pattern}|{_CLAUSE.pattern}")
 # Comments and docstrings, which are prose, and what a program begins with before its first line of code.
 _REMARK = re.compile(r'("""|\'\'\')[\s\S]{0,5000}?(?:\1|\Z)|/\*[\s\S]{0,5000}?(?:\*/|\Z)|(?<!\S)(?://|#\s).*')
-_REMARK_SIGNS = frozenset("#/-<*\"")
+_REMARK_SIGNS = frozenset('#/-<*"')
 _PREAMBLE = re.compile(r'(?:\s*+(?:"""[\s\S]{0,5000}?"""|/\*[\s\S]{0,5000}?\*/|(?:#|//|--|<[!?]|\*).*))*+\s*')
-# Lines that are prose, lines of data, and lines that may be anything: comments, strings, assignments, single words.
+# Lines that are prose, lines of data and logs, and lines that may be anything: comments, strings, assignments, words.
 _PROSE = re.compile(r"(?:[A-Za-z][A-Za-z',-]*\s){6}")
-_DATA = re.compile(r'[\[{,\s]*"[^"]*"\s*:')
+_DATA = re.compile(r'[\[{,\s]*"[^"]*"\s*:|[\[(<]?\d+[-/.:]\d|at \S+\(')
 _BLANK = re.compile(r"\W*$")
 _NEUTRAL = re.compile(r"""#|--|\*|;;|["'@]|[\w.\[\]'"$-]+(?:\s*=|$)|[.&:][A-Za-z]""")
 # A block of code contains one of these near its beginning, or begins with a keyword or a clause.

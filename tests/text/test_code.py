@@ -46,6 +46,8 @@ PROSE = {
     "YAML": "name: x\non:\n  push:\n    branches: [main]\njobs:\n  run: make\n",
     "TOML": '[project]\nname = "x"\nversion = "1"\ndependencies = ["a", "b"]\n',
     "CSV": "name,role,city\nAnn,engineer,Rome\nBob,cook,Oslo\n",
+    "a log of calls": "2026-01-01 12:00:00 INFO main(x) => 3\n2026-01-01 12:00:01 ERROR Owl.hunt(x) == None;\n",
+    "a stack trace": "12:00:00 ERROR it failed\n" + "    at com.owls.Owl.hunt(Owl.java:3)\n" * 9,
     "a log": "2026-01-01 12:00:00 INFO started in 3 s\n2026-01-01 12:00:01 ERROR failed (code 3)\n",
     "Markdown with a fence": "# T\n\n```python\nx = f(1)\ny = f(2)\nprint(x, y)\n```\n",
     "hard breaks": "this\\\nshould\\\nbe broken\\\nhere\n",
@@ -72,6 +74,13 @@ def test_code_between_paragraphs_is_a_block_of_its_own() -> None:
     text = f"First, we write it.\n\n{CODE['a loop']}\nThen we run it, and that is\nall there is to it.\n"
 
     assert [block.kind for block in blocks(text)] == ["paragraph", "code", "paragraph"]
+
+
+def test_headings_above_code_stay_headings() -> None:
+    text = "# Notes\n\n## Read\n\nwith open(path) as file:\n    print(file.read())\n\n## Write\n\nfile.write(text)\n"
+
+    assert [block.title for block in blocks(text) if block.kind == "heading"] == ["Notes", "Read", "Write"]
+    assert {block.kind for block in blocks(text.replace("##", "#"))} == {"code"}
 
 
 def statements(text: str) -> list[str]:
