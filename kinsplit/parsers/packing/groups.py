@@ -159,7 +159,7 @@ _PARTS = 1 / 2, 3 / 4, 9 / 10
 # For each level, the worst level of a boundary that fills a run rather than ending it at this level.
 _FILLED_BY = (
     *(Level.BLOCK, Level.SENTENCE, Level.SENTENCE, Level.CLAUSE),
-    *(Level.CLAUSE, Level.WORD, Level.GRAPHEME, Level.BOUND),
+    *(Level.CLAUSE, Level.WORD, Level.GRAPHEME, Level.HEADING, Level.BOUND),
 )
 
 

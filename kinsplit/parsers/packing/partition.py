@@ -41,7 +41,8 @@ def partition(
         least: Minimum number of units per run, if the limit and the number of units allow it.
         most: Maximum number of units per run.
         coherence: Result of `kinsplit.parsers.similarity.coherence` for runs of up to `most` units, or None.
-        barred: Numbers of units before which no cut is made, if the limits allow it.
+        barred: Numbers of units before which no cut is made, if the limits allow it; rather before one that is given
+            once than before one that is given twice.
         fits: See `Fits`.
 
     Returns:

@@ -99,7 +99,9 @@ class SemanticStrategy(Measured):
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
         refined = repack(texts, refined, self._ruler, self.chunk_size)
         vectors = self._embed(texts, refined)
-        barred = [np.flatnonzero(r.levels == Level.BOUND).tolist() for r in refined]
+        barred = [
+            np.repeat(np.arange(len(r.levels)), np.maximum(0, r.levels - Level.GRAPHEME)).tolist() for r in refined
+        ]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             return self._runs(refined[i], vectors[i], barred[i], fits)

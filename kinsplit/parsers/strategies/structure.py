@@ -67,7 +67,7 @@ class StructureStrategy(Measured):
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
             own = refined[i]
-            ends = np.flatnonzero(own.begins & (own.levels != Level.BOUND))[1:].tolist()
+            ends = np.flatnonzero(own.begins & (own.levels < Level.HEADING))[1:].tolist()
             limits = self.min_chunk_size, self.chunk_size
             return merge(own.scale, *limits, levels=own.levels, ends=ends, edges=edges[i], fits=fits)
 

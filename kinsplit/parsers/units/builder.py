@@ -144,7 +144,8 @@ class Level(IntEnum):
     CLAUSE = 4
     WORD = 5
     GRAPHEME = 6
-    BOUND = 7  # a heading or an enumerator, which belongs to what follows
+    HEADING = 7  # a heading or an enumerator, before a heading
+    BOUND = 8  # a heading or an enumerator, which belongs to what follows
 
 
 UnitKind = Kind | Literal["sentence"]
@@ -183,7 +184,10 @@ def _block_levels(text: str, found: Sequence[Section]) -> Iterator[Level]:
     is_bound = False
     for section in found:
         for number, block in enumerate(section.blocks):
-            yield Level.BOUND if is_bound else Level.BLOCK if number else Level.SECTION
+            if is_bound:
+                yield Level.HEADING if block.kind == "heading" else Level.BOUND
+            else:
+                yield Level.BLOCK if number else Level.SECTION
             is_enumerator = block.kind in {"paragraph", "list"} and ends_with_enumerator(text, block.start, block.end)
             is_bound = block.kind == "heading" or is_enumerator
 
