@@ -321,9 +321,12 @@ class _Scanner:
     def _paragraph(self, first: int, stop: int) -> None:
         if first >= stop:
             return
-        start, end = self.starts[first], self.starts[stop]
+        start, end = self.starts[first], self.starts[stop - 1] + len(self.lines[stop - 1])
         if not self.has_html:
-            self._add_span(start, end, "paragraph")
+            if self.text[start].isspace() or self.text[end - 1].isspace():
+                self._add_span(start, end, "paragraph")
+            else:
+                self.found.append(Block(start, end, "paragraph"))
             return
         for opening, closing in _html_headings(self.text, start, end):
             self._add_span(start, grapheme_floor(self.text, opening.start(), start), "paragraph")

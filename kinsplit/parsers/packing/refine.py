@@ -119,8 +119,8 @@ def divide(values: IntArray, sizes: Sequence[int]) -> list[IntArray]:
 
 
 def _word_counts(text: str, units: Units) -> IntArray:
-    if not len(units.starts):
-        return np.zeros(0, dtype=np.int64)
+    if len(units.starts) < len(text) >> 12:  # Few of a long text, which are counted alone.
+        return np.array([len(words(piece).starts) for piece in slices(text, units)], dtype=np.int64)
     found = words(text)
     first = np.searchsorted(found.ends, units.starts, side="right")
     last = np.searchsorted(found.starts, units.ends, side="left")
@@ -251,8 +251,10 @@ def refine(
             raise LimitTooSmallError(limit, ruler.unit, job.text[start])
         for job in jobs:
             job.cut(rung)
-        for job, found_lengths in zip(jobs, ruler.lengths(texts, [job.unknown() for job in jobs]), strict=True):
-            job.learn(found_lengths)
+        unknown = [job.unknown() for job in jobs]
+        if any(len(units.starts) for units in unknown):
+            for job, found_lengths in zip(jobs, ruler.lengths(texts, unknown), strict=True):
+                job.learn(found_lengths)
     return [Refined(j.units, ruler.scale(j.units, j.lengths), j.origin, j.levels, j.kinds) for j in jobs]
 
 

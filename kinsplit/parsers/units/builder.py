@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
@@ -175,21 +175,31 @@ def block_units(text: str, found: Sequence[Section]) -> TextUnits:
     blocks = [block for section in found for block in section.blocks]
     return TextUnits(
         as_units([(block.start, block.end) for block in blocks]),
-        np.array(list(_block_levels(text, found)), dtype=np.int64),
+        np.array(list(_block_levels(text, found, whole=True)), dtype=np.int64),
         np.array([_NUMBERS[block.kind] for block in blocks], dtype=np.int64),
     )
 
 
-def _block_levels(text: str, found: Sequence[Section]) -> Iterator[Level]:
-    is_bound = False
+def _block_levels(text: str, found: Sequence[Section], *, whole: bool) -> Iterator[Level]:
+    """Yield the level of the boundary before each block.
+
+    An enumerator that is a paragraph belongs to what follows. Where paragraphs are not `whole` but sentences, it is a
+    part of the first sentence of the next one already.
+    """
+    before: Block | None = None
     for section in found:
         for number, block in enumerate(section.blocks):
-            if is_bound:
-                yield Level.HEADING if block.kind == "heading" else Level.BOUND
-            else:
-                yield Level.BLOCK if number else Level.SECTION
-            is_enumerator = block.kind in {"paragraph", "list"} and ends_with_enumerator(text, block.start, block.end)
-            is_bound = block.kind == "heading" or is_enumerator
+            level = Level.BLOCK if number else Level.SECTION
+            if before and (before.kind == "heading" or _is_enumerator(text, before, block, whole=whole)):
+                level = Level.HEADING if block.kind == "heading" else Level.BOUND
+            yield level
+            before = block
+
+
+def _is_enumerator(text: str, before: Block, block: Block, *, whole: bool) -> bool:
+    if before.kind not in {"paragraph", "list"} or not (whole or before.kind == "list" or block.kind != "paragraph"):
+        return False
+    return ends_with_enumerator(text, before.start, before.end)
 
 
 def text_units(
@@ -210,7 +220,7 @@ def text_units(
         join_items: Whether an item or a record is one unit, rather than its sentences.
     """
     text, blocks = document.text, [block for section in found for block in section.blocks]
-    levels = list(_block_levels(text, found))
+    levels = list(_block_levels(text, found, whole=False))
     leveled = list(zip(blocks, levels, strict=True))
     is_prose = [block.kind == "paragraph" for block in blocks]
     pieces = [_sentence_units(text, blocks, levels, is_prose, language, join_speech)] if any(is_prose) else []
@@ -278,18 +288,23 @@ class Rung(NamedTuple):
     Attributes:
         level: Level of the boundaries that it makes.
         cut: Function from a text, a range of it and the kind of the unit to the finer units.
+        kinds: Kinds of units that it cuts.
     """
 
     level: Level
     cut: Callable[[str, int, int, UnitKind], Units]
+    kinds: frozenset[UnitKind] = frozenset(KINDS)
 
 
 def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[TextUnits, IntArray]:
-    """Cut the units with some ascending numbers.
+    """Cut the units with some ascending numbers that are of the rung's kinds.
 
     Returns:
         The units, and the number of the original unit of each.
     """
+    numbers = numbers[np.isin(found.kinds[numbers], [_NUMBERS[kind] for kind in rung.kinds])]
+    if not len(numbers):
+        return found, np.arange(len(found.levels))
     kinds = iter(found.kinds[numbers].tolist())
     units, origin = cut_units(text, found.units, numbers, lambda t, s, e: rung.cut(t, s, e, KINDS[next(kinds)]))
     is_cut = np.zeros(len(found.levels), dtype=np.bool_)
@@ -312,32 +327,13 @@ def by_part(language: Callable[[str], str]) -> Rung:
     def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
         if kind == "paragraph":
             return sentences(text[start:end], language(text)).shifted(start)
-        if kind == "sentence" or not _LINE_END.search(text, start, end):
+        if not _LINE_END.search(text, start, end):
             return as_units([(start, end)])
         while start > 0 and text[start - 1] in " \t":  # The indentation of the first line tells what lies below it.
             start -= 1
         return as_units(parts(text[start:end], kind)).shifted(start)
 
-    return Rung(Level.ITEM, cut)
-
-
-def _by_outer_line(text: str, start: int, end: int, kind: UnitKind) -> Units:
-    return _between(text, start, end, inner_lines(text, start, end) if kind == "code" else [])
-
-
-def _by_line(text: str, start: int, end: int, kind: UnitKind) -> Units:
-    is_line = kind in {"records", "code"}
-    return _between(text, start, end, [m.end() for m in _LINE_END.finditer(text, start, end)] if is_line else [])
-
-
-def _between(text: str, start: int, end: int, starts: Sequence[int]) -> Units:
-    return as_units([span for edge in pairwise([start, *starts, end]) if (span := trim(text, *edge))])
-
-
-#: Cuts statements at the outermost lines inside them.
-BY_OUTER_LINE = Rung(Level.ITEM, _by_outer_line)
-#: Cuts records and statements into their lines.
-BY_LINE = Rung(Level.ITEM, _by_line)
+    return Rung(Level.ITEM, cut, frozenset(KINDS) - {"heading", "sentence"})
 
 
 def by_sentence(language: Callable[[str], str]) -> Rung:
@@ -347,29 +343,36 @@ def by_sentence(language: Callable[[str], str]) -> Rung:
         language: Function that returns the language of a text.
     """
 
-    def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
-        if kind in _WHOLE:
-            return as_units([(start, end)])
+    def cut(text: str, start: int, end: int, _: UnitKind) -> Units:
         return sentences(text[start:end], language(text)).shifted(start)
 
-    return Rung(Level.SENTENCE, cut)
+    return Rung(Level.SENTENCE, cut, frozenset({"heading", "list", "records"}))
 
 
-def _by_mark(marks: re.Pattern[str]) -> Rung:
-    def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
-        ends = [] if kind in _LINES else [match.end() for match in marks.finditer(text, start, end)]
-        return as_units([span for edge in pairwise([start, *ends, end]) if (span := trim(text, *edge))])
-
-    return Rung(Level.CLAUSE, cut)
+def _between(text: str, start: int, end: int, starts: Sequence[int]) -> Units:
+    return as_units([span for edge in pairwise([start, *starts, end]) if (span := trim(text, *edge))])
 
 
+def _by_outer_line(text: str, start: int, end: int, _: UnitKind) -> Units:
+    return _between(text, start, end, inner_lines(text, start, end))
+
+
+def _by_mark(level: Level, marks: re.Pattern[str], kinds: Collection[UnitKind]) -> Rung:
+    def cut(text: str, start: int, end: int, _: UnitKind) -> Units:
+        return _between(text, start, end, [match.end() for match in marks.finditer(text, start, end)])
+
+    return Rung(level, cut, frozenset(kinds))
+
+
+_LINE_END = re.compile(r"[\r\n]")
+#: Cuts statements at the outermost lines inside them.
+BY_OUTER_LINE = Rung(Level.ITEM, _by_outer_line, frozenset({"code"}))
+#: Cuts records and statements into their lines.
+BY_LINE = _by_mark(Level.ITEM, _LINE_END, {"records", "code"})
+_WITH_CLAUSES = frozenset(KINDS) - {"fence", "table", "code"}
 #: Cuts sentences into clauses: behind semicolons and colons, and what is still too long behind commas and dashes. The
 #: marks of scripts with spaces stand before a space.
 BY_CLAUSE = (
-    _by_mark(re.compile(r"[;:](?=\s)|[；：؛]+")),
-    _by_mark(re.compile(r"(?:,|\s[–—-])(?=\s)|[，、،]+")),
+    _by_mark(Level.CLAUSE, re.compile(r"[;:](?=\s)|[；：؛]+"), _WITH_CLAUSES),
+    _by_mark(Level.CLAUSE, re.compile(r"(?:,|\s[–—-])(?=\s)|[，、،]+"), _WITH_CLAUSES),
 )
-_LINE_END = re.compile(r"[\r\n]")
-# Kinds that have no clauses, and kinds that are not cut into sentences.
-_LINES = frozenset({"fence", "table", "code"})
-_WHOLE = _LINES | {"sentence"}
