@@ -245,7 +245,7 @@ UNITS = (
     *("a.", "A. ", "?!", "\u4e2d", "\u0e01", "e\u0301", "\u0301", "\U0001f1e9", "\U0001f600\u200d", "\u3002"),
     *("\u201c", "'", '"', "# ", "# a\n", "`", "```\n", "*", "- a\n", "=\n"),
     *("|", "|a|\n|-|\n", "<", "<h1>", "<pre>", "<!--", "&#", "[1", "[1]", "[1,"),
-    *('{"a":', "(", "<think>", "1,"),
+    *('{"a":', "(", "{\n", "/*", "<<A\n", "<think>", "1,"),
 )
 
 
@@ -264,6 +264,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from kinsplit.parsers import create
     from kinsplit.parsers.units.sentences import sentences
     from kinsplit.spans import Span
+    from kinsplit.text.code import is_code, statement_starts
     from kinsplit.tokenizers.registry import count_tokens
 
     def cited(text: str) -> object:
@@ -301,6 +302,8 @@ def functions() -> dict[str, Callable[[str], object]]:
             for model in (Bm25Embedder("english"), Bm25Embedder(None))
         },
         "hash": lambda text: HashEmbedder().embed([text]),
+        "lines of code": lambda text: is_code(f"f(x);\n{text}", 0, len(text)),
+        "statements": lambda text: statement_starts(text, 0, len(text)),
         "claims": cited,
         "normalise": normalise,
         "numbers": lambda text: read_numbers(text, "key"),

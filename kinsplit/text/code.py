@@ -98,6 +98,7 @@ def _is_line_of_code(line: str) -> bool | None:
 
 # A longer statement of several lines is cut at its lines: a bracket may be missing, and it fits no chunk anyway.
 _LONGEST = 4000  # code points
+_DEEPEST = 4  # lines inside lines
 
 # Line ends, brackets, strings and comments. A pattern that begins with a class of characters is searched for fast, so
 # what a token begins with is told apart behind its first character. Not every sign begins a comment: `a // b)`,
@@ -182,10 +183,18 @@ def statement_starts(text: str, start: int, end: int) -> list[int]:
     for first, stop in pairwise([*starts, end] if is_broken else starts):
         found.append(first)
         if stop - first > _LONGEST or (is_broken and stop == end):
-            for at, next_ in pairwise([first, *inner_lines(text, first, stop), stop]):
-                found += [at] if at > first else []
-                found += [m.end() for m in _INNER_LINE.finditer(text, at, next_)] if next_ - at > _LONGEST else []
+            found += _given_up(text, first, stop)
     return found
+
+
+def _given_up(text: str, start: int, end: int, depth: int = _DEEPEST) -> Iterator[int]:
+    """Yield the starts of the lines inside a statement, of inner ones only where the outer ones are too far apart."""
+    inner = inner_lines(text, start, end) if depth else [m.end() for m in _INNER_LINE.finditer(text, start, end)]
+    for at, stop in pairwise([start, *inner, end]):
+        if at > start:
+            yield at
+        if inner and depth and stop - at > _LONGEST:
+            yield from _given_up(text, at, stop, depth - 1)
 
 
 def inner_lines(text: str, start: int, end: int) -> list[int]:

@@ -202,6 +202,16 @@ def test_a_very_long_statement_is_given_up_into_lines() -> None:
     assert len(statements(f"INSERT INTO t VALUES\n{rows};")) == 201
 
 
+def test_a_program_within_brackets_is_cut_at_its_functions_and_their_statements() -> None:
+    short = "".join(f"  function f{n}() {{\n    g(\n      {n}\n    );\n  }}\n" for n in range(80))
+    long = "  function h() {\n" + "".join(f"    g(\n      {n}\n    );\n" for n in range(300)) + "  }\n"
+
+    found = statements(f"(function () {{\n{short}{long}}})();")
+    assert found[0] == "(function () {"
+    assert found[1:81] == [f"function f{n}() {{\n    g(\n      {n}\n    );\n  }}" for n in range(80)]
+    assert found[81:381] == ["function h() {", *(f"g(\n      {n}\n    );" for n in range(299))]
+
+
 def test_lines_inside_a_statement() -> None:
     text = "  f(\n    a,\n    [\n      b,\n    ],\n  )"
 
