@@ -264,7 +264,7 @@ class _Job:
     def __init__(self, text: str, found: TextUnits, ruler: Ruler, limit: int) -> None:
         self.text, self.ruler, self.limit = text, ruler, limit
         self.units, self.levels, self.kinds = found
-        self.whole = found.units
+        self.whole, _, self.whole_kinds = found
         # int64[n]: length of each unit, -1 if unknown; and number of the original unit.
         self.lengths = np.full(len(found.levels), -1, dtype=np.int64)
         self.origin = np.arange(len(found.levels), dtype=np.int64)
@@ -310,7 +310,8 @@ class _Job:
         self.units = Units(starts[kept], ends[kept])
         self.lengths = np.where(restored, whole[self.origin], self.lengths)[kept]
         self.ahead = (self.ahead & ~restored)[kept]
-        self.origin, self.levels, self.kinds = (v[kept] for v in (self.origin, self.levels, self.kinds))
+        self.kinds = np.where(restored, self.whole_kinds[self.origin], self.kinds)[kept]
+        self.origin, self.levels = self.origin[kept], self.levels[kept]
 
     def unknown(self, among: Mask | Literal[True] = True) -> Units:
         """Return the units of unknown length, among all or some."""
