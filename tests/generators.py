@@ -180,25 +180,49 @@ def _lines(records: Sequence[str], between: str = "\n", before: str = "", after:
     return Lines(before + between.join(records) + after, ranges)
 
 
+def _joined(pieces: Sequence[Lines], between: str) -> Lines:
+    """Join texts, and bind each heading, which has no ranges, to the first range of what follows it."""
+    text, ranges, above = "", list[tuple[int, int]](), list[tuple[int, int]]()
+    for piece in pieces:
+        at = len(text) + len(between) if text else 0
+        text = f"{text}{between}{piece.text}" if text else piece.text
+        if piece.ranges:
+            own = [(at + start, at + end) for start, end in piece.ranges]
+            ranges += [*own, *((start, own[0][1]) for _, start in above)]
+            above = []
+        else:
+            depth = piece.text.find(" ")
+            above = [*(each for each in above if each[0] < depth), (depth, at)]
+    return Lines(text, ranges)
+
+
 def _several(record: st.SearchStrategy[str], least: int = 4) -> st.SearchStrategy[list[str]]:
     return st.lists(record, min_size=least, max_size=12)
 
 
 @st.composite
-def bullets(draw: st.DrawFn) -> Lines:
-    """Return a list, whose items may have a second line, and items of their own."""
-    mark = draw(st.sampled_from(["- {}", "* {}", "1. {}", "2) {}"]))
-    inside = st.sampled_from(["", "\n  goes on"])
-    items = _several(st.tuples(said(), inside).map(lambda item: mark.format("".join(item))), 2)
-    below = said().map("   - {}".format)
-    return _lines([line for item in draw(items) for line in (item, *draw(st.lists(below, max_size=2)))])
+def lists(draw: st.DrawFn) -> Lines:
+    """Return a list with items of several sentences, lines, and items of their own, with which an item is a range."""
+    outer, inner = draw(
+        st.sampled_from(
+            [("- {}", "  * {}"), ("{n}. {}", "   - {}"), ("- ({n}) {}", "    - ({n}) {}"), ("{n}) {}", "    1. {}")]
+        )
+    )
+    more = draw(st.sampled_from(["", "\n  that goes on. And so on"]))
+    items: list[Lines] = []
+    for number in range(1, draw(st.integers(2, 7)) + 1):
+        below = [inner.format(draw(said()), n=n) for n in range(1, draw(st.integers(0, 3)) + 1)]
+        item = _lines([outer.format(draw(said()), n=number) + more, *below])
+        items.append(Lines(item.text, [(0, len(item.text)), *item.ranges]))
+    return _joined(items, "\n")
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> Lines:
-    """Return a table of pipes."""
+    """Return a table of pipes, whose header and first row are one range, and each other row is another."""
     row = st.tuples(said(), said()).map(lambda cells: "| {} | {} |".format(*cells))
-    return _lines(["| name | note |", "|---|---|", *draw(_several(row, 1))])
+    first, *others = draw(_several(row, 1))
+    return _lines([f"| name | note |\n|---|---|\n{first}", *others])
 
 
 @st.composite
@@ -295,6 +319,45 @@ def subtitles(draw: st.DrawFn) -> Lines:
     return _lines(cues, "\n\n", before)
 
 
+@st.composite
+def fences(draw: st.DrawFn) -> Lines:
+    """Return a fence, whose lines are no prose, headings or items."""
+    mark = draw(st.sampled_from(["```", "~~~", "````"]))
+    line = st.sampled_from(
+        ["# no heading", "- no item", "x = 1; y = 2. Z", "    deep(1, 2)", "| a | b |", "", "Say it. Now."]
+    )
+    lines = [f"{mark}{draw(st.sampled_from(['', 'python', 'text']))}", *draw(_several(line, 1)), mark]
+    found = _lines(lines)
+    whole = 0, len(found.text)
+    return Lines(found.text, [whole, *((start, end) for start, end in found.ranges if start < end)])
+
+
+@st.composite
+def paragraphs(draw: st.DrawFn) -> Lines:
+    """Return a paragraph of sentences, some with marks that close them, on one line or hard-wrapped."""
+    wrapped = draw(st.booleans())
+    words = ["owl", "größer", "don't", "(maybe)", "it, that", *([] if wrapped else ["3.50", "§ 5"])]
+    middle = st.lists(st.sampled_from(words), min_size=2, max_size=12).map(("\n" if wrapped else " ").join)
+    end = st.sampled_from([".", "!", "?", ".[1]", ".[2][3]", '."', " (so)."])
+    return _lines([f"The {draw(middle)}{draw(end)}" for _ in range(draw(st.integers(1, 5)))], " ")
+
+
+@st.composite
+def markdown(draw: st.DrawFn) -> Lines:
+    """Return sections of paragraphs, lists, tables and fences below headings.
+
+    A heading and the first sentence, item, row or fence below it are a range, too.
+    """
+    heading = st.tuples(st.sampled_from(["#", "##", "###"]), st.integers(1, 99)).map(
+        lambda parts: Lines(f"{parts[0]} Part {parts[1]}", [])
+    )
+    body = st.one_of(paragraphs(), lists(), tables(), fences())
+    section = st.tuples(st.lists(heading, max_size=2), st.lists(body, min_size=1, max_size=3)).map(
+        lambda both: [*both[0], *both[1]]
+    )
+    return _joined([piece for own in draw(st.lists(section, min_size=1, max_size=4)) for piece in own], "\n\n")
+
+
 #: Generators of texts that consist of records, by what they are.
 RECORDS = {
     "rows": separated_rows,
@@ -339,3 +402,32 @@ def _statements(draw: st.DrawFn, depth: int = 3) -> list[str]:
 
 def _lines_of(statements: list[str]) -> Lines:
     return _lines(statements, "")
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> Lines:
+    """Return a program in JavaScript, whose ranges are its statements; the ends of a function are in its own."""
+    inner = st.sampled_from(
+        ["a(b, c);", "const d = { e: 1 };", "if (f) { g(); }", "h(\n    1,\n    2\n  );", "// Why.\n  i();"]
+    )
+    found = []
+    for number in range(draw(st.integers(2, 6))):
+        if draw(st.booleans()):
+            found.append(draw(st.sampled_from([f"const a{number} = b(1, 2);", f"c({{\n  d: {number},\n}});"])))
+            continue
+        body = [f"  {each}" for each in draw(_several(inner, 1))]
+        body[-1] += "\n}"
+        found += [f"function f{number}(a, b) {{\n{body[0]}", *body[1:]]
+    return _lines(found)
+
+
+#: Generators of texts with ranges that no chunk may tear, by what they are.
+WHOLE = {
+    **RECORDS,
+    "lists": lists,
+    "tables": tables,
+    "paragraphs": paragraphs,
+    "Markdown": markdown,
+    "Python": programs,
+    "JavaScript": scripts,
+}

@@ -386,24 +386,30 @@ def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[s
 
 
 _LINE_END = re.compile(r"\n")
-_NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
+_ANY_LINE = re.compile(r"^([ \t]*)(.*)", re.MULTILINE)
 
 
-def parts(text: str, kind: str) -> list[Span]:
+def parts(text: str, kind: str, *, is_block: bool = False) -> list[Span]:
     """Cut a block, or a part of one, into its parts: items, rows, records, statements, or lines of a fence.
 
-    An item with a nested list is itself a list that can be cut into items. What has no parts is returned whole. The
-    indentation of the first line should be included.
+    An item with a nested list is itself a list that can be cut into items, and a header can be cut from the row below
+    it, but neither is cut in a whole block. What has no parts is returned whole.
+
+    Args:
+        text: The block or the part, with the indentation of its first line.
+        kind: Kind of the block.
+        is_block: Whether it is a whole block.
     """
     lines = with_line_feeds(text)
     if kind == "list":
-        starts = _items(lines)
+        starts = _items(lines, is_block=is_block)
     elif kind == "records":
         span = trimmed(lines, 0, len(lines))
         found = find_records(lines, *span) or find_records(lines, *span, "records")
-        starts = found.starts[2 if found.header and len(found.starts) > 2 else 1 :] if found else []
+        first = 2 if found and found.header and (is_block or len(found.starts) > 2) else 1
+        starts = found.starts[first:] if found else []
     elif kind == "table":
-        starts = _rows(lines)
+        starts = _rows(lines, is_block=is_block)
     elif kind == "code":
         starts = statement_starts(lines, *trimmed(lines, 0, len(lines)))[1:]
     elif kind == "fence":
@@ -414,19 +420,19 @@ def parts(text: str, kind: str) -> list[Span]:
     return [span for span in cut if span]
 
 
-def _rows(text: str) -> list[int]:
-    """Return the starts of a table's rows; its first row belongs to the header, unless it is the only one."""
+def _rows(text: str, *, is_block: bool) -> list[int]:
+    """Return the starts of a table's rows; its first row belongs to the header, but in a part of two rows."""
     starts = [match.end() for match in _LINE_END.finditer(text)]
     first, _, rest = text.partition("\n")
     is_headed = "|" in first and _DELIMITER.fullmatch(rest.partition("\n")[0].strip()) is not None
-    return starts[2 if len(starts) > 2 else 1 :] if is_headed else starts
+    return starts[2 if is_block or len(starts) > 2 else 1 :] if is_headed else starts
 
 
-def _items(text: str) -> list[int]:
+def _items(text: str, *, is_block: bool) -> list[int]:
     """Return the starts of a list's outermost items, except the first."""
     found: list[tuple[int, int]] = []
     fence = ""
-    for match in _NEXT_LINE.finditer(text):
+    for match in _ANY_LINE.finditer(text):
         line = match[2]
         if fence:
             fence = "" if line.startswith(fence) and not line.strip(fence[0] + " \t") else fence
@@ -434,5 +440,6 @@ def _items(text: str) -> list[int]:
             fence = opening[1] or opening[2]
         elif ITEM.match(line):
             found.append((len(match[1].expandtabs(4)), match.start(2)))
-    least = min(found, default=(0, 0))[0]
-    return [at for indentation, at in found if indentation == least]
+    # The first line is that of the block, or of the part, which may be an item around the others.
+    least = min(found if is_block else found[1:], default=(0, 0))[0]
+    return [at for indentation, at in found[1:] if indentation == least]

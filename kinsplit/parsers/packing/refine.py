@@ -185,6 +185,7 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
         return as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()])
 
     return [
+        by_part(language_of, is_block=True),
         *[by_part(language_of)] * _INNER_PARTS,
         *[BY_OUTER_LINE] * _INNER_LINES,
         BY_LINE,

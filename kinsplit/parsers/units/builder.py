@@ -271,7 +271,9 @@ def _joins(text: str, before: Block, block: Block) -> bool:
 def _part_units(text: str, block: Block, first: Level, language: str | None) -> TextUnits:
     """Return the parts of a block; with a language, the sentences of items and records."""
     own = np.array([[first], [_NUMBERS[block.kind]]], dtype=np.int64)
-    found, _ = cut_by(by_part(str), text, TextUnits(as_units([(block.start, block.end)]), *own), np.arange(1))
+    found, _ = cut_by(
+        by_part(str, is_block=True), text, TextUnits(as_units([(block.start, block.end)]), *own), np.arange(1)
+    )
     if language is not None and block.kind in {"list", "records"}:
         found, _ = cut_by(by_sentence(lambda _: language), text, found, np.arange(len(found.levels)))
     return found
@@ -317,11 +319,12 @@ def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[
     return TextUnits(units, levels, np.where(is_cut[origin], kinds_now, before)), origin
 
 
-def by_part(language: Callable[[str], str]) -> Rung:
+def by_part(language: Callable[[str], str], *, is_block: bool = False) -> Rung:
     """Return the way of cutting blocks into their parts: items, rows, records, statements, lines of a fence, sentences.
 
     Args:
         language: Function that returns the language of a text.
+        is_block: Whether whole blocks are cut, rather than parts that are too long (see `parts`).
     """
 
     def cut(text: str, start: int, end: int, kind: UnitKind) -> Units:
@@ -331,7 +334,7 @@ def by_part(language: Callable[[str], str]) -> Rung:
             return as_units([(start, end)])
         while start > 0 and text[start - 1] in " \t":  # The indentation of the first line tells what lies below it.
             start -= 1
-        return as_units(parts(text[start:end], kind)).shifted(start)
+        return as_units(parts(text[start:end], kind, is_block=is_block)).shifted(start)
 
     return Rung(Level.ITEM, cut, frozenset(KINDS) - {"heading", "sentence"})
 

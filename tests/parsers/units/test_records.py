@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from kinsplit import Document, create_strategy
-from tests.generators import RECORDS, bullets, tables
 
 
 def chunks(text: str, size: int, **document: Any) -> list[str]:
     strategy = create_strategy("structure", unit="character", chunk_size=size, min_chunk_size=0)
     return [chunk.text for chunk in strategy.chunk(Document("d", text, **document))]
-
-
-@pytest.mark.parametrize("kind", [*RECORDS, "bullets", "tables"])
-@given(data=st.data(), size=st.integers(60, 200))
-def test_nothing_that_fits_is_torn(kind: str, data: st.DataObject, size: int) -> None:
-    text, ranges = data.draw({**RECORDS, "bullets": bullets, "tables": tables}[kind]())
-    strategy = create_strategy("structure", unit="character", chunk_size=size)
-    cuts = [chunk.start for chunk in strategy.chunk(Document("d", text))]
-    assert not [text[start:end] for start, end in ranges for at in cuts if start < at < end and end - start <= size]
 
 
 def test_a_record_that_does_not_fit_is_cut_between_its_lines() -> None:
