@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kinsplit.chunk import Document
 from kinsplit.parsers.packing.refine import Limit
@@ -35,6 +36,7 @@ _LINE = re.compile(r"\S[^\n]*")
 
 #: What may be cut, with the description of such cuts.
 PLACES = {
+    "torn": "inside any of the following",
     "sentence": "inside a sentence or a heading",
     "item": "inside an item of a list",
     "row": "inside a row of a table, a log entry, a message of a chat, or another record",
@@ -42,6 +44,9 @@ PLACES = {
     "line": "inside a line of source code, tables, records or fences",
     "fence": "inside a code fence",
 }
+
+
+Mask = npt.NDArray[np.bool_]
 
 
 class CutCount(NamedTuple):
@@ -92,7 +97,12 @@ def count_cuts(document: Document, chunks: Sequence[Sequence[Span]], limit: Limi
     places = np.unique(solid[[edge for spans in chunks for span in spans for edge in span]])
     places = places[(places > 0) & (places < solid[-1])]
     judged = _Judged(text, solid, places, limit)
-    inside = {name: judged.count(units, name) for name, units in _whole(document).items()}
+    masks = {name: judged.inside(units, has_parts=name == "item") for name, units in _whole(document).items()}
+    masks = {"torn": tuple(map(np.logical_or.reduce, zip(*masks.values(), strict=True))), **masks}
+    inside = {
+        name: CutCount(int(every.sum()), None if limit is None else int(avoidable.sum()))
+        for name, (every, avoidable) in masks.items()
+    }
     enumerators = sum(any(ends_with_enumerator(text, *span) for span in spans) for spans in chunks)
     marks = sum(any(begins_with_closing_mark(text, *span) for span in spans) for spans in chunks)
     return Cuts(len(places), inside, enumerators, marks)
@@ -133,20 +143,25 @@ class _Judged:
     places: IntArray
     limit: Limit | None
 
-    def count(self, units: Units, name: str) -> CutCount:
-        """Count the cuts inside units, which are disjoint and in document order."""
-        if not len(units.starts):
-            return CutCount(0, None if self.limit is None else 0)
-        numbers = np.searchsorted(self.solid[units.starts], self.places, side="left") - 1
-        is_inside = (numbers >= 0) & (self.solid[units.ends[numbers]] > self.places)
-        torn, counts = np.unique(numbers[is_inside], return_counts=True)
-        if self.limit is None:
-            return CutCount(int(counts.sum()), None)
+    def inside(self, units: Units, *, has_parts: bool) -> tuple[Mask, Mask]:
+        """Return which places are inside units, which are disjoint and in document order, and which could be avoided.
+
+        Args:
+            units: The units.
+            has_parts: Whether one that is too long is judged by its own items.
+        """
+        every, avoidable = np.zeros((2, len(self.places)), dtype=np.bool_)
+        if len(units.starts) and len(self.places):
+            numbers = np.searchsorted(self.solid[units.starts], self.places, side="left") - 1
+            every = (numbers >= 0) & (self.solid[units.ends[numbers]] > self.places)
+        if self.limit is None or not every.any():
+            return every, avoidable
+        torn = np.unique(numbers[every])
         found = Units(units.starts[torn], units.ends[torn])
         fits = self.limit.ruler.lengths([self.text], [found])[0] <= self.limit.size
-        avoidable = int(counts[fits].sum())
-        for start, end in Units(found.starts[~fits], found.ends[~fits]).spans() if name == "item" else ():
+        avoidable[every] = np.isin(numbers[every], torn[fits])
+        for start, end in Units(found.starts[~fits], found.ends[~fits]).spans() if has_parts else ():
             inner = as_units(parts(self.text[start:end], "list")).shifted(start)
             if len(inner.starts) > 1:
-                avoidable += self.count(inner, name).avoidable or 0
-        return CutCount(int(counts.sum()), avoidable)
+                avoidable |= self.inside(inner, has_parts=True)[1]
+        return every, avoidable

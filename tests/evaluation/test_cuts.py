@@ -37,7 +37,9 @@ def split(text: str, at: str, size: int | None = None, kind: str = "") -> Cuts:
 
 
 def inside(cuts: Cuts) -> Mapping[str, int]:
-    return {name: count.all for name, count in cuts.inside.items() if count.all}
+    found = {name: count.all for name, count in cuts.inside.items() if count.all}
+    assert found.pop("torn", 0) == (1 if found else 0)
+    return found
 
 
 @pytest.mark.parametrize(
