@@ -15,8 +15,7 @@ from kinsplit import Document, Index, create_strategy
 from kinsplit.errors import SchemaMismatchError
 from kinsplit.parsers import default_strategy
 from kinsplit.parsers.units import sentences as module
-from kinsplit.parsers.units.languages import LANGUAGES, OTHER, detect_language
-from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES
+from kinsplit.parsers.units.punkt import LANGUAGES, OTHER, PUNKT_LANGUAGES, detect_language
 from kinsplit.parsers.units.sentences import SentenceWarning, sentence_splitter, sentences
 from tests.generators import texts
 
