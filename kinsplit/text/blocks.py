@@ -173,18 +173,19 @@ def _is_records(text: str, start: int) -> bool | None:
     return start == end or (start < end and find_records(text, start, end) is not None)
 
 
-# Six words at the beginning of a line are prose, unless a word of code or of SQL begins them, or commas part them.
-_LETTERS = r"[\"“‘(]?[^\W\d_]++(?:[’'-][^\W\d_]++)*+"
-_WORDS = re.compile(
+# Five words at the beginning of a line are prose, unless a word of code or of SQL or many commas are among them.
+_PROSE = re.compile(
     r"(?!(?:and|case|class|const|def|elif|export|for|from|if|import|let|local|new|private|public|return|static|var|when"
-    r"|while|with|ALTER|CREATE|DELETE|DROP|FROM|INSERT|SELECT|UPDATE|WITH)\b)"
-    rf"(?:{_LETTERS}(?:,[\"”’]?(?! \w+,)|[.!?;\"”’)]{{0,3}})[ \n]){{6}}"
+    r"|while|with|ALTER|CREATE|DELETE|DROP|FROM|INSERT|SELECT|UPDATE|WITH)\b|(?:[^,\n]*+,){3})"
+    r"[\"“‘(]?[^\W\d_]++(?:[’'-][^\W\d_]++)*+[.,!?;\"”’)]{0,3}"
+    r"(?:[ \n][\"“‘(]?[^\W_]++(?:[’'.-][^\W_]++)*+[.,!?;%\"”’)]{0,3}){4}[ \n]"
 )
+_BEGINNING = 50  # code points in which the words and commas are looked for
 
 
 def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Block | None:
     """Return a block of code or records if the lines of a paragraph are such."""
-    if kind or (text.find("\n", start, end) >= 0 and not _WORDS.match(text, start, end)):
+    if kind or (text.find("\n", start, end) >= 0 and not _PROSE.match(text, start, min(end, start + _BEGINNING))):
         if not kind and is_code(text, start, end):
             return Block(start, end, "code")
         if found := find_records(text, start, end, kind):
