@@ -27,7 +27,8 @@ class _Layer(NamedTuple):
 class HierarchicalStrategy(Measured):
     """Parents and children of whole sentences: small chunks to search, large chunks to read.
 
-    Level 0 contains the children, level 1 their parents, and so on with one level per parent size.
+    Level 0 contains the children, level 1 their parents, and so on with one level per parent size. Items, rows,
+    records, statements and fences count as sentences.
 
     Attributes:
         unit: Unit of all sizes.

@@ -16,14 +16,14 @@ from kinsplit.text.blocks import Section
 
 
 class SentenceStrategy(Measured):
-    """Whole sentences up to a maximum size, with overlap in whole sentences.
+    """Whole sentences, items, rows, records, statements and fences up to a maximum size, with overlap in whole ones.
 
-    In a document from a file, a chunk that is at least a quarter full ends before a heading rather than after it,
-    unless sentences are counted.
+    A chunk is filled with sentences rather than ended with a paragraph, but one that is half full ends with its
+    section. A heading stays with what follows it. What exceeds the maximum by itself is cut at the best places within:
+    an item at its sentences, a fence at its lines, a sentence at its clauses, then between words and graphemes.
 
-    A sentence above the maximum is cut between words, a word between graphemes. A quoted question such as
-    `"Is it?" she asked.` is one sentence, but two if `max_sentences` or `overlap_sentences` count sentences, as in
-    Punkt.
+    A quoted question such as `"Is it?" she asked.` is one sentence. If `max_sentences` or `overlap_sentences` count
+    sentences, it is two, as in Punkt, and the sentences of an item count one by one.
 
     Attributes:
         chunk_size: Maximum size of a chunk, in `unit`.

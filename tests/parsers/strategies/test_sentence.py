@@ -61,8 +61,9 @@ def headed(text: str, *titles: str) -> Document:
             {"chunk_size": 5, "chunk_overlap": 1},
             ["Uno\n\nOne two three.", "Dos\n\nFour five.", "Tres\n\nSix seven eight."],
         ),
+        # A paragraph fills the chunk as well.
+        ({"chunk_size": 12}, ["Uno\n\nOne two three.\n\nDos\n\nFour five.\n\nTres\n\nSix seven eight.", "Nine ten."]),
         # The rest fits, whatever begins in it.
-        ({"chunk_size": 12}, ["Uno\n\nOne two three.\n\nDos\n\nFour five.", "Tres\n\nSix seven eight.\n\nNine ten."]),
         ({"chunk_size": 20}, ["Uno\n\nOne two three.\n\nDos\n\nFour five.\n\nTres\n\nSix seven eight.\n\nNine ten."]),
         (
             {"chunk_size": 20, "max_sentences": 3},
@@ -70,7 +71,7 @@ def headed(text: str, *titles: str) -> Document:
         ),
     ],
 )
-def test_a_chunk_ends_before_a_heading_if_it_is_a_quarter_full(parameters: dict[str, Any], expected: list[str]) -> None:
+def test_a_chunk_ends_before_a_heading_if_it_is_half_full(parameters: dict[str, Any], expected: list[str]) -> None:
     document = headed(
         "Uno\n\nOne two three.\n\nDos\n\nFour five.\n\nTres\n\nSix seven eight.\n\nNine ten.", "Uno", "Dos", "Tres"
     )
