@@ -31,9 +31,9 @@ class SemanticStrategy(Measured):
     """Whole sentences, split where the meaning changes.
 
     Each distinct sentence is embedded once; text that can only be one chunk is not embedded. The result is the best of
-    all divisions within the limits. Items, rows, records, statements and fences count as sentences. A heading stays with the text that follows it. Metadata of a chunk:
-    `similarity_gap`, 1 minus the cosine between its first sentence and the previous one, and `section`, the heading
-    path at its start.
+    all divisions within the limits. Items, rows, records, statements and fences count as sentences. A heading stays
+    with the text that follows it. Metadata of a chunk: `similarity_gap`, 1 minus the cosine between its first sentence
+    and the previous one, and `section`, the heading path at its start.
 
     Attributes:
         threshold_kind: Method that decides where to split.
