@@ -24,7 +24,7 @@ STRATEGIES: dict[str, Callable[[int], Strategy]] = {
     "sentence": lambda size: create("sentence", unit="character", chunk_size=size, chunk_overlap=0),
     "structure": lambda size: create("structure", unit="character", chunk_size=size),
     "hierarchical": lambda size: create("hierarchical", parent_size=3 * size, child_size=size),
-    "semantic": lambda size: create("semantic", embedder="hash", unit="character", chunk_size=size, min_sentences=1),
+    "semantic": lambda size: create("semantic", embedder="hash", unit="character", chunk_size=size),
     "cluster": lambda size: create("cluster", embedder="hash", chunk_size=size, passage_size=size // 4),
     "llm": lambda size: create("llm", model="none", unit="character", chunk_size=size),
 }

@@ -14,8 +14,9 @@ from kinsplit.parsers.packing.refine import Scale
 from kinsplit.parsers.similarity import FloatArray
 from kinsplit.parsers.units.sentences import IntArray
 
-# Penalties above any gain, so that a run is too short, or a barred cut made, only if the limits leave no choice.
-_SHORT, _BARRED = 1e6, 1e4
+# Penalties above any gain, so that a run is too short, or a barred cut made, only if the limits leave no choice; a
+# barred cut is the last resort.
+_SHORT, _BARRED = 1e4, 1e8
 
 
 def partition(

@@ -45,7 +45,7 @@ def test_no_division_within_the_limits_gains_more(
     def worth(runs: list[UnitRun]) -> tuple[int, int, float]:
         short = sum(max(0, least - (stop - first)) for first, stop in runs)
         crossed = sum(run.first in barred for run in runs)
-        return -short, -crossed, sum(gains[run.first - 1] for run in runs if run.first)
+        return -crossed, -short, sum(gains[run.first - 1] for run in runs if run.first)
 
     allowed = [
         runs
