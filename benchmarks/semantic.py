@@ -84,7 +84,7 @@ def tasks(texts: Sequence[str], embedder: Embedder, peers: bool) -> list[Task]:
 
 def different_sentences(texts: Sequence[str]) -> list[str]:
     """Return the distinct sentences of texts."""
-    found = [slices(text, sentences(text, join_speech=False)) for text in texts]
+    found = [slices(text, sentences(text)) for text in texts]
     return list(dict.fromkeys(sentence for of_text in found for sentence in of_text))
 
 

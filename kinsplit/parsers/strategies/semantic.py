@@ -94,7 +94,7 @@ class SemanticStrategy(Measured):
         texts = [document.text for document in documents]
         parts = [document_sections(document) for document in documents]
         of_one = zip(documents, parts, strict=True)
-        units = (text_units(document, self.language, found, join_speech=False) for document, found in of_one)
+        units = (text_units(document, self.language, found) for document, found in of_one)
         rungs = ladder(self._ruler, self.chunk_size, self.language)
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
         refined = repack(texts, refined, self._ruler, self.chunk_size)

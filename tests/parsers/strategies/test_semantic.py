@@ -212,3 +212,9 @@ def test_an_embedder_given_as_an_object_can_not_be_found_again() -> None:
     assert described == "object:tests.parsers.strategies.test_semantic.Recording:hash:64"
     with pytest.raises(EmbeddingError, match="is a Python object"):
         semantic(embedder=described).split(CATS + MONEY)
+
+
+def test_a_quoted_question_stays_with_its_verb() -> None:
+    text = 'One asks "Can they think?" is replaced with another. ' * 4
+    chunks = create("semantic", embedder="hash", min_sentences=1, unit="word", chunk_size=9).chunk(text)
+    assert {chunk.text for chunk in chunks} == {text[:52]}
