@@ -58,7 +58,8 @@ def _shared(pattern: str) -> Callable[[], list[Path]]:
 
 
 def _own(*patterns: str) -> Callable[[], list[Path]]:
-    return lambda: [file for pattern in patterns for file in sorted(ROOT.glob(pattern))]
+    # The page with the results is no part of what they are about.
+    return lambda: [file for one in patterns for file in sorted(ROOT.glob(one)) if file.name != "cuts.md"]
 
 
 _FILES: dict[str, Callable[[], list[Path]]] = {
@@ -132,7 +133,7 @@ def _json(chosen: random.Random) -> str:
 
 def _subtitles(chosen: random.Random) -> str:
     times = (f"00:{n // 60:02}:{n % 60:02}" for n in range(_RECORDS))
-    cues = (f"{n}\n{at},000 --> {at},900\n{_sentence(chosen)}" for n, at in enumerate(times, 1))
+    cues = (f"{n}\n{at},000 --> {at},900\n{_sentence(chosen)}." for n, at in enumerate(times, 1))
     return "\n\n".join(cues) + "\n"
 
 
@@ -150,7 +151,7 @@ _GENERATED: dict[str, tuple[str, Callable[[random.Random], str]]] = {
     "lists": (".md", _list),
     "tables": (".md", _table),
     "fences": (".md", _fences),
-    "CSV": (".csv", _rows),
+    "CSV": (".txt", _rows),
     "logs": (".log", _log),
     "chats": (".txt", _chat),
     "YAML": (".txt", _settings),

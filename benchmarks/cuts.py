@@ -1,6 +1,6 @@
-"""Cuts inside what is whole, of kinsplit's strategies and of other libraries' splitters: `python benchmarks/cuts.py`.
+"""Cuts inside what is whole, of kinsplit's strategies and other libraries' splitters: `python benchmarks/cuts.py`.
 
-It prints Markdown; the tables of docs/cuts.md are its output.
+It prints a page of Markdown; `--output docs/cuts.md` writes it there.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -58,12 +58,37 @@ class Counted:
     cuts: Cuts
     fill: float  # Mean length of a chunk, as a share of the limit.
 
-    @property
-    def shown(self) -> str:
-        """Percentage of the cuts that tear what fits into a chunk, and fill."""
-        torn = self.cuts.inside["torn"].avoidable or 0
-        share = f"{100 * torn / max(1, self.cuts.places):.0f} %" if torn else "**0**"
-        return f"{share} ({100 * self.fill:.0f})"
+
+_INTRODUCTION = f"""# What splitters cut
+
+Written by `python benchmarks/cuts.py --output docs/cuts.md`, which needs the extra `benchmarks` and `docling-slim`; a
+library that is not installed is left out. All splitters have a limit of {SIZE} tokens, the same tokenizer and no
+overlap, and get the same documents: articles of Wikipedia, contracts of [LegalBench-RAG](datasets.md), the pages of
+this documentation, source code of kinsplit in Python and JavaScript, and generated texts of some hundred items, rows,
+records or fences. The contracts and articles are not part of the project; `benchmarks/README.md` says where they are
+looked for.
+
+Their chunks are judged alike, by the spans of their texts in the document ([cuts](evaluation.md#cuts)). For your own
+documents, `kinsplit stats` makes such tables. – stands for a splitter that rewrites so much of a text that its chunks
+can't be found there.
+
+## Cuts that tear what would fit
+
+Percentage of all cuts that are inside a sentence, an item, a row or another record, a statement, a line of code or a
+fence that would fit into a chunk by itself.
+"""
+_FILL = """
+## Filled chunks
+
+Mean length of a chunk, in percent of the limit.
+"""
+_KINDS = """
+## What is torn
+
+Number of cuts inside what would fit into a chunk by itself, in all documents together; and of the chunks that end
+with the number of what follows (`2.1.`), or begin with a mark that closes what precedes (`[1]`). Splitters that
+rewrite some texts have fewer chunks to count.
+"""
 
 
 @app.command()
@@ -73,11 +98,43 @@ def main(
 ) -> None:
     """Count the cuts of all splitters in all corpora."""
     found = {name: documents for name, documents in corpora().items() if only in name}
-    counted = {each.label: _counted(each, found) for each in available()}
-    text = "\n".join((*_by_corpus(counted, list(found)), "", *_by_kind(counted)))
+    text = page({each.label: _counted(each, found) for each in available()}, list(found))
     print(text)
     if output is not None:
-        output.write_text(f"{text}\n", encoding="utf-8")
+        output.write_text(text, encoding="utf-8")
+
+
+def page(counted: Mapping[str, Mapping[str, Counted]], names: Sequence[str]) -> str:
+    """Return the page, given the counts by splitter and corpus."""
+    torn = {label: {name: _share(one.cuts) for name, one in own.items()} for label, own in counted.items()}
+    fill = {label: {name: f"{100 * one.fill:.0f}" for name, one in own.items()} for label, own in counted.items()}
+    whole = {label: sum((one.cuts for one in own.values()), Cuts()) for label, own in counted.items()}
+    kinds = {label: {name: f"{number:,}" for name, number in _numbers(cuts)} for label, cuts in whole.items()}
+    rows = ["cuts", *_TORN, "number at the end", "mark at the start"]
+    tables = (_table(torn, names), _FILL, _table(fill, names), _KINDS, _table(kinds, rows))
+    return "\n".join((_INTRODUCTION, *tables)) + "\n"
+
+
+_TORN = ("sentence", "item", "row", "statement", "line", "fence")
+
+
+def _share(cuts: Cuts) -> str:
+    torn = cuts.inside["torn"].avoidable or 0
+    share = 100 * torn / max(1, cuts.places)
+    return "**0**" if not torn else "< 1" if share < 1 else f"{share:.0f}"
+
+
+def _numbers(cuts: Cuts) -> Iterator[tuple[str, int]]:
+    yield "cuts", cuts.places
+    yield from ((name, cuts.inside[name].avoidable or 0) for name in _TORN)
+    yield "number at the end", cuts.enumerators
+    yield "mark at the start", cuts.marks
+
+
+def _table(columns: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> str:
+    """Return a table with a column for each splitter and a row for each name."""
+    rows = (f"| {name} | {' | '.join(own.get(name, '–') for own in columns.values())} |" for name in names)
+    return "\n".join((f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns), *rows))
 
 
 def available() -> Iterator[LabelledStrategy]:
@@ -113,24 +170,6 @@ def count(strategy: Any, documents: list[Document]) -> Counted:
         cuts += count_cuts(document, [chunk.spans for chunk in leaves], limit)
         texts += [chunk.text for chunk in leaves]
     return Counted(cuts, float(limit.ruler.tokenizer.count(texts).mean()) / SIZE if texts else 0)
-
-
-def _by_corpus(counted: Mapping[str, Mapping[str, Counted]], names: list[str]) -> Iterator[str]:
-    yield f"| splitter | {' | '.join(names)} |"
-    yield "|---|" + "---:|" * len(names)
-    for label, own in counted.items():
-        yield f"| {label} | {' | '.join(own[name].shown if name in own else '–' for name in names)} |"
-
-
-def _by_kind(counted: Mapping[str, Mapping[str, Counted]]) -> Iterator[str]:
-    kinds = ("sentence", "item", "row", "statement", "line", "fence")
-    heads = ("splitter", "cuts", *(f"in a {kind}" for kind in kinds), "number at the end", "closing mark at the start")
-    yield f"| {' | '.join(heads)} |"
-    yield "|---|" + "---:|" * (len(heads) - 1)
-    for label, own in counted.items():
-        cuts = sum((each.cuts for each in own.values()), Cuts())
-        cells = [f"{cuts.places:,}", *(f"{cuts.inside[kind].avoidable or 0:,}" for kind in kinds)]
-        yield f"| {label} | {' | '.join([*cells, f'{cuts.enumerators:,}', f'{cuts.marks:,}'])} |"
 
 
 if __name__ == "__main__":

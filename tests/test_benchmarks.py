@@ -17,6 +17,8 @@ with pytest.MonkeyPatch.context() as path:
     # They are scripts in one folder, not an installed package.
     path.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     import backends
+    import cut_corpora
+    import cuts
     import embedding
     import indexing
     import labelled
@@ -326,3 +328,21 @@ def test_the_tables_of_the_page_on_scaling_are_computed() -> None:
     tables = scale_model.tables_of(run, default)
     assert scale_model.replaced(page, tables) == page
     assert all(f"<!-- {name} -->" in page for name in tables)
+
+
+def test_what_is_cut_is_shown_by_splitter_and_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cut_corpora, "_RECORDS", 40)
+    monkeypatch.setattr(cut_corpora, "_FILES", {})
+    monkeypatch.setattr(
+        cuts, "SPECS", ("default=default", "torn=character:chunk_overlap=0", "semchunk=python:absent:x")
+    )
+    shown = CliRunner().invoke(cuts.app, ["--only", "s", "--output", str(tmp_path / "cuts.md")])
+
+    assert shown.exit_code == 0, shown.output
+    page = (tmp_path / "cuts.md").read_text()
+    assert page in shown.stdout
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
+    found = {row[0]: row for row in rows}
+    assert found["item"] == ["item", "0", found["item"][2]]
+    assert int(found["item"][2]) > 5
+    assert [row[1] for row in rows if row[0] in {"lists", "tables", "fences", "logs"}][:4] == ["**0**"] * 4
