@@ -68,7 +68,7 @@ def test_a_citation_names_file_chunk_and_exact_span(index: Index) -> None:
     assert citation.span is not None
     assert citation.chunk is not None
     assert text[citation.span.start : citation.span.end] == citation.source.text
-    assert (citation.chunk.source_id, citation.chunk.index) == ("course/heaps.md", 1)
+    assert (citation.chunk.source_id, citation.chunk.index) == ("course/heaps.md", 0)
     assert found.text[citation.at.start : citation.at.end] == "[1]"
     place = check.evidence[0].span
     assert text[place.start : place.end] == "The smallest item of a heap stands on top."

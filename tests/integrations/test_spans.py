@@ -20,11 +20,11 @@ from tests.integrations.test_langchain_store import HashEmbeddings
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
 
-TEXT = " ".join(" ".join([animal] * 30) + "." for animal in ("cats", "dogs", "hens") * 3)
+TEXT = " ".join(" ".join([animal] * 5) + "." for animal in ("cats", "dogs", "hens") * 3 for _ in range(6))
 PARAMETERS: dict[str, Any] = {
     "chunk_size": 72,
     "passage_size": 14,
-    "passage_overlap": 2,
+    "passage_overlap": 6,
     "threshold": 0.6,
     "embedder": "hash",
 }
