@@ -149,7 +149,7 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
 
     assert set(first) == {("kinsplit", name) for name in ways}
     assert all((first[key] == second[key]).all() for key in first)
-    assert first["kinsplit", "default"][0, 3] >= 99  # White space between chunks is in none of them.
+    assert first["kinsplit", "default"][0, 3] >= 98  # White space between chunks is in none of them.
     (wanted, _, met), *front = retrieval.judge("alice", first)
     assert (wanted, met) == ("at least without kin - 0.5", True)
     assert [wanted.split(" at least")[0] for wanted, _, _ in front] == list(retrieval.FRONT_DOOR)

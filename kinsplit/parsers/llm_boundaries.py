@@ -28,8 +28,8 @@ from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_comp
 from kinsplit.language_models.structured import AnswerCache
 from kinsplit.parsers.packing.groups import merge, pack
 from kinsplit.parsers.packing.refine import Scale
-from kinsplit.parsers.units.builder import Level, Rung, TextUnits, cut_by, document_sections, text_units
-from kinsplit.parsers.units.sentences import Units, as_units, cut_at
+from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
+from kinsplit.parsers.units.sentences import Units
 from kinsplit.text.blocks import Block, Section
 from kinsplit.text.graphemes import skip_space
 from kinsplit.tokenizers import Tokenizer
@@ -173,24 +173,15 @@ def outline(document: Document, language: str) -> Outline:
     """Return the sentences, headings and paragraphs of a document."""
     sections = document_sections(document)
     found = list(_paragraphs(document.text, [block for section in sections for block in section.blocks]))
-    starts = [paragraph.start for paragraph in found]
-    units = _cut_lines(document.text, text_units(document, language, sections), starts)
-    numbers = np.searchsorted(units.units.starts, starts).tolist()
+    units = text_units(document, language, sections)
+    # A sentence may go on in what looks like a paragraph of its own.
+    numbers = {start: number for number, start in enumerate(units.units.starts.tolist())}
     # The first of consecutive headings begins the section; a heading without text below it begins none.
     first = [i for i in range(len(found)) if i == 0 or found[i - 1].kind == "body"]
     last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
-    marked = [i for i in first if i < last]
-    headings, titles = ([numbers[i] for i in marked if found[i].kind == kind] for kind in ("heading", "title"))
-    return Outline(sections, units, sorted({numbers[i] for i in first}), headings, titles)
-
-
-def _cut_lines(text: str, found: TextUnits, starts: Sequence[int]) -> TextUnits:
-    """Cut sentences at the starts of paragraphs that are single lines."""
-    numbers = np.searchsorted(found.units.starts, starts, side="right") - 1
-    inside = np.unique(numbers[found.units.starts[numbers] < starts]) if len(found.levels) else numbers
-    return cut_by(
-        Rung(Level.BLOCK, lambda t, s, e, _: cut_at(t, as_units([(s, e)]), list(starts))), text, found, inside
-    )[0]
+    begun = [(numbers[found[i].start], i) for i in first if found[i].start in numbers]
+    headings, titles = ([n for n, i in begun if i < last and found[i].kind == kind] for kind in ("heading", "title"))
+    return Outline(sections, units, sorted({n for n, _ in begun}), headings, titles)
 
 
 def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int]:

@@ -33,7 +33,7 @@ _OPERATOR = re.compile(r"[*%<>=+&\[{]")
 _CLAUSE = re.compile(
     r"(?:SELECT|FROM|WHERE|(?:LEFT |RIGHT |INNER |OUTER )*JOIN|GROUP BY|ORDER BY|HAVING|LIMIT|VALUES|SET|AND|OR|ON|AS"
     r"|UNION|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|WITH|RETURNING|RETURNS|BEGIN|COMMIT|GRANT)\b(?![A-Z ]*$)"
-    r"|>>> |from [\w.]+ import |(?:echo|printf) [\"'$-]"
+    r"|>{3} |from [\w.]+ import |(?:echo|printf) [\"'$-]"
 )
 _BEGINNING = re.compile(f"{_KEYWORD.pattern}|{_CLAUSE.pattern}")
 # Comments and docstrings, which are prose, and what a program begins with before its first line of code.

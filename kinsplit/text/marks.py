@@ -110,6 +110,8 @@ def enumerator_start(text: str, start: int, end: int) -> int:
 # End of most paragraphs: a word that is no Roman number, and a stop.
 _WORD = re.compile(r"(?=.{0,2}[a-hj-km-uwyz])[a-z]{3}[.!?]|[a-z]{4}")
 
+_PARAGRAPH_END = re.compile(r"[^\S\n]*\n[^\S\n]*\n")
+
 
 def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     """Return whether a part of a text ends with an enumerator of what follows it, such as "2.1." or "(a)"."""
@@ -118,6 +120,8 @@ def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     start, end = trimmed(text, start, end)
     if start == end or (at := enumerator_start(text, start, end)) == end or skip_space(text, end) == len(text):
         return False
+    if _PARAGRAPH_END.match(text, end):  # It can begin another paragraph only from a line of its own.
+        return not text[text.rfind("\n", 0, at) + 1 : at].strip()
     return at > start or skip_space(text, 0) == at or _LEAD.match(text, at) is not None
 
 

@@ -33,8 +33,7 @@ def test_a_result_looks_as_the_course_search_showed_it(indexed: Cli) -> None:
     assert lines[1] == "File: course/cs/sorting.md"
     assert lines[2].startswith("Chunk: ")
     assert "Section: Sorting > Merge sort" in lines
-    assert lines[-1].startswith("    ")
-    assert "Merge sort" in lines[-1]
+    assert lines[-1].startswith("    Merge")
 
 
 @pytest.mark.parametrize(

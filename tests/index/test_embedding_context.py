@@ -32,7 +32,7 @@ The rocket burns oxygen.
 
 The cat sleeps all day.
 """
-LEAVES = 6
+LEAVES = 3
 STRUCTURE = create("structure", chunk_size=12, min_chunk_size=1)
 
 

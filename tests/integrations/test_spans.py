@@ -77,7 +77,7 @@ def test_hits_are_expanded_from_an_index(framework: str, options: dict[str, Any]
         assert passage.score == 0.5
         assert all(part in passage.text for part in Hit(hit).text.split("\n\n"))
         if options == {"window": 9}:
-            assert passage.text == TEXT
+            assert passage.text.split() == TEXT.split()
         if options == {"window": 0}:
             assert (passage.text, passage.metadata["spans"]) == (Hit(hit).text, Hit(hit).metadata["spans"])
 
@@ -141,5 +141,5 @@ def test_llama_indexs_own_store_keeps_the_parts_and_expansion_finds_the_kin(tmp_
         [NodeWithScore(node=nodes[0], score=0.7)], query_str="q"
     )
     check(Hit(passage))
-    assert passage.node.get_content(MetadataMode.NONE) == TEXT
+    assert passage.node.get_content(MetadataMode.NONE).split() == TEXT.split()
     client.close()

@@ -56,6 +56,11 @@ def test_what_looks_like_an_enumerator_may_be_the_end_of_a_sentence(ended: str) 
     assert not ends_with_enumerator(f"{ended} It goes on.", 0, len(ended))
 
 
+def test_an_enumerator_begins_another_paragraph_only_from_a_line_of_its_own() -> None:
+    assert ends_with_enumerator("It ends.\n\nSection 5.18\n\nTaxes are paid.", 0, 22)
+    assert not ends_with_enumerator("Taxes 60 Section 5.18\n\nThey are paid.", 0, 21)
+
+
 @pytest.mark.parametrize("mark", MARKS)
 @pytest.mark.parametrize("stop", [".", "!", "?", "。", "។", "۔", "…"])
 def test_marks_close_the_sentence_before_them(mark: str, stop: str) -> None:
