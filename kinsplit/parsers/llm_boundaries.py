@@ -28,7 +28,7 @@ from kinsplit.language_models.streaming import ATTEMPTS, CircuitBreaker, as_comp
 from kinsplit.language_models.structured import AnswerCache
 from kinsplit.parsers.packing.groups import merge, pack
 from kinsplit.parsers.packing.refine import Scale
-from kinsplit.parsers.units.builder import TextUnits, document_sections, text_units
+from kinsplit.parsers.units.builder import Level, TextUnits, document_sections, text_units
 from kinsplit.parsers.units.sentences import Units
 from kinsplit.text.blocks import Block, Section
 from kinsplit.text.graphemes import skip_space
@@ -179,9 +179,16 @@ def outline(document: Document, language: str) -> Outline:
     # The first of consecutive headings begins the section; a heading without text below it begins none.
     first = [i for i in range(len(found)) if i == 0 or found[i - 1].kind == "body"]
     last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
-    begun = [(numbers[found[i].start], i) for i in first if found[i].start in numbers]
+    begun = [(_top(units, numbers[found[i].start]), i) for i in first if found[i].start in numbers]
     headings, titles = ([n for n, i in begun if i < last and found[i].kind == kind] for kind in ("heading", "title"))
     return Outline(sections, units, sorted({n for n, _ in begun}), headings, titles)
+
+
+def _top(units: TextUnits, number: int) -> int:
+    """Return the number of the first of the enumerators above a unit that belong to it, or its own."""
+    while number and units.levels[number] >= Level.HEADING:
+        number -= 1
+    return number
 
 
 def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int]:

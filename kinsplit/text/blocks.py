@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from kinsplit.spans import Heading, Span
 from kinsplit.text.code import code_blocks, is_code, statement_starts
 from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, skip_space, trim, trimmed, with_line_feeds
+from kinsplit.text.marks import enumerator_start
 from kinsplit.text.records import find_records
 
 if TYPE_CHECKING:
@@ -74,25 +75,31 @@ class Section(NamedTuple):
 def sections(text: str, headings: Sequence[Heading] = (), kind: DocumentKind = "") -> list[Section]:
     """Return the blocks of a text, grouped by its headings, which are recognised by their markup unless they are given.
 
-    A heading directly followed by a deeper heading shares its section, so a section is never a heading alone unless no
-    text follows.
+    Headings without text between them share a section, so a section is never a heading alone unless no text follows.
+    Enumerators that are paragraphs right above a heading belong to its section.
     """
     found: list[Section] = []
     path = [(one.level, one.title) for one in headings[:1] if one.start == one.end]  # a title outside the text
     current: list[Block] = []
     for block in _with_headings(text, headings, kind) if headings else blocks(text, kind):
         if block.kind == "heading":
-            bare = bool(current) and all(b.kind == "heading" for b in current)
-            if not (bare and path and block.depth > path[-1][0]):
-                if current:
-                    found.append(Section(current, _titles(path)))
-                current = []
+            if not all(b.kind == "heading" for b in current):
+                at = len(current)
+                while at and _is_enumerator(text, current[at - 1]):
+                    at -= 1
+                if at:
+                    found.append(Section(current[:at], _titles(path)))
+                current = current[at:]
             path = [entry for entry in path if entry[0] < block.depth]
             path.append((block.depth, block.title))
         current.append(block)
     if current:
         found.append(Section(current, _titles(path)))
     return found
+
+
+def _is_enumerator(text: str, block: Block) -> bool:
+    return block.kind == "paragraph" and enumerator_start(text, block.start, block.end) == block.start
 
 
 def _titles(path: list[tuple[int, str]]) -> tuple[str, ...]:

@@ -231,13 +231,15 @@ def test_front_matter_is_no_heading() -> None:
     assert headings("---\nno end\n\n# Yes") == [(1, "Yes")]
 
 
-def test_a_heading_directly_followed_by_a_deeper_one_shares_its_section() -> None:
+def test_headings_without_text_between_them_share_a_section() -> None:
     text = "# A\n\n## B\n\n### C\ntext\n## D\n# E\ntext\n"
-    assert [(s.path, len(s.blocks)) for s in sections(text)] == [(("A", "B", "C"), 4), (("A", "D"), 1), (("E",), 2)]
+    assert [(s.path, len(s.blocks)) for s in sections(text)] == [(("A", "B", "C"), 4), (("E",), 3)]
+    assert paths("# A\n# B\n## C\n") == ["B > C"]
 
 
-def test_a_heading_followed_by_one_as_high_stands_alone() -> None:
-    assert paths("# A\n# B\n## C\n") == ["A", "B > C"]
+def test_an_enumerator_above_a_heading_belongs_to_its_section() -> None:
+    text = "# A\n\ntext\n\n2.\n\n# B\n\ntext"
+    assert [(s.path, len(s.blocks)) for s in sections(text)] == [(("A",), 2), (("B",), 3)]
 
 
 def test_skipped_levels_and_text_before_the_first_heading() -> None:

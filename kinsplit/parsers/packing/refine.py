@@ -278,13 +278,16 @@ class _Job:
         return np.zeros(len(self.units.starts), dtype=np.bool_)
 
     def guess(self, rungs: Sequence[Rung]) -> None:
-        """Cut units that are probably too long before they are measured, so that little text is measured twice."""
-        ahead = self.wide()
+        """Cut units that are probably too long before they are measured, so that little text is measured twice.
+
+        Their parts are cut only if they are certainly too long, since no more than the units can be restored.
+        """
+        wide = ahead = self.wide()
         for rung in rungs:
-            wide = self.wide()
             if not wide.any():
                 break
             self._replace(wide, rung)
+            wide = self._is_wider(self.units, CHARACTERS_PER_TOKEN)
         self.ahead = ahead[self.origin]
 
     def doubtful(self) -> Mask:

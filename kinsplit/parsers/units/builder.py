@@ -373,9 +373,10 @@ BY_OUTER_LINE = Rung(Level.ITEM, _by_outer_line, frozenset({"code"}))
 #: Cuts records and statements into their lines.
 BY_LINE = _by_mark(Level.ITEM, _LINE_END, {"records", "code"})
 _WITH_CLAUSES = frozenset(KINDS) - {"fence", "table", "code"}
+_QUOTES = r"""(?:[”’»」』）】》]|["'](?=\s))*"""
 #: Cuts sentences into clauses: behind semicolons and colons, and what is still too long behind commas and dashes. The
-#: marks of scripts with spaces stand before a space.
+#: marks of scripts with spaces stand before a space. Quotation marks that close a clause stay with it.
 BY_CLAUSE = (
-    _by_mark(Level.CLAUSE, re.compile(r"[;:](?=\s)|[；：؛]+"), _WITH_CLAUSES),
-    _by_mark(Level.CLAUSE, re.compile(r"(?:,|\s[–—-])(?=\s)|[，、،]+"), _WITH_CLAUSES),
+    _by_mark(Level.CLAUSE, re.compile(rf"[;:]{_QUOTES}(?=\s)|[；：؛]+{_QUOTES}"), _WITH_CLAUSES),
+    _by_mark(Level.CLAUSE, re.compile(rf"(?:,{_QUOTES}|\s[–—-])(?=\s)|[，、،]+{_QUOTES}"), _WITH_CLAUSES),
 )
