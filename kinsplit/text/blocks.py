@@ -99,7 +99,7 @@ def sections(text: str, headings: Sequence[Heading] = (), kind: DocumentKind = "
 
 
 def _is_enumerator(text: str, block: Block) -> bool:
-    return block.kind == "paragraph" and enumerator_start(text, block.start, block.end) == block.start
+    return block.kind in {"paragraph", "list"} and enumerator_start(text, block.start, block.end) == block.start
 
 
 def _titles(path: list[tuple[int, str]]) -> tuple[str, ...]:
