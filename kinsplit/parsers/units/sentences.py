@@ -372,10 +372,8 @@ def _others(text: str) -> list[str]:
     found: set[int] = set()
     for start in range(0, 0 if text.isascii() else len(text), _SEGMENT_PIECE):
         points = code_points(text[start : start + _SEGMENT_PIECE])
-        seen = np.zeros(int(points.max()) + 1, dtype=np.bool_)
-        seen[points] = True
-        found.update(np.flatnonzero(seen[0x80:]).tolist())
-    return [chr(0x80 + point) for point in found]
+        found.update(np.flatnonzero(np.bincount(points[points >= 0x80])).tolist())
+    return [chr(point) for point in found]
 
 
 def _may_begin(text: str, start: int) -> bool:
