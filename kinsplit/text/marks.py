@@ -47,7 +47,7 @@ _AT_END = re.compile(
 # Its last word, to reject most others fast.
 _PART = rf"(?:\d{{1,3}}[A-Za-z]?|{_LETTER}|[ivxIVXL]{{2,6}}|aa|bb|cc|dd|Abs|第\w{{2,7}}|[{_HAN}]{{1,4}})"
 _LAST_WORD = re.compile(
-    rf"(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
+    rf"(?![.)）:]\Z)(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
     rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
 )
 # Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
@@ -55,7 +55,7 @@ _LAST_WORD = re.compile(
 _UNSURE = rf"[-*+](?=[^\S\n]+\S)|{_LEVELS}(?=[^\S\n]+[^\W\d_a-z])"
 _ITEM = rf"(?![^\W\d_ivxACS][a-z])(?:{_BULLET}|{_UNSURE}|{_ENUMERATOR})\s"
 _FIRST_ITEM = re.compile(_ITEM)
-_LINE = re.compile(rf"\n[^\S\n]*(?:(\n\s*)|(?={_ITEM}))")
+_LINE = re.compile(rf"\n[^\S\n]*+(?:(\n\s*)|(?={_ITEM}))")
 
 _CLOSERS = r"[\p{Pe}\p{Pf}\"'*_]{0,4}"
 _AND = r"\ (?:and|or|und|oder|et|ou)"

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from itertools import pairwise
+from string import ascii_letters
 from types import ModuleType
 from typing import NamedTuple
 
@@ -275,7 +276,8 @@ _SPEECH = re.compile(
 _CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
 # Last characters but one of most enumerators that end with a full stop; the others have a single letter there.
 _LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
-_LAST_OF_SPEECH = frozenset('!?"”’')
+# Last characters of most units that end with neither: marks, and letters that are no Roman number, behind no digit.
+_LAST_OF_OTHERS = frozenset('!?"”’' + ascii_letters) - frozenset("ivxIVXL")
 # A sentence so short may be an enumerator without a full stop ("§ 3", "**Article XII**").
 _SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
@@ -343,10 +345,12 @@ def _between(text: str, starts: list[int]) -> Units:
     ends: list[int] = []
     last, begun = trimmed(text, 0, len(text))[1], -1
     for start, end in pairwise([*starts, len(text)]):
-        while start < end and text[end - 1].isspace():
+        if start < end and text[end - 1].isspace():
             end -= 1
-        while start < end and text[start].isspace():
-            start += 1
+            if start < end and text[end - 1].isspace():
+                end = start + len(text[start:end].rstrip())
+        if start < end and text[start].isspace():
+            start = end - len(text[start:end].lstrip())
         if start == end:
             continue
         if begun >= 0:
@@ -354,11 +358,11 @@ def _between(text: str, starts: list[int]) -> Units:
         elif ends and not text[start].isalnum() and _ONLY_STOPS.fullmatch(text, start, end):
             ends[-1] = end
             continue
-        if end < last and (
-            (text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum())
+        if (
+            text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()
             if text[end - 1] == "."
-            else end - start < _SHORT and text[end - 1] not in _LAST_OF_SPEECH
-        ):
+            else end - start < _SHORT and (text[end - 1] not in _LAST_OF_OTHERS or text[end - 2].isdecimal())
+        ) and end < last:
             at = enumerator_start(text, start, end)
             begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
         if start < end:
