@@ -192,19 +192,15 @@ class Punkt:
         inside = image_marks(text)
         if re.search(r"\.\s\.", text):
             inside |= {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
-        find_space = text.rfind
         # Punkt splits words at ASCII white space only.
-        others = [s for s in "\n\t\r\x0b\x0c" if s in text]
+        spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), "\n\t\r\x0b\x0c", text)
         found: list[tuple[int, int]] = []
         word = before = 0
         pending = False
         for stop in sorted([match.start() for mark in self._candidate for match in mark.finditer(text)]):
             if stop in inside:
                 continue
-            space = find_space(" ", before, stop)
-            for other in others:
-                at = find_space(other, space if space > before else before, stop)
-                space = at if at > space else space
+            space = spaced.rfind(" ", before, stop)
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
             if pending and (space > before or word == before):
                 found.append((word, before))
