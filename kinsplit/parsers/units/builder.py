@@ -221,16 +221,16 @@ def text_units(
     """
     text, blocks = document.text, [block for section in found for block in section.blocks]
     levels = list(_block_levels(text, found, whole=False))
-    leveled = list(zip(blocks, levels, strict=True))
     is_prose = [block.kind == "paragraph" for block in blocks]
     pieces = [_sentence_units(text, blocks, levels, is_prose, language, join_speech)] if any(is_prose) else []
     if all(is_prose):
         return pieces[0] if pieces else TextUnits(as_units([]), *np.zeros((2, 0), dtype=np.int64))
-    atoms = [(*block[:2], level, _NUMBERS[block.kind]) for block, level in leveled if block.kind in _ATOMS]
-    first, last, *both = np.array(atoms, dtype=np.int64).reshape(-1, 4).T
-    pieces.append(TextUnits(Units(first, last), *both))
-    own = None if join_items else language
-    pieces += (_part_units(text, block, level, own) for block, level in leveled if block.kind not in _WHOLE_OR_PROSE)
+    others = [
+        (block.start, block.end, level, _NUMBERS[block.kind])
+        for block, level in zip(blocks, levels, strict=True)
+        if block.kind != "paragraph"
+    ]
+    pieces.append(_part_units(text, np.array(others, dtype=np.int64), None if join_items else language))
     units, *arrays = zip(*pieces, strict=True)
     starts, ends = map(np.concatenate, zip(*units, strict=True))
     order = np.argsort(starts, kind="stable")
@@ -268,20 +268,24 @@ def _joins(text: str, before: Block, block: Block) -> bool:
     return before.kind == block.kind == "paragraph" and ends_with_enumerator(text, before.start, before.end)
 
 
-def _part_units(text: str, block: Block, first: Level, language: str | None) -> TextUnits:
-    """Return the parts of a block; with a language, the sentences of items and records."""
-    own = np.array([[first], [_NUMBERS[block.kind]]], dtype=np.int64)
+def _part_units(text: str, blocks: IntArray, language: str | None) -> TextUnits:
+    """Return the parts of blocks, given as rows of start, end, level and kind; with a language, sentences of items."""
+    starts, ends, levels, kinds = blocks.T
     found, _ = cut_by(
-        by_part(str, is_block=True), text, TextUnits(as_units([(block.start, block.end)]), *own), np.arange(1)
+        by_part(str, is_block=True), text, TextUnits(Units(starts, ends), levels, kinds), _of_kinds(kinds, _WITH_PARTS)
     )
-    if language is not None and block.kind in {"list", "records"}:
-        found, _ = cut_by(by_sentence(lambda _: language), text, found, np.arange(len(found.levels)))
+    if language is not None:
+        found, _ = cut_by(by_sentence(lambda _: language), text, found, _of_kinds(found.kinds, {"list", "records"}))
     return found
 
 
-# Kinds of blocks that are one unit, and those that are not cut into parts here.
-_ATOMS = frozenset({"heading", "fence"})
-_WHOLE_OR_PROSE = _ATOMS | {"paragraph"}
+def _of_kinds(numbers: IntArray, kinds: Collection[UnitKind]) -> IntArray:
+    """Return which units are of some kinds, given the number of the kind of each."""
+    return np.flatnonzero(np.isin(numbers, [_NUMBERS[kind] for kind in kinds]))
+
+
+# Kinds of blocks that are cut into parts here; headings and fences are one unit.
+_WITH_PARTS: frozenset[UnitKind] = frozenset({"list", "table", "records", "code"})
 
 
 class Rung(NamedTuple):
@@ -304,7 +308,7 @@ def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[
     Returns:
         The units, and the number of the original unit of each.
     """
-    numbers = numbers[np.isin(found.kinds[numbers], [_NUMBERS[kind] for kind in rung.kinds])]
+    numbers = numbers[_of_kinds(found.kinds[numbers], rung.kinds)]
     if not len(numbers):
         return found, np.arange(len(found.levels))
     kinds = iter(found.kinds[numbers].tolist())
