@@ -141,21 +141,26 @@ def _best_stop(levels: Sequence[int], right: Sequence[int], low: int, high: int,
     A run is filled with sentences rather than ended with a paragraph or an item, but ends with its section if that
     fills half of it. A unit is torn only if nothing precedes it.
     """
-    half, filled, full = (max(low, bisect_left(right, begin + limit * part, low - 1) + 1) for part in _PARTS)
+    half = _first_stop(right, low, begin + limit * _HALF)
     best = min(levels[half : high + 1], default=Level.BOUND)
     if best > Level.SENTENCE:
         half, best = low, min(levels[low : high + 1])
-    worst = _FILLED_BY[best]
-    for first in (full, filled):
-        if first <= high and (last := min(levels[first : high + 1])) <= worst:
+    for part in _FILLED if levels[high] > best else ():
+        first = _first_stop(right, low, begin + limit * part)
+        if first <= high and (last := min(levels[first : high + 1])) <= _FILLED_BY[best]:
             half, best = first, last
             break
-    return next(stop for stop in range(high, half - 1, -1) if levels[stop] == best)
+    return high - levels[half : high + 1][::-1].index(best)
+
+
+def _first_stop(right: Sequence[int], low: int, length: float) -> int:
+    """Return the first boundary from `low` on at which a run is at least so long, given the lengths up to each."""
+    return max(low, bisect_left(right, length, low - 1) + 1)
 
 
 # Parts of a limit: a run that is half full may end at a better boundary; it should be filled to three quarters, and it
 # is as full as others if it ends within the last tenth.
-_PARTS = 1 / 2, 3 / 4, 9 / 10
+_HALF, _FILLED = 1 / 2, (9 / 10, 3 / 4)
 # For each level, the worst level of a boundary that fills a run rather than ending it at this level.
 _FILLED_BY = (
     *(Level.BLOCK, Level.SENTENCE, Level.SENTENCE, Level.CLAUSE),
