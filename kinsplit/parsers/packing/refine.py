@@ -355,6 +355,8 @@ class _Job:
             before = self.units
             found, source = cut_by(rung, self.text, TextUnits(before, self.levels, self.kinds), np.flatnonzero(chosen))
             self.units, self.levels, self.kinds = found
+            if self.units is before:
+                return
             same = (self.units.starts == before.starts[source]) & (self.units.ends == before.ends[source])
             self.origin = self.origin[source]
             self.lengths = np.where(chosen[source] & ~same, -1, self.lengths[source])

@@ -311,16 +311,17 @@ def cut_by(rung: Rung, text: str, found: TextUnits, numbers: IntArray) -> tuple[
     numbers = numbers[_of_kinds(found.kinds[numbers], rung.kinds)]
     if not len(numbers):
         return found, np.arange(len(found.levels))
-    kinds = iter(found.kinds[numbers].tolist())
-    units, origin = cut_units(text, found.units, numbers, lambda t, s, e: rung.cut(t, s, e, KINDS[next(kinds)]))
-    is_cut = np.zeros(len(found.levels), dtype=np.bool_)
-    is_cut[numbers] = True
-    before = found.kinds[origin]
+    before = found.kinds[numbers]
+    each = iter(before.tolist())
+    units, origin = cut_units(text, found.units, numbers, lambda t, s, e: rung.cut(t, s, e, KINDS[next(each)]))
+    kinds, inner = found.kinds.copy(), found.levels.copy()
     # The parts of a paragraph are sentences.
-    level = np.where(before == _PARAGRAPH, max(rung.level, Level.SENTENCE), rung.level)
-    kinds_now = np.where(level == Level.SENTENCE, _SENTENCE, before)
-    levels = np.where(np.diff(origin, prepend=-1) > 0, found.levels[origin], level)
-    return TextUnits(units, levels, np.where(is_cut[origin], kinds_now, before)), origin
+    inner[numbers] = np.where(before == _PARAGRAPH, max(rung.level, Level.SENTENCE), rung.level)
+    kinds[numbers] = np.where(inner[numbers] == Level.SENTENCE, _SENTENCE, before)
+    if units is found.units:
+        return TextUnits(units, found.levels, kinds), origin
+    levels = np.where(np.diff(origin, prepend=-1) > 0, found.levels[origin], inner[origin])
+    return TextUnits(units, levels, kinds[origin]), origin
 
 
 def by_part(language: Callable[[str], str], *, is_block: bool = False) -> Rung:
