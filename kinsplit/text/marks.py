@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from string import ascii_letters, punctuation
 
 import regex
 
@@ -50,6 +51,8 @@ _LAST_WORD = re.compile(
     rf"(?![.)）:]\Z)(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
     rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
 )
+#: Last characters of no enumerator, unless a digit precedes them: marks, and letters that are no Roman number.
+NEVER_LAST = frozenset(ascii_letters + punctuation + "”’") - frozenset("ivxIVXL.):*_")
 # Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
 # words are rejected by their first two letters.
 _UNSURE = rf"[-*+](?=[^\S\n]+\S)|{_LEVELS}(?=[^\S\n]+[^\W\d_a-z])"
@@ -115,6 +118,8 @@ _PARAGRAPH_END = re.compile(r"[^\S\n]*\n[^\S\n]*\n")
 
 def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     """Return whether a part of a text ends with an enumerator of what follows it, such as "2.1." or "(a)"."""
+    if text[end - 1] in NEVER_LAST and not text[end - 2].isdecimal():
+        return False
     if _WORD.match(text, max(start, end - 4), end):
         return False
     start, end = trimmed(text, start, end)

@@ -30,8 +30,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
 from importlib.util import find_spec
-from itertools import pairwise
-from string import ascii_letters
+from itertools import chain, pairwise
 from types import ModuleType
 from typing import NamedTuple
 
@@ -43,7 +42,7 @@ from kinsplit.errors import KinsplitWarning
 from kinsplit.parsers.units.punkt import OTHER, PUNKT_LANGUAGES, detect_language, image_marks, punkt_of
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
-from kinsplit.text.marks import BRACKETED, TERMINALS, enumerator_start, item_starts, without_closing_marks
+from kinsplit.text.marks import BRACKETED, NEVER_LAST, TERMINALS, enumerator_start, item_starts, without_closing_marks
 
 _EXTEND = r"[\p{SB=Extend}\p{SB=Format}]*+"  # SB5: they belong to the character before them
 _CLOSE = r"(?:[\p{SB=Close}--[\p{Ps}\p{Pi}]]|\p{Pi}(?!\w))"  # some languages close with “, others open with it
@@ -130,7 +129,7 @@ class Units(NamedTuple):
 
 def as_units(spans: list[Span] | list[tuple[int, int]]) -> Units:
     """Return spans as `Units`."""
-    pairs = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    pairs = np.fromiter(chain.from_iterable(spans), dtype=np.int64, count=2 * len(spans)).reshape(-1, 2)
     return Units(pairs[:, 0], pairs[:, 1])
 
 
@@ -239,6 +238,8 @@ def cut_units(
     """Replace numbered units by the finer ones that `cut` returns, and return the number of each unit's original."""
     spans = zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
     pieces = [cut(text, start, end) for start, end in spans]
+    if all(len(piece.starts) == 1 for piece in pieces):
+        return units, np.arange(len(units.starts), dtype=np.int64)
     sizes = np.ones(len(units.starts), dtype=np.int64)
     sizes[numbers] = [len(piece.starts) for piece in pieces]
     is_cut = np.zeros(len(units.starts), dtype=np.bool_)
@@ -276,8 +277,6 @@ _SPEECH = re.compile(
 _CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
 # Last characters but one of most enumerators that end with a full stop; the others have a single letter there.
 _LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
-# Last characters of most units that end with neither: marks, and letters that are no Roman number, behind no digit.
-_LAST_OF_OTHERS = frozenset('!?"”’' + ascii_letters) - frozenset("ivxIVXL")
 # A sentence so short may be an enumerator without a full stop ("§ 3", "**Article XII**").
 _SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
@@ -361,7 +360,7 @@ def _between(text: str, starts: list[int]) -> Units:
         if (
             text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()
             if text[end - 1] == "."
-            else end - start < _SHORT and (text[end - 1] not in _LAST_OF_OTHERS or text[end - 2].isdecimal())
+            else end - start < _SHORT and (text[end - 1] not in NEVER_LAST or text[end - 2].isdecimal())
         ) and end < last:
             at = enumerator_start(text, start, end)
             begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
