@@ -213,13 +213,15 @@ class _Scanner:
         self.unclosed: set[str] = set()
 
     def scan(self) -> list[Block]:
-        at = begun = self._front_matter()
+        lines, at = self.lines, self._front_matter()
+        begun = at
         for i in self._remarkable():
             if i < at:
                 continue
-            line = self.lines[i].strip()
+            line = lines[i].strip()
             if not line:
-                self._paragraph(begun, i)
+                if begun < i:
+                    self._paragraph(begun, i)
                 at = begun = i + 1
             elif begun < i and line[0] in "=-" and (match := self._setext(begun, i)):
                 title = " ".join(self.text[self.starts[begun] : self.starts[i]].split())
@@ -227,7 +229,7 @@ class _Scanner:
                 at = begun = i + 1
             elif (line[0] in MARKS or "|" in line) and (stop := self._special(i, line, begun)) > i:
                 at = begun = stop
-        self._paragraph(begun, len(self.lines))
+        self._paragraph(begun, len(lines))
         return self.found
 
     def _remarkable(self) -> list[int]:
@@ -284,9 +286,10 @@ class _Scanner:
 
     def _fence_end(self, at: int, mark: str) -> int:
         for i in range(at + 1, len(self.lines)):
-            line = self.lines[i].strip()
-            if line.startswith(mark) and not line.strip(mark[0]):
-                return i + 1
+            if mark in self.lines[i]:
+                line = self.lines[i].strip()
+                if line.startswith(mark) and not line.strip(mark[0]):
+                    return i + 1
         return len(self.lines)
 
     def _raw_end(self, at: int, closing: str) -> int:
@@ -330,11 +333,8 @@ class _Scanner:
         if first >= stop:
             return
         start, end = self.starts[first], self.starts[stop - 1] + len(self.lines[stop - 1])
-        if not self.has_html:
-            if self.text[start].isspace() or self.text[end - 1].isspace():
-                self._add_span(start, end, "paragraph")
-            else:
-                self.found.append(Block(start, end, "paragraph"))
+        if not self.has_html or self.text.find("<", start, end) < 0:
+            self._add_span(start, end, "paragraph")
             return
         for opening, closing in _html_headings(self.text, start, end):
             self._add_span(start, grapheme_floor(self.text, opening.start(), start), "paragraph")
@@ -351,7 +351,8 @@ class _Scanner:
         self._add_span(self.starts[first], self.starts[stop], kind, depth, title)
 
     def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
-        start, end = trimmed(self.text, start, end)
+        if start < end and (self.text[start].isspace() or self.text[end - 1].isspace()):
+            start, end = trimmed(self.text, start, end)
         if start < end:
             self.found.append(Block(start, end, kind, depth, title))
 
@@ -394,6 +395,8 @@ def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[s
 
 
 _LINE_END = re.compile(r"\n")
+# A line without the white space around it.
+_BARE_LINE = re.compile(r"\S(?:.*\S)?")
 _ANY_LINE = re.compile(r"^([ \t]*)(.*)", re.MULTILINE)
 
 
@@ -421,7 +424,7 @@ def parts(text: str, kind: str, *, is_block: bool = False) -> list[Span]:
     elif kind == "code":
         starts = statement_starts(lines, *trimmed(lines, 0, len(lines)))[1:]
     elif kind == "fence":
-        starts = [match.end() for match in _LINE_END.finditer(lines)]
+        return [Span(*match.span()) for match in _BARE_LINE.finditer(lines)]
     else:
         starts = []
     cut = (trim(lines, *edge) for edge in pairwise([0, *starts, len(lines)]))
