@@ -181,9 +181,11 @@ def begins_with_closing_mark(text: str, start: int, end: int) -> bool:
 
 def _closing_marks(text: str, first: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of closing marks by their first character."""
-    start = text.find(first)
+    spaces = " \t\n" if first == "*" else "\n"  # behind which a mark closes nothing
+    start = text.find(first, 1)
     while start >= 0:
-        if start and not text[start - 1].isalnum() and (end := _closing_end(text, start)) > start:
+        before = text[start - 1]
+        if not before.isalnum() and before not in spaces and (end := _closing_end(text, start)) > start:
             yield start, end
         start = text.find(first, start + 1)
 

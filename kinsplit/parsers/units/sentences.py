@@ -280,6 +280,7 @@ _LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
 # A sentence so short may be an enumerator without a full stop ("§ 3", "**Article XII**").
 _SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
+_is_stop = functools.lru_cache(maxsize=1 << 14)(_ONLY_STOPS.match)
 # In these scripts, and in their punctuation, words aren't spaced.
 _UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _PIECE = 1000
@@ -354,7 +355,7 @@ def _between(text: str, starts: list[int]) -> Units:
             continue
         if begun >= 0:
             start, begun = begun, -1
-        elif ends and not text[start].isalnum() and _ONLY_STOPS.fullmatch(text, start, end):
+        elif ends and not text[start].isalnum() and _is_stop(text[start]) and _ONLY_STOPS.fullmatch(text, start, end):
             ends[-1] = end
             continue
         if (
