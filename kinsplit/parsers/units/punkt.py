@@ -13,6 +13,7 @@ import json
 import re
 import string
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -148,7 +149,7 @@ class Punkt:
         """Return the starts of all sentences except the first."""
         starts = []
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
-            if text[end : end + 1] == " " and text[end + 1 : end + 2].isalnum():
+            if text[end].isspace() and text[end + 1 : end + 2].isalnum():
                 starts.append(end + 1)
                 continue
             begin, closing = skip_space(text, end), None
@@ -187,14 +188,13 @@ class Punkt:
                 ends.append(stop + 1)
         return ends
 
-    def _candidates(self, text: str) -> list[tuple[int, int]]:
-        """Return the stops at which a sentence could end, each as offsets of its word and of the stop."""
+    def _candidates(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield the stops at which a sentence could end, each as offsets of its word and of the stop."""
         inside = image_marks(text)
         if re.search(r"\.\s\.", text):
             inside |= {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
         # Punkt splits words at ASCII white space only.
         spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), "\n\t\r\x0b\x0c", text)
-        found: list[tuple[int, int]] = []
         word = before = 0
         pending = False
         for stop in sorted([match.start() for mark in self._candidate for match in mark.finditer(text)]):
@@ -203,13 +203,12 @@ class Punkt:
             space = spaced.rfind(" ", before, stop)
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
             if pending and (space > before or word == before):
-                found.append((word, before))
+                yield word, before
             if space > before:
                 word = space + 1
             before, pending = stop, True
         if pending:
-            found.append((word, before))
-        return found
+            yield word, before
 
     def _full_stop_ends(self, text: str, word: int, dot: int) -> bool:
         last, after = text[word:dot], skip_space(text, dot + 1)
