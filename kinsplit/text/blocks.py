@@ -83,7 +83,7 @@ def sections(text: str, headings: Sequence[Heading] = (), kind: DocumentKind = "
     current: list[Block] = []
     for block in _with_headings(text, headings, kind) if headings else blocks(text, kind):
         if block.kind == "heading":
-            if not all(b.kind == "heading" for b in current):
+            if current and current[-1].kind != "heading":
                 at = len(current)
                 while at and _is_enumerator(text, current[at - 1]):
                     at -= 1
