@@ -188,12 +188,12 @@ def _block_levels(text: str, found: Sequence[Section], *, whole: bool) -> Iterat
     """
     before: Block | None = None
     for section in found:
-        for number, block in enumerate(section.blocks):
-            level = Level.BLOCK if number else Level.SECTION
+        level = Level.SECTION
+        for block in section.blocks:
             if before and (before.kind == "heading" or _is_enumerator(text, before, block, whole=whole)):
                 level = Level.HEADING if block.kind == "heading" else Level.BOUND
             yield level
-            before = block
+            level, before = Level.BLOCK, block
 
 
 def _is_enumerator(text: str, before: Block, block: Block, *, whole: bool) -> bool:
@@ -253,9 +253,11 @@ def _sentence_units(
     if crossing.any():
         # An enumerator that is a paragraph belongs to the sentence that begins the next one.
         crossing[[n for n in np.flatnonzero(crossing).tolist() if _joins(text, blocks[n - 1], blocks[n])]] = False
-        edges = begins[crossing].tolist()
-        cut = np.unique(around[crossing])
-        units, _ = cut_units(text, units, cut, lambda t, start, end: cut_at(t, as_units([(start, end)]), edges))
+        is_cut = np.zeros(len(units.starts), dtype=np.bool_)
+        is_cut[around[crossing]] = True
+        pieces = cut_at(text, Units(units.starts[is_cut], units.ends[is_cut]), begins[crossing].tolist())
+        both = (np.concatenate([own[~is_cut], cut]) for own, cut in zip(units, pieces, strict=True))
+        units = Units(*(np.sort(edges, kind="stable") for edges in both))
     holders = np.searchsorted(begins, units.starts, side="right") - 1
     first = begins[holders] == units.starts
     found = np.where(first, np.array(levels, dtype=np.int64)[holders], Level.SENTENCE)
