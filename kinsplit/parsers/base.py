@@ -9,7 +9,7 @@ import operator
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, ValidationError
@@ -330,7 +330,7 @@ class Strategy(Documented):
             beside = contexts.of(spans) if headings is None or document.outline else section(headings)
             speaker = _speaker(document.voices, spans[0].start) if document.voices else ""
             if header or language or speaker:
-                beside = replace(beside, header=header, language=language, speaker=speaker)
+                beside = Beside(beside.headings, header, language, speaker, beside.note)
             kin = None if parent is None else parents[parent], around[i], around[i + 2]
             place = ids[i], source, i, total, level
             if is_placed:

@@ -76,6 +76,9 @@ class OutlineContexts:
         return part.start < start and _CLOSING.fullmatch(self._text, start, part.end) is not None
 
 
+_NOTHING = Beside()
+
+
 class HeadingContexts:
     """The contexts of the chunks of a document with headings: the path to the innermost section that holds a chunk.
 
@@ -98,8 +101,10 @@ class HeadingContexts:
 
     def of(self, spans: Sequence[Span]) -> Beside:
         """Return what stands beside a chunk; nothing if no section holds it."""
+        if not self._starts:
+            return _NOTHING
         held: defaultdict[int, int] = defaultdict(int)
-        for start, end in spans if self._starts else ():
+        for start, end in spans:
             at = start
             for number in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, end)):
                 stop = min(end, self._starts[number + 1]) if number + 1 < len(self._starts) else end
@@ -110,7 +115,7 @@ class HeadingContexts:
                 at = max(at, stop)
         length = sum(end - start for start, end in spans)
         holders = [section for section, part in held.items() if 2 * part > length]
-        return self._paths[max(holders, key=self._levels.__getitem__)] if holders else Beside()
+        return self._paths[max(holders, key=self._levels.__getitem__)] if holders else _NOTHING
 
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
