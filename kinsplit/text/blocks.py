@@ -139,9 +139,10 @@ def blocks(text: str, kind: DocumentKind = "") -> list[Block]:
     if kind in {"rows", "records"}:
         return [_recognised(lines, *span, kind) or Block(*span, "paragraph") for span in _stretches(lines)]
     found = _Scanner(lines).scan()
-    if kind == "prose":
-        return found
-    return [(b.kind == "paragraph" and _recognised(lines, b.start, b.end)) or b for b in found]
+    for number, (start, end, own, _, _) in enumerate(found if kind != "prose" else ()):
+        if own == "paragraph" and lines.find("\n", start, end) >= 0:
+            found[number] = _recognised(lines, start, end) or found[number]
+    return found
 
 
 def _stretches(text: str) -> Iterator[Span]:
@@ -191,8 +192,8 @@ _BEGINNING = 50  # code points in which the words and commas are looked for
 
 
 def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Block | None:
-    """Return a block of code or records if the lines of a paragraph are such."""
-    if kind or (text.find("\n", start, end) >= 0 and not _PROSE.match(text, start, min(end, start + _BEGINNING))):
+    """Return a block of code or records if the lines of a paragraph, of which it has several, are such."""
+    if kind or not _PROSE.match(text, start, min(end, start + _BEGINNING)):
         if not kind and is_code(text, start, end):
             return Block(start, end, "code")
         if found := find_records(text, start, end, kind):
@@ -332,9 +333,12 @@ class _Scanner:
     def _paragraph(self, first: int, stop: int) -> None:
         if first >= stop:
             return
-        start, end = self.starts[first], self.starts[stop - 1] + len(self.lines[stop - 1])
-        if not self.has_html or self.text.find("<", start, end) < 0:
-            self._add_span(start, end, "paragraph")
+        text, start, end = self.text, self.starts[first], self.starts[stop - 1] + len(self.lines[stop - 1])
+        if not self.has_html or text.find("<", start, end) < 0:
+            if text[start].isspace() or text[end - 1].isspace():
+                start, end = trimmed(text, start, end)
+            if start < end:
+                self.found.append(Block(start, end, "paragraph"))
             return
         for opening, closing in _html_headings(self.text, start, end):
             self._add_span(start, grapheme_floor(self.text, opening.start(), start), "paragraph")
@@ -351,8 +355,7 @@ class _Scanner:
         self._add_span(self.starts[first], self.starts[stop], kind, depth, title)
 
     def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
-        if start < end and (self.text[start].isspace() or self.text[end - 1].isspace()):
-            start, end = trimmed(self.text, start, end)
+        start, end = trimmed(self.text, start, end)
         if start < end:
             self.found.append(Block(start, end, kind, depth, title))
 

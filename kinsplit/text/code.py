@@ -82,6 +82,8 @@ def _counted(lines: str) -> Counter[bool | None]:
 def _is_line_of_code(line: str) -> bool | None:
     """Return whether a line is code; None if it tells nothing."""
     bare = line.strip()
+    if len(bare) < 2:
+        return None
     if _CLAUSE.match(bare):
         return True
     if _PROSE.match(bare) or _DATA.match(bare):
