@@ -148,8 +148,7 @@ def _space_table() -> npt.NDArray[np.bool_]:
 
 def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     """Return which code points are white space as in `str.isspace`."""
-    table = _space_table()
-    return table[np.minimum(points, len(table) - 1)]
+    return np.take(_space_table(), points, mode="clip")
 
 
 def runs(text: str) -> Units:
@@ -198,11 +197,9 @@ def _words(text: str) -> Units:
     points = code_points(text)
     space = is_space(points)
     found = _runs(space)
-    if text.isascii():
+    if text.isascii() or not any(map(_UNSPACED.match, _others(text))):
         return found
     unspaced, plain = _kinds(points)
-    if not unspaced.any():
-        return found
     before_unspaced, before_plain = _shifted(unspaced), _shifted(plain)
     # There is always a boundary between two plain characters; other runs are cut cluster by cluster.
     inner = np.flatnonzero((unspaced | before_unspaced) & plain & before_plain & ~space & ~_shifted(space))
