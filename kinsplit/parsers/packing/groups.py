@@ -80,8 +80,9 @@ def pack(
         stop = _farthest(left, right, first, limit, fits)
         if most is not None:
             stop = min(stop, first + most)
-        stop = _before_edge(stop, first, edges)
-        if ends is not None and stop < total and not _contains(edges, stop):
+        if edges:
+            stop = _before_edge(stop, first, edges)
+        if ends is not None and stop < total and not (edges and _contains(edges, stop)):
             low = max(first + 1, reached + 1)
             stop = _best_stop(ends, right, low, stop, left[first], limit) if low < stop else stop
         if stop <= reached:
@@ -142,8 +143,8 @@ def _best_stop(levels: Sequence[int], right: Sequence[int], low: int, high: int,
     fills half of it. A unit is torn only if nothing precedes it.
     """
     half = _first_stop(right, low, begin + limit * _HALF)
-    best = min(levels[half : high + 1], default=Level.BOUND)
-    if best > Level.SENTENCE:
+    best = min(levels[half : high + 1]) if half <= high else _BOUND
+    if best > _SENTENCE:
         half, best = low, min(levels[low : high + 1])
     for part in _FILLED if levels[high] > best else ():
         first = _first_stop(right, low, begin + limit * part)
@@ -158,6 +159,7 @@ def _first_stop(right: Sequence[int], low: int, length: float) -> int:
     return max(low, bisect_left(right, length, low - 1) + 1)
 
 
+_SENTENCE, _BOUND = int(Level.SENTENCE), int(Level.BOUND)
 # Parts of a limit: a run that is half full may end at a better boundary; it should be filled to three quarters, and it
 # is as full as others if it ends within the last tenth.
 _HALF, _FILLED = 1 / 2, (9 / 10, 3 / 4)
