@@ -54,9 +54,9 @@ _LAST_WORD = re.compile(
 #: Last characters of no enumerator, unless a digit precedes them: marks, and letters that are no Roman number.
 NEVER_LAST = frozenset(ascii_letters + punctuation + "”’") - frozenset("ivxIVXL.):*_")
 # Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
-# words are rejected by their first two letters.
+# lines are rejected by their first two letters, or by a mark.
 _UNSURE = rf"[-*+](?=[^\S\n]+\S)|{_LEVELS}(?=[^\S\n]+[^\W\d_a-z])"
-_ITEM = rf"(?![^\W\d_ivxACS][a-z])(?:{_BULLET}|{_UNSURE}|{_ENUMERATOR})\s"
+_ITEM = rf"(?![^\W\d_ivxACS][a-z]|[\"'<>\[{{|`#=/])(?:{_BULLET}|{_UNSURE}|{_ENUMERATOR})\s"
 _FIRST_ITEM = re.compile(_ITEM)
 _LINE = re.compile(rf"\n[^\S\n]*+(?:(\n\s*)|(?={_ITEM}))")
 
