@@ -121,7 +121,7 @@ _GLUED_CLOSING = re.compile(r"[\"')\]}]+(?![\w\s])")
 
 def image_marks(text: str) -> set[int]:
     """Return the offsets of the exclamation marks that begin images in Markdown, and end no sentence."""
-    return {match.start() for match in _IMAGE_MARK.finditer(text)} if "![" in text else set()
+    return {match.start() for match in _IMAGE_MARK.finditer(text)}
 
 
 class Punkt:
@@ -136,7 +136,7 @@ class Punkt:
         # As in `RUN`, but it begins with a literal, which makes the search fast.
         self._dotted = re.compile(r"\.(?:\.+|(?:\s\.){2,})")
         self._closing = re.compile(CLOSING, re.MULTILINE)
-        self._stops = re.compile(f"{rules.end}+")
+        self._marks, self._stops = rules.ends, re.compile(f"{rules.end}+")
         self._non_word = re.compile(rules.non_word)
         # A full stop after any other word ends the sentence.
         self._abbreviations = abbreviations(language)
@@ -156,7 +156,7 @@ class Punkt:
             if text[begin : begin + 1].isalnum():
                 starts.append(begin)
                 continue
-            if self._stops.fullmatch(text, begin, following):
+            if text[begin : begin + 1] in self._marks and self._stops.fullmatch(text, begin, following):
                 # A sentence of stops alone ("acting! !!") belongs to the previous one.
                 continue
             if begin > end and text[begin] in "«‹":
