@@ -61,22 +61,24 @@ def is_code(text: str, start: int, end: int) -> bool:
     if not (_HINT.search(text, at, min(end, at + _NEAR)) or _BEGINNING.match(text, at, end)):
         return False
     # Most blocks are prose, as their first lines show.
-    if not _counted(text[at : min(end, at + 300)])[True]:
+    if not _counted(text[at : min(end, at + 300)])[0]:
         return False
-    counts = _counted(_REMARK.sub("", text[start:end]))
-    return counts[True] > 1 and counts[True] >= _SHARE * (counts[True] + counts[False])
+    code, prose = _counted(_REMARK.sub("", text[start:end]))
+    return code > 1 and code >= _SHARE * (code + prose)
 
 
-def _counted(lines: str) -> Counter[bool | None]:
-    """Return the numbers of lines by whether they are code, as far as it matters."""
-    counts: Counter[bool | None] = Counter()
+def _counted(lines: str) -> tuple[int, int]:
+    """Return the numbers of lines that are code and that are not, as far as it matters."""
+    code = prose = 0
     for line in lines.split("\n"):
         if line.startswith(("```", "~~~")):
-            return Counter()  # It is Markdown, with code in it.
-        counts[_is_line_of_code(line)] += 1
-        if counts[False] == _FEW and not counts[True]:
+            return 0, 0  # It is Markdown, with code in it.
+        is_code = _is_line_of_code(line)
+        code += is_code is True
+        prose += is_code is False
+        if prose == _FEW and not code:
             break
-    return counts
+    return code, prose
 
 
 def _is_line_of_code(line: str) -> bool | None:
