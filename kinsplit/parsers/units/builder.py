@@ -288,7 +288,7 @@ def _part_units(text: str, blocks: IntArray, language: str | None) -> TextUnits:
 
 def _of_kinds(numbers: IntArray, kinds: Collection[UnitKind]) -> IntArray:
     """Return which units are of some kinds, given the number of the kind of each."""
-    return np.flatnonzero(np.isin(numbers, [_NUMBERS[kind] for kind in kinds]))
+    return np.flatnonzero(np.array([kind in kinds for kind in KINDS])[numbers])
 
 
 # Kinds of blocks that are cut into parts here; headings and fences are one unit.
