@@ -118,7 +118,7 @@ _PARAGRAPH_END = re.compile(r"[^\S\n]*\n[^\S\n]*\n")
 
 def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     """Return whether a part of a text ends with an enumerator of what follows it, such as "2.1." or "(a)"."""
-    if start < end and text[end - 1] in NEVER_LAST and not text[end - 2].isdecimal():
+    if end - start > 1 and text[end - 1] in NEVER_LAST and not text[end - 2].isdecimal():
         return False
     if _WORD.match(text, max(start, end - 4), end):
         return False
