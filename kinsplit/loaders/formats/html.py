@@ -153,7 +153,7 @@ class _Page(HTMLParser):
         elif tag == "tr":
             write.start_row()
         elif tag in {"td", "th"}:
-            write.start_cell(_span(dict(attrs).get("colspan")))
+            write.start_cell(_span(dict(attrs).get("colspan")), _span(dict(attrs).get("rowspan")))
         elif tag in _PREFORMATTED:
             write.start_pre(_language(attrs))
         elif tag == "code":

@@ -1,46 +1,131 @@
-"""Writer of Markdown-like text from a stream of text and block boundaries, in one pass and linear time."""
+"""The one model of a document between the readers and their text: blocks, lists, tables, headings; and its Markdown.
+
+Readers call the writer in the order of the text, and it writes all blocks in one pass and linear time.
+
+Tables become pipe tables whose first row is the header. A merged cell stands once, in its first row and column, so that
+every other value stands in its own; a table inside a cell is joined into that cell, and empty rows and columns are
+dropped. What only arranges a page is no table: a single row or column, and rows with code, with headings above text or
+with very long cells are read as blocks.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Literal
 
-from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table, without_blanks
+from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table
+from kinsplit.loaders.formats.scripts import Script, written
 from kinsplit.spans import Heading
 
-_DEEPEST = 8  # maximum number of indented list levels
+ListStyle = Literal["1", "a", "A", "i", "I"]
+
+_DEEPEST = 8  # maximum number of indented list levels, and of tables inside tables
 _BELOW_ALL = 7  # level of a bold line, below the six of headings
 _LONGEST_BOLD = 150  # characters of a bold line that may be a heading
+_LONGEST_CELL = 2_000  # characters of a cell with several blocks
+_WIDEST = 500  # columns in which merged cells count
+_EMPTIEST = 50  # places of a large table for each of its values
+_LARGE = 100_000  # places
 _FINAL = (".", ",", ";", ":", "!", "?")
+# All but the spaces that belong to the text, as in numbers and between ideographs.
+_BLANKS = re.compile(r"[^\S\u1680\u2000-\u200a\u202f\u205f\u3000]+")
+_ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"} | {
+    10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Block:
+    text: str
+    kind: Literal["paragraph", "heading", "item", "code", "table"] = "paragraph"
+    mark: str = ""  # of a heading or item; language of code
+    indent: str = ""
+    bold: bool = False
+    rows: list[list[str]] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        match self.kind:
+            case "heading":
+                return f"{self.mark} {self.text}"
+            case "code":
+                return fenced(self.text, self.mark)
+            case "table":
+                return pipe_table(self.rows)
+        lines = escaped(self.text).replace("\n", f"\n{self.indent}{' ' * len(self.mark)}")
+        return f"{self.indent}{self.mark}{lines}"
+
+    def in_line(self) -> str:
+        if self.kind == "table":
+            return "; ".join(" ".join(filter(None, row)) for row in self.rows)
+        mark = self.mark if self.kind == "item" and self.mark != "- " else ""
+        return mark + self.text.replace("\n", " ")
 
 
 @dataclass(slots=True)
 class _List:
     ordered: bool
-    count: int = 0
+    count: int
+    style: ListStyle
     marker: str = ""  # of an item without a first line yet
     width: int = 2
 
 
+@dataclass(slots=True)
+class _Cell:
+    column: int
+    blocks: list[_Block] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Table:
+    is_layout: bool
+    lists: list[_List]  # those open around it
+    rows: list[list[_Cell]] = field(default_factory=list)
+    cell: _Cell | None = None
+    column: int = 0  # at which the next cell may begin
+    covered: dict[int, int] = field(default_factory=dict)  # columns with the last rows of merged cells in them
+
+    def add_cell(self, columns: int, rows: int) -> _Cell:
+        if not self.rows:
+            self.rows.append([])
+        row = len(self.rows) - 1
+        while self.covered.get(self.column, -1) >= row:
+            self.column += 1
+        cell = self.cell = _Cell(self.column)
+        self.rows[-1].append(cell)
+        columns = min(max(columns, 1), max(_WIDEST - self.column, 1))
+        if rows > 1:
+            self.covered |= dict.fromkeys(range(self.column, self.column + columns), row + rows - 1)
+        self.column += columns
+        return cell
+
+
 class MarkdownWriter:
-    """Collects text until a boundary ends the block, then writes the block.
+    """Collects text until a boundary ends the block, then keeps the block for `finish`.
 
     Real-world markup is rarely well-formed, so every call is allowed at any time: an unclosed block ends where the next
     one begins, and no text is dropped.
+
+    Attributes:
+        first_heading: The first heading of the first level; set by `finish`.
+        bold_lines: Paragraphs that are bold as a whole and may be headings; set by `finish`.
     """
 
     def __init__(self) -> None:
         self.first_heading: str | None = None
         self.bold_lines: list[Heading] = []
-        self._length = 0
+        self._document: list[_Block] = []
+        self._blocks = self._document  # of the open cell, or of the document
+        self._inline: list[str | tuple[str, Script]] = []
         self._has_bold = self._has_plain = False
-        self._blocks: list[str] = []
-        self._after_item = False
-        self._inline: list[str] = []
         self._heading = 0
+        self._number = ""
         self._lists: list[_List] = []
-        self._rows: list[list[str]] | None = None
-        self._span = 0  # columns of the open cell; 0 outside of cells
-        self._outer_lists = 0  # open lists when the cell began
+        self._tables: list[_Table] = []
+        self._unopened = 0  # tables inside code, or too deep in others
         self._pre: list[str] | None = None
         self._language = ""
 
@@ -53,95 +138,122 @@ class MarkdownWriter:
             if not data.isspace():
                 self._has_bold, self._has_plain = self._has_bold or bold, self._has_plain or not bold
 
+    def superscript(self, text: str) -> None:
+        """Add an exponent (`10^5`), the mark of a note (`word[1]`) or an ordinal's letters (`1st`), as it seems."""
+        self._script(text, "superscript")
+
+    def subscript(self, text: str) -> None:
+        """Add a subscript: `H2O`, `x_i`."""
+        self._script(text, "subscript")
+
+    def mark(self, text: str) -> None:
+        """Add the mark of a note: `[1]`."""
+        self._script(text, "mark")
+
     def line_break(self) -> None:
         """Break the line inside the open block."""
-        (self._inline if self._pre is None else self._pre).append("\n")
+        if self._pre is None:
+            self._inline.append("\n")
+        else:
+            self._pre.append("\n")
 
     def block(self) -> None:
         """End the open block."""
         if self._pre is not None:
             if self._pre and not self._pre[-1].endswith("\n"):
                 self._pre.append("\n")
-        elif self._span:
-            self._inline.append(" ")
-        else:
-            is_bold = self._has_bold and not self._has_plain
-            if text := self._take():
-                self._paragraph(text, bold=is_bold)
+            return
+        is_bold = self._has_bold and not self._has_plain
+        if text := self._take():
+            self._paragraph(text, bold=is_bold)
 
-    def start_heading(self, level: int) -> None:
-        """Make the next block a heading."""
-        self._leave_table()
+    def start_heading(self, level: int, number: str = "") -> None:
+        """Make the next block a heading, with the number that is shown before its title."""
         self.block()
-        self._heading = level
+        self._heading, self._number = level, number
 
     def end_heading(self) -> None:
         """End the heading."""
         self.block()
         self._heading = 0
 
-    def start_list(self, *, ordered: bool) -> None:
-        """Begin a list, perhaps inside another."""
+    def start_list(self, *, ordered: bool, start: int = 1, style: ListStyle = "1") -> None:
+        """Begin a list, perhaps inside another, with the number of its first item and the form of its numbers."""
         self.block()
-        self._lists.append(_List(ordered))
+        self._lists.append(_List(ordered, start - 1, style))
 
     def end_list(self) -> None:
         """End the innermost list."""
         self.block()
-        if len(self._lists) > (self._outer_lists if self._span else 0):
+        if self._lists:
             self._lists.pop()
 
-    def start_item(self) -> None:
-        """Begin a list item."""
+    def start_item(self, value: int | None = None, label: str | None = None) -> None:
+        """Begin a list item.
+
+        Args:
+            value: Number of the item, from which the list counts on; None for the next one.
+            label: What is shown before the item instead, such as `2.1.1` or `(a)`.
+        """
         self.block()
         if not self._lists:
-            self._lists.append(_List(ordered=False))
+            self._lists.append(_List(ordered=False, count=0, style="1"))
         top = self._lists[-1]
-        top.count += 1
-        top.marker = f"{top.count}. " if top.ordered else "- "
+        top.count = top.count + 1 if value is None else value
+        top.marker = f"{_number(top.count, top.style)}. " if top.ordered else "- "
+        if label is not None:
+            top.marker = f"{label} " if label else ""
         top.width = len(top.marker)
 
-    def start_table(self) -> None:
-        """Begin a table; a table around it is read as blocks from here on."""
-        self._leave_table()
-        self.end_table()
-        self._rows = []
+    def start_table(self, *, is_layout: bool = False) -> None:
+        """Begin a table, perhaps in a cell of another; one that is only layout is read as blocks."""
+        self.block()
+        if self._pre is not None or self._unopened or len(self._tables) == _DEEPEST:
+            self._unopened += 1
+            return
+        self._tables.append(_Table(is_layout, self._lists))
+        self._heading = 0
+
+    def start_rows(self) -> None:
+        """Begin a group of rows, into which no merged cell of another one reaches."""
+        self.end_cell()
+        if self._tables and not self._unopened:
+            self._tables[-1].covered.clear()
 
     def start_row(self) -> None:
         """Begin a row."""
         self.end_cell()
-        self.block()
-        if self._rows is not None:
-            self._rows.append([])
+        if self._tables and not self._unopened:
+            self._tables[-1].rows.append([])
+            self._tables[-1].column = 0
 
-    def start_cell(self, span: int) -> None:
-        """Begin a cell over `span` columns."""
+    def start_cell(self, columns: int = 1, rows: int = 1) -> None:
+        """Begin a cell that reaches over a number of columns and rows."""
         self.end_cell()
-        self.block()
-        if self._rows is not None and self._pre is None:
-            if not self._rows:
-                self._rows.append([])
-            self._span = span
-            self._outer_lists = len(self._lists)
+        if self._tables and not self._unopened:
+            self._blocks, self._lists = self._tables[-1].add_cell(columns, rows).blocks, []
 
     def end_cell(self) -> None:
         """End the open cell."""
-        if not self._span or self._rows is None:
+        if self._tables and not self._unopened and self._tables[-1].cell:
+            self.end_pre()
+            self._tables[-1].cell = None
+            self._lists = self._tables[-1].lists
+            self._blocks = next((t.cell.blocks for t in reversed(self._tables) if t.cell), self._document)
+            self._heading = 0
+        else:
             self.block()
-            return
-        self._rows[-1] += [self._take().replace("\n", " "), *[""] * (self._span - 1)]
-        del self._lists[self._outer_lists :]
-        self._span = 0
 
     def end_table(self) -> None:
-        """End the table and write it."""
+        """End the innermost table."""
         self.end_cell()
-        rows, self._rows = self._rows, None
-        self._table(rows or [])
+        if self._unopened:
+            self._unopened -= 1
+        elif self._tables:
+            self._blocks += _blocks_of(self._tables.pop())
 
     def start_pre(self, language: str) -> None:
         """Begin preformatted text."""
-        self._leave_table()
         self.block()
         if self._pre is None:
             self._pre = []
@@ -159,62 +271,134 @@ class MarkdownWriter:
             return
         text = "".join(self._pre).removeprefix("\n").rstrip()
         self._pre = None
+        self._heading = 0
         if text:
-            self._emit(fenced(text, self._language))
+            self._blocks.append(_Block(text, "code", self._language))
 
     def finish(self) -> str:
         """End all open blocks and return the whole text."""
+        self._unopened = 0
         self.end_pre()
-        self.end_table()
-        return "".join(self._blocks)
+        while self._tables:
+            self.end_table()
+        parts: list[str] = []
+        length = 0
+        for before, block in zip([None, *self._document], self._document, strict=False):
+            if before:
+                parts.append("\n" if before.kind == block.kind == "item" else "\n\n")
+            parts.append(block.markdown())
+            length += sum(map(len, parts[-2:] if before else parts))
+            if block.mark == "#" and block.kind == "heading" and self.first_heading is None:
+                self.first_heading = block.text
+            if block.bold:
+                title = " ".join(block.text.split())
+                self.bold_lines.append(Heading(length - len(parts[-1]), length, _BELOW_ALL, title))
+        return "".join(parts)
+
+    def _script(self, text: str, kind: Script) -> None:
+        if self._pre is not None:
+            self._pre.append(written(text, kind, "".join(self._pre[-1:]), ""))
+        elif text.strip():
+            self._inline.append((text, kind))
 
     def _take(self) -> str:
-        """Return the open block's text with collapsed whitespace and no empty lines, and start a new block."""
-        lines = (" ".join(line.split()) for line in "".join(self._inline).split("\n"))
+        """Return the open block's text with collapsed white space and no empty lines, and start a new block."""
+        lines = (_BLANKS.sub(" ", line).strip() for line in "".join(_with_scripts(self._inline)).split("\n"))
         self._inline = []
         self._has_bold = self._has_plain = False
         return "\n".join(line for line in lines if line)
 
-    def _paragraph(self, text: str, *, bold: bool = False) -> None:
+    def _paragraph(self, text: str, *, bold: bool) -> None:
         if self._heading:
-            text = text.replace("\n", " ")
-            if self._heading == 1 and self.first_heading is None:
-                self.first_heading = text
-            self._emit(f"{'#' * self._heading} {text}")
+            title = text.replace("\n", " ")
+            title = f"{self._number} {title}" if self._number else title
+            self._blocks.append(_Block(title, "heading", "#" * self._heading))
             self._heading = 0
-            return
-        text = escaped(text)
-        if not self._lists:
-            self._emit(text)
-            if bold and len(text) <= _LONGEST_BOLD and not text.endswith(_FINAL) and any(map(str.isalpha, text)):
-                title = " ".join(text.split())
-                self.bold_lines.append(Heading(self._length - len(text), self._length, _BELOW_ALL, title))
-            return
-        top = self._lists[-1]
-        indent = "  " * min(len(self._lists) - 1, _DEEPEST)
-        marker, top.marker = top.marker or " " * top.width, ""
-        self._emit(indent + marker + text.replace("\n", "\n" + indent + " " * top.width), item=True)
+        elif self._lists:
+            top = self._lists[-1]
+            indent = "  " * min(len(self._lists) - 1, _DEEPEST)
+            marker, top.marker = top.marker or " " * top.width, ""
+            self._blocks.append(_Block(text, "item", marker, indent))
+        else:
+            bold = bold and len(text) <= _LONGEST_BOLD and not text.endswith(_FINAL) and any(map(str.isalpha, text))
+            self._blocks.append(_Block(text, bold=bold))
 
-    def _emit(self, block: str, *, item: bool = False) -> None:
-        if self._blocks:
-            self._blocks.append("\n" if item and self._after_item else "\n\n")
-            self._length += len(self._blocks[-1])
-        self._blocks.append(block)
-        self._length += len(block)
-        self._after_item = item
 
-    def _leave_table(self) -> None:
-        """Inside a cell, write the rows so far, and read the rest of the table as blocks."""
-        if self._span and self._rows is not None:
-            rows, self._rows = self._rows, None
-            self._span = 0
-            self._table(rows)
-            self.block()
+def _number(count: int, style: ListStyle) -> str:
+    """Return the number of an item in its form; as digits if there is none in that form."""
+    digits = ""
+    if style in {"a", "A"} and count > 0:
+        while count:
+            count, rest = divmod(count - 1, 26)
+            digits = chr(ord("a") + rest) + digits
+    elif style in {"i", "I"} and 0 < count < 4000:
+        for value, letters in _ROMAN.items():
+            digits += count // value * letters
+            count %= value
+    else:
+        digits = str(count)
+    return digits.upper() if style in {"A", "I"} else digits
 
-    def _table(self, rows: list[list[str]]) -> None:
-        table = without_blanks(rows)
-        if len(table) > 1 and max(map(len, table)) > 1:
-            self._emit(pipe_table(table))
-            return
-        for row in table:
-            self._paragraph(" ".join(filter(None, row)))
+
+def _with_scripts(inline: list[str | tuple[str, Script]]) -> Iterator[str]:
+    """Yield the pieces of a line, with each script as it stands between its neighbours."""
+    before = ""
+    for at, piece in enumerate(inline):
+        if isinstance(piece, tuple):
+            after = inline[at + 1] if at + 1 < len(inline) else ""
+            piece = written(*piece, before, after if isinstance(after, str) else "")
+        before = (before + piece)[-100:]
+        yield piece
+
+
+def _blocks_of(table: _Table) -> Iterator[_Block]:
+    """Yield a table's rows as tables and, where they only arrange a page, as blocks."""
+    rows = [[cell for cell in row if cell.blocks] for row in table.rows]
+    rows = [row for row in rows if row]
+    columns = {column: at for at, column in enumerate(sorted({cell.column for row in rows for cell in row}))}
+    places = sum(columns[row[-1].column] + 1 for row in rows)
+    is_layout = table.is_layout or (places > _LARGE and places > _EMPTIEST * sum(map(len, rows)))
+    header: list[list[str]] = []
+    for complex_, group in groupby(rows, _is_complex):
+        run = list(group)
+        lines = [] if complex_ or is_layout else header + [_values(row, columns) for row in run]
+        if len(lines) > 1 and max(map(len, lines)) > 1:
+            yield _Block("", "table", rows=lines)
+            header = lines[:1]
+            continue
+        for row in run:
+            if all(len(cell.blocks) == 1 and cell.blocks[0].kind == "paragraph" for cell in row):
+                yield _Block(" ".join(cell.blocks[0].text for cell in row))
+            else:
+                yield from (block for cell in row for block in cell.blocks)
+
+
+def _is_complex(row: list[_Cell]) -> bool:
+    """Return whether a row arranges blocks rather than values."""
+    for cell in row:
+        headings = any(block.kind == "heading" for block in cell.blocks)
+        if headings and (len(row) == 1 or len(cell.blocks) > 1):
+            return True
+        if any(block.kind == "code" and "\n" in block.text for block in cell.blocks):
+            return True
+        if len(cell.blocks) > 1 and sum(len(block.in_line()) for block in cell.blocks) > _LONGEST_CELL:
+            return True
+    return False
+
+
+def _values(row: list[_Cell], columns: dict[int, int]) -> list[str]:
+    values = [""] * (columns[row[-1].column] + 1)
+    for cell in row:
+        values[columns[cell.column]] = "".join(_joined(cell.blocks))
+    return values
+
+
+def _joined(blocks: list[_Block]) -> Iterator[str]:
+    last = ""
+    for before, block in zip([None, *blocks], blocks, strict=False):
+        text = block.in_line()
+        if before:
+            is_listed = before.kind == block.kind == "item" and block.mark == "- "
+            yield "; " if is_listed and not last.endswith(_FINAL) else " "
+        last = text
+        yield text

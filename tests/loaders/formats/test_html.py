@@ -73,7 +73,7 @@ def test_layout_tables_are_read_as_blocks():
 def test_a_list_in_a_cell_does_not_leak_into_the_page():
     html = "<ul><li>x<table><tr><td><ul><li>a<li>b</td><td>c</tr><tr><td>d<td>e</table><li>y</ul>"
 
-    assert text_of(html) == "- x\n\n| a b | c |\n| --- | --- |\n| d | e |\n\n- y"
+    assert text_of(html) == "- x\n\n| a; b | c |\n| --- | --- |\n| d | e |\n\n- y"
 
 
 def test_pre_becomes_a_fence_that_nothing_inside_closes():
