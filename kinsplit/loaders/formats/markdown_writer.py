@@ -11,6 +11,7 @@ with very long cells are read as blocks.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -43,6 +44,7 @@ class _Block:
     kind: Literal["paragraph", "heading", "item", "code", "table"] = "paragraph"
     mark: str = ""  # of a heading or item; language of code
     indent: str = ""
+    within: _List | None = None  # the outermost one around an item
     bold: bool = False
     rows: list[list[str]] = field(default_factory=list)
 
@@ -69,6 +71,8 @@ class _List:
     ordered: bool
     count: int
     style: ListStyle
+    step: int = 1
+    waiting: list[_Block] | None = None  # items of a list that descends to 1
     marker: str = ""  # of an item without a first line yet
     width: int = 2
 
@@ -83,10 +87,23 @@ class _Cell:
 class _Table:
     is_layout: bool
     lists: list[_List]  # those open around it
-    rows: list[list[_Cell]] = field(default_factory=list)
+    rows: list[list[_Cell]] = field(default_factory=list)  # of the open group
+    above: list[list[_Cell]] = field(default_factory=list)
+    below: list[list[_Cell]] = field(default_factory=list)
+    is_last: bool = False
     cell: _Cell | None = None
     column: int = 0  # at which the next cell may begin
     covered: dict[int, int] = field(default_factory=dict)  # columns with the last rows of merged cells in them
+
+    def start_rows(self, *, last: bool) -> None:
+        (self.below if self.is_last else self.above).extend(self.rows)
+        self.rows = []
+        self.covered = {}
+        self.is_last = last
+
+    def add_row(self) -> None:
+        self.rows.append([])
+        self.column = 0
 
     def add_cell(self, columns: int, rows: int) -> _Cell:
         if not self.rows:
@@ -128,6 +145,7 @@ class MarkdownWriter:
         self._unopened = 0  # tables inside code, or too deep in others
         self._pre: list[str] | None = None
         self._language = ""
+        self._left_out: Counter[tuple[str, str]] = Counter()
 
     def text(self, data: str, *, bold: bool = False) -> None:
         """Add text to the open block."""
@@ -164,7 +182,7 @@ class MarkdownWriter:
                 self._pre.append("\n")
             return
         is_bold = self._has_bold and not self._has_plain
-        if text := self._take():
+        for text in self._take():
             self._paragraph(text, bold=is_bold)
 
     def start_heading(self, level: int, number: str = "") -> None:
@@ -177,16 +195,32 @@ class MarkdownWriter:
         self.block()
         self._heading = 0
 
-    def start_list(self, *, ordered: bool, start: int = 1, style: ListStyle = "1") -> None:
-        """Begin a list, perhaps inside another, with the number of its first item and the form of its numbers."""
+    def start_list(
+        self, *, ordered: bool, start: int | None = None, style: ListStyle = "1", descending: bool = False
+    ) -> None:
+        """Begin a list, perhaps inside another.
+
+        Args:
+            ordered: Whether its items have numbers.
+            start: Number of the first item; by default 1, or the number of items if they descend.
+            style: Form of the numbers.
+            descending: Whether each number is one less than the one before.
+        """
         self.block()
-        self._lists.append(_List(ordered, start - 1, style))
+        if descending:
+            self._lists.append(
+                _List(ordered, 0 if start is None else start + 1, style, -1, [] if start is None else None)
+            )
+        else:
+            self._lists.append(_List(ordered, (1 if start is None else start) - 1, style))
 
     def end_list(self) -> None:
         """End the innermost list."""
         self.block()
         if self._lists:
-            self._lists.pop()
+            ended = self._lists.pop()
+            for left, item in enumerate(reversed(ended.waiting or []), 1):
+                item.mark = f"{_number(left, ended.style)}. "
 
     def start_item(self, value: int | None = None, label: str | None = None) -> None:
         """Begin a list item.
@@ -199,7 +233,7 @@ class MarkdownWriter:
         if not self._lists:
             self._lists.append(_List(ordered=False, count=0, style="1"))
         top = self._lists[-1]
-        top.count = top.count + 1 if value is None else value
+        top.count = top.count + top.step if value is None else value
         top.marker = f"{_number(top.count, top.style)}. " if top.ordered else "- "
         if label is not None:
             top.marker = f"{label} " if label else ""
@@ -214,18 +248,17 @@ class MarkdownWriter:
         self._tables.append(_Table(is_layout, self._lists))
         self._heading = 0
 
-    def start_rows(self) -> None:
-        """Begin a group of rows, into which no merged cell of another one reaches."""
+    def start_rows(self, *, last: bool = False) -> None:
+        """Begin a group of rows, into which no merged cell of another one reaches, perhaps the last of the table."""
         self.end_cell()
         if self._tables and not self._unopened:
-            self._tables[-1].covered.clear()
+            self._tables[-1].start_rows(last=last)
 
     def start_row(self) -> None:
         """Begin a row."""
         self.end_cell()
         if self._tables and not self._unopened:
-            self._tables[-1].rows.append([])
-            self._tables[-1].column = 0
+            self._tables[-1].add_row()
 
     def start_cell(self, columns: int = 1, rows: int = 1) -> None:
         """Begin a cell that reaches over a number of columns and rows."""
@@ -275,6 +308,18 @@ class MarkdownWriter:
         if text:
             self._blocks.append(_Block(text, "code", self._language))
 
+    def leave_out(self, one: str, several: str = "") -> None:
+        """Count a thing that is not in the text, for `warnings`; its plural is the singular with an s by default."""
+        self._left_out[one, several or f"{one}s"] += 1
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning for each kind of thing that was left out."""
+        return tuple(
+            f"1 {one} was left out" if count == 1 else f"{count:,} {several} were left out"
+            for (one, several), count in self._left_out.items()
+        )
+
     def finish(self) -> str:
         """End all open blocks and return the whole text."""
         self._unopened = 0
@@ -285,7 +330,7 @@ class MarkdownWriter:
         length = 0
         for before, block in zip([None, *self._document], self._document, strict=False):
             if before:
-                parts.append("\n" if before.kind == block.kind == "item" else "\n\n")
+                parts.append("\n" if before.within is block.within is not None else "\n\n")
             parts.append(block.markdown())
             length += sum(map(len, parts[-2:] if before else parts))
             if block.mark == "#" and block.kind == "heading" and self.first_heading is None:
@@ -301,24 +346,28 @@ class MarkdownWriter:
         elif text.strip():
             self._inline.append((text, kind))
 
-    def _take(self) -> str:
-        """Return the open block's text with collapsed white space and no empty lines, and start a new block."""
-        lines = (_BLANKS.sub(" ", line).strip() for line in "".join(_with_scripts(self._inline)).split("\n"))
+    def _take(self) -> Iterator[str]:
+        """Yield the open block's paragraphs, which empty lines part, with white space collapsed; start a new block."""
+        lines = [_BLANKS.sub(" ", line).strip() for line in "".join(_with_scripts(self._inline)).split("\n")]
         self._inline = []
         self._has_bold = self._has_plain = False
-        return "\n".join(line for line in lines if line)
+        if self._heading:
+            lines = [" ".join(filter(None, lines))]
+        return ("\n".join(paragraph) for filled, paragraph in groupby(lines, bool) if filled)
 
     def _paragraph(self, text: str, *, bold: bool) -> None:
         if self._heading:
-            title = text.replace("\n", " ")
-            title = f"{self._number} {title}" if self._number else title
+            title = f"{self._number} {text}" if self._number else text
             self._blocks.append(_Block(title, "heading", "#" * self._heading))
             self._heading = 0
         elif self._lists:
             top = self._lists[-1]
             indent = "  " * min(len(self._lists) - 1, _DEEPEST)
-            marker, top.marker = top.marker or " " * top.width, ""
-            self._blocks.append(_Block(text, "item", marker, indent))
+            block = _Block(text, "item", top.marker or " " * top.width, indent, self._lists[0])
+            self._blocks.append(block)
+            if top.waiting is not None and top.marker:
+                top.waiting.append(block)
+            top.marker = ""
         else:
             bold = bold and len(text) <= _LONGEST_BOLD and not text.endswith(_FINAL) and any(map(str.isalpha, text))
             self._blocks.append(_Block(text, bold=bold))
@@ -353,8 +402,8 @@ def _with_scripts(inline: list[str | tuple[str, Script]]) -> Iterator[str]:
 
 def _blocks_of(table: _Table) -> Iterator[_Block]:
     """Yield a table's rows as tables and, where they only arrange a page, as blocks."""
-    rows = [[cell for cell in row if cell.blocks] for row in table.rows]
-    rows = [row for row in rows if row]
+    table.start_rows(last=False)
+    rows = [filled for row in (*table.above, *table.below) if (filled := [cell for cell in row if cell.blocks])]
     columns = {column: at for at, column in enumerate(sorted({cell.column for row in rows for cell in row}))}
     places = sum(columns[row[-1].column] + 1 for row in rows)
     is_layout = table.is_layout or (places > _LARGE and places > _EMPTIEST * sum(map(len, rows)))
@@ -397,7 +446,7 @@ def _joined(blocks: list[_Block]) -> Iterator[str]:
     last = ""
     for before, block in zip([None, *blocks], blocks, strict=False):
         text = block.in_line()
-        if before:
+        if before and block.mark != ": ":
             is_listed = before.kind == block.kind == "item" and block.mark == "- "
             yield "; " if is_listed and not last.endswith(_FINAL) else " "
         last = text

@@ -93,7 +93,7 @@ def test_text_that_looks_like_a_fence_or_heading_is_escaped():
 @pytest.mark.parametrize(
     "html",
     [
-        "<svg><title>no</title><text>no</text></svg>yes",
+        "<svg><path>no</path><style>no</style></svg>yes",
         "<script>no",
         "<svg><style>no</style><p>yes",
         "<svg><svg>no</svg>no</svg></svg>yes",
