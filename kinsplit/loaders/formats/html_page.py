@@ -14,7 +14,7 @@ from kinsplit.loaders.formats.scripts import Script, written
 _NESTED_PAGES = 3
 _TO_THE_END = 65_534  # rows of a cell that reaches to the end of its group
 _REMEMBERED = 200  # characters of a line, to recognise a second copy
-_SPACED = frozenset({"button", "text", "title", "foreignobject"})
+_SPACED = frozenset({"button", "text", "title", "foreignobject", "video", "audio", "canvas", "object"})
 # Elements whose text is held back, since what becomes of it depends on the whole.
 _HELD = frozenset({"sup", "sub", "del", "s", "strike", "abbr", "acronym", "dfn", "option", "ruby", "rt", "script"})
 _MEDIA = {
@@ -140,14 +140,14 @@ class Page(HTMLParser):
         tag = element.tag
         if tag in BLOCKS:
             self._release()
+        if tag in _SPACED:
+            self._put(" ")
         if start := _STARTS.get(tag):
             start(self, element)
         elif element.is_title:
             self.writer.start_heading(element.whole("aria-level", 1, 6) or 2)
         elif tag in BLOCKS:
             self.writer.block()
-        elif tag in _SPACED:
-            self._put(" ")
         if self._is_held(element):
             self._held.append((element, []))
 
@@ -207,8 +207,8 @@ class Page(HTMLParser):
         self._hides_text = False
         if element.tag == "svg":
             label = element.attributes.get("aria-label")
-            self._is_labelled = bool(label)
             self._put(f" {label} " if label else "")
+            self._is_labelled = bool(label)
 
     def _end_hidden(self, element: Element) -> None:
         if self._open.top.shown == Shown.NO:
@@ -266,8 +266,8 @@ class Page(HTMLParser):
         is_formula = "mwe-math-fallback" in attributes.get("class", "") and self._open.top.has_formula
         if is_copy or is_formula or element.is_tiny:
             return
-        self._picture = text
         if text:
+            self._picture = text
             self._put(f" {text} ")
         else:
             self.writer.leave_out("picture without a text", "pictures without a text")
@@ -277,7 +277,7 @@ class Page(HTMLParser):
         if "hidden" in attributes or kind in _NO_VALUE:
             return
         if kind in {"checkbox", "radio"}:
-            self._put("☒ " if "checked" in attributes else "☐ ")
+            self._put(" ☒ " if "checked" in attributes else " ☐ ")
         elif value := attributes.get("value"):
             self._put(f" {value} ")
 

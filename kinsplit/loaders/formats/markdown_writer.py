@@ -27,7 +27,7 @@ _DEEPEST = 8  # maximum number of indented list levels, and of tables inside tab
 _BELOW_ALL = 7  # level of a bold line, below the six of headings
 _LONGEST_BOLD = 150  # characters of a bold line that may be a heading
 _LONGEST_CELL = 2_000  # characters of a cell with several blocks
-_WIDEST = 500  # columns in which merged cells count
+_WIDEST = 200  # columns in which merged cells count
 _EMPTIEST = 50  # places of a large table for each of its values
 _LARGE = 100_000  # places
 _FINAL = (".", ",", ";", ":", "!", "?")
@@ -149,9 +149,11 @@ class MarkdownWriter:
 
     def text(self, data: str, *, bold: bool = False) -> None:
         """Add text to the open block."""
+        if not data:
+            return
         if self._pre is not None:
             self._pre.append(data)
-        elif data:
+        else:
             self._inline.append(data.replace("\n", " ").replace("\r", " "))
             if not data.isspace():
                 self._has_bold, self._has_plain = self._has_bold or bold, self._has_plain or not bold
@@ -207,12 +209,9 @@ class MarkdownWriter:
             descending: Whether each number is one less than the one before.
         """
         self.block()
-        if descending:
-            self._lists.append(
-                _List(ordered, 0 if start is None else start + 1, style, -1, [] if start is None else None)
-            )
-        else:
-            self._lists.append(_List(ordered, (1 if start is None else start) - 1, style))
+        step = -1 if descending and start is not None else 1
+        waiting: list[_Block] | None = [] if descending and start is None else None
+        self._lists.append(_List(ordered, (1 if start is None else start) - step, style, step, waiting))
 
     def end_list(self) -> None:
         """End the innermost list."""
@@ -403,7 +402,7 @@ def _with_scripts(inline: list[str | tuple[str, Script]]) -> Iterator[str]:
 def _blocks_of(table: _Table) -> Iterator[_Block]:
     """Yield a table's rows as tables and, where they only arrange a page, as blocks."""
     table.start_rows(last=False)
-    rows = [filled for row in (*table.above, *table.below) if (filled := [cell for cell in row if cell.blocks])]
+    rows = [filled for row in (*table.above, *table.below) if (filled := _filled(row))]
     columns = {column: at for at, column in enumerate(sorted({cell.column for row in rows for cell in row}))}
     places = sum(columns[row[-1].column] + 1 for row in rows)
     is_layout = table.is_layout or (places > _LARGE and places > _EMPTIEST * sum(map(len, rows)))
@@ -420,6 +419,16 @@ def _blocks_of(table: _Table) -> Iterator[_Block]:
                 yield _Block(" ".join(cell.blocks[0].text for cell in row))
             else:
                 yield from (block for cell in row for block in cell.blocks)
+
+
+def _filled(row: list[_Cell]) -> list[_Cell]:
+    """Return the cells with blocks, without numbers of the lines of code beside them."""
+    filled = [cell for cell in row if cell.blocks]
+    code = [cell for cell in filled if cell.blocks[0].kind == "code"]
+    numbers = code[0].blocks[0].text.split() if len(code) > 1 else [""]
+    first = int(numbers[0]) if numbers[0].isdecimal() and len(numbers[0]) < 10 else -1
+    is_count = numbers == [str(first + at) for at in range(len(numbers))]
+    return [cell for cell in filled if not is_count or cell is not code[0]]
 
 
 def _is_complex(row: list[_Cell]) -> bool:

@@ -26,6 +26,7 @@ _ACCENTS = {"^": "\u0302", "ˆ": "\u0302", "¯": "\u0304", "‾": "\u0304", "~":
 }  # fmt: skip
 _PRIMES = re.compile("['′″‴⁗*†∗°]+")
 _INVISIBLE = str.maketrans({"\u2061": " ", "\u2062": None, "\u2063": None, "\u2064": None})
+_BLANKS = re.compile(r"\s+")
 _COMMANDS = re.compile(r"[\\{}]")
 _TEX = ("application/x-tex", "latex")
 
@@ -35,9 +36,6 @@ class _Node:
     tag: str
     attributes: Mapping[str, str]
     children: list[_Node | str] = field(default_factory=list)
-
-    def parts(self) -> list[str]:
-        return [_linear(child) for child in self.children if isinstance(child, _Node)]
 
 
 class Formula:
@@ -74,10 +72,11 @@ class Formula:
 
 def _linear(node: _Node | str) -> str:
     if isinstance(node, str):
-        return " ".join(node.split()).translate(_INVISIBLE)
-    tag, parts = node.tag, node.parts()
+        return _BLANKS.sub(" ", node).translate(_INVISIBLE)
+    tag, children = node.tag, [(child, _linear(child)) for child in node.children]
+    parts = [text for child, text in children if isinstance(child, _Node)]
     if tag in _TOKENS:
-        return _token(node)
+        return _token(tag, "".join(text for _, text in children))
     if tag in _FORMS and len(parts) > _FORMS[tag].count("{") - 1:
         return _form(node, parts)
     match tag:
@@ -89,23 +88,23 @@ def _linear(node: _Node | str) -> str:
         case "mtable" | "mlabeledtr" | "mtr":
             return ("; " if tag == "mtable" else ", ").join(parts)
         case "mmultiscripts":
-            return _multiscripts(node)
+            return _multiscripts([(child.tag, text) for child, text in children if isinstance(child, _Node)])
         case "semantics":
-            return _semantics(node, parts)
+            return next((text for child, text in children if text and _is_plain_tex(child, text)), "".join(parts[:1]))
         case "mspace":
             return " "
         case "mphantom" | "annotation-xml" | "none" | "mprescripts":
             return ""
         case "mglyph":
             return node.attributes.get("alt", "")
-    return _row([_linear(child) for child in node.children])
+    return _row([text for _, text in children])
 
 
-def _token(node: _Node) -> str:
-    text = "".join(map(_linear, node.children)) or ""
-    if node.tag == "mtext":
-        return "".join(child if isinstance(child, str) else _linear(child) for child in node.children)
-    return f" {text} " if node.tag == "mi" and len(text) > 1 and text.isalpha() else text
+def _token(tag: str, text: str) -> str:
+    if tag == "mtext":
+        return text
+    text = text.strip()
+    return f" {text} " if tag == "mi" and len(text) > 1 and text.isalpha() else text
 
 
 def _row(parts: list[str]) -> str:
@@ -131,30 +130,24 @@ def _form(node: _Node, parts: list[str]) -> str:
         return base + _ACCENTS[second]
     if node.tag == "msup" and _PRIMES.fullmatch(second):
         return base + second
-    return _FORMS[node.tag].format(*(bracketed(part.strip()) for part in parts)).replace("_^", "^").rstrip("_^")
+    text = _FORMS[node.tag].format(*(bracketed(part.strip()) for part in parts))
+    is_operator = node.tag != "mfrac" and len(base) == 1 and not base.isalnum()
+    return f"{text} " if is_operator else text
 
 
-def _multiscripts(node: _Node) -> str:
+def _multiscripts(parts: list[tuple[str, str]]) -> str:
     """Return a base with scripts on both sides: pairs of subscript and superscript, those before it behind a mark."""
-    base, *rest = [child for child in node.children if isinstance(child, _Node)] or [_Node("mrow", {})]
-    split = next((at for at, child in enumerate(rest) if child.tag == "mprescripts"), len(rest))
+    split = next((at for at, (tag, _) in enumerate(parts) if tag == "mprescripts"), len(parts))
 
-    def scripts(nodes: list[_Node]) -> str:
-        marked = (f"{'_^'[at % 2]}{bracketed(text)}" for at, one in enumerate(nodes) if (text := _linear(one).strip()))
-        return "".join(marked)
+    def scripts(pairs: list[tuple[str, str]]) -> str:
+        texts = (text.strip() for _, text in pairs)
+        return "".join(f"{'_^'[at % 2]}{bracketed(text)}" for at, text in enumerate(texts) if text)
 
-    return scripts(rest[split + 1 :]) + _linear(base).strip() + scripts(rest[:split])
+    base = parts[0][1].strip() if parts else ""
+    return scripts(parts[split + 1 :]) + base + scripts(parts[1:split])
 
 
-def _semantics(node: _Node, parts: list[str]) -> str:
-    """Return the formula; its TeX if that is as plain."""
-    for child in node.children:
-        if (
-            isinstance(child, _Node)
-            and child.tag == "annotation"
-            and child.attributes.get("encoding", "").lower() in _TEX
-        ):
-            source = _linear(child)
-            if source and not _COMMANDS.search(source):
-                return source
-    return parts[0] if parts else ""
+def _is_plain_tex(child: _Node | str, text: str) -> bool:
+    """Return whether a child is the formula's TeX, and without commands."""
+    is_tex = isinstance(child, _Node) and child.attributes.get("encoding", "").lower() in _TEX
+    return is_tex and not _COMMANDS.search(text)

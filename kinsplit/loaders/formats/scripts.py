@@ -21,7 +21,7 @@ Script = Literal["superscript", "subscript", "mark"]
 _LONGEST = 40  # characters; what is longer is small print rather than a script
 _WINDOW = 60  # characters before a script that tell what it is
 # Operands that need no brackets next to an operator.
-_SINGLE = re.compile(r"[-+\u2212\u2013]?\w+(?:[.,]\w+)?[-+\u2212\u2013]?|\([^()]*\)|.?", re.DOTALL)
+_SINGLE = re.compile(r"[-+\u2212\u2013]?\w+(?:[.,]\d+)?[-+\u2212\u2013]?|\([^()]*\)|.?", re.DOTALL)
 _ORDINAL = re.compile(r"st|nd|rd|th|er|ère|ere|re|nde|ème|eme|os|as", re.IGNORECASE)
 _NOTES = re.compile(r"\d{1,3}(?:[,;\u2013-] ?\d{1,3})*")
 _POWERED = re.compile(r"feet|foot|inch(?:es)?|(?:mile|yard|met(?:er|re))s?|sinh|cosh|tanh", re.IGNORECASE)
