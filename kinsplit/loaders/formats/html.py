@@ -28,23 +28,13 @@ from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
 from kinsplit.loaders.formats.html_page import Page
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.formats.markdown_writer import LeftOut, MarkdownWriter
 from kinsplit.spans import Heading
 from kinsplit.text.blocks import markdown_headings
 
 _CHARSET = re.compile(
     rb"<meta[^>]{1,200}?charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
 )
-
-
-def read(data: bytes) -> Reading:
-    """Return the readable text of an HTML page, with its title."""
-    charset = _CHARSET.search(data[:4096])
-    source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
-    page = readable_html(source)
-    title = page.title or page.first_heading
-    content = Content(page.text, title, headings=titled(page.headings, page.title))
-    return Reading((content,), (*warnings, *page.warnings))
 
 
 class HtmlPage(NamedTuple):
@@ -55,6 +45,22 @@ class HtmlPage(NamedTuple):
     first_heading: str | None
     headings: tuple[Heading, ...]
     warnings: tuple[str, ...] = ()
+    left_out: LeftOut = LeftOut()
+
+
+def read(data: bytes) -> Reading:
+    """Return the readable text of an HTML page, with its title."""
+    page = read_page(data)
+    title = page.title or page.first_heading
+    content = Content(page.text, title, headings=titled(page.headings, page.title))
+    return Reading((content,), (*page.warnings, *page.left_out.warnings))
+
+
+def read_page(data: bytes) -> HtmlPage:
+    """Return the readable text of an HTML page, with warnings of its charset."""
+    charset = _CHARSET.search(data[:4096])
+    source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
+    return readable_html(source)._replace(warnings=warnings)
 
 
 def readable_html(source: str) -> HtmlPage:
@@ -65,7 +71,7 @@ def readable_html(source: str) -> HtmlPage:
     text = writer.finish()
     tagged, bold = without_running(markdown_headings(text), 0.5), without_running(writer.bold_lines)
     headings = layered(filing_headings(text), tagged, bold)
-    return HtmlPage(text, page.title, writer.first_heading, headings, writer.warnings)
+    return HtmlPage(text, page.title, writer.first_heading, headings, left_out=writer.left_out)
 
 
 FORMAT = Format("html", (".html", ".htm"), "readable text with Markdown headings, lists, tables and fences", read)

@@ -106,6 +106,12 @@ class Page(HTMLParser):
         elif tag in BLOCKS:
             self._block()
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Write an element of XML without content."""
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
     def handle_endtag(self, tag: str) -> None:
         """End an element with those inside it."""
         self._in_title = False
@@ -215,9 +221,9 @@ class Page(HTMLParser):
             return
         if element.tag == "svg":
             if not self._is_labelled and self._open.find("a") is None and self._open.find("button") is None:
-                self.writer.leave_out("drawing without a text", "drawings without a text")
+                self.writer.left_out.add("drawing without a text", "drawings without a text")
         elif element.shown == Shown.NO and self._hides_text and not element.is_not_text:
-            self.writer.leave_out("hidden passage")
+            self.writer.left_out.add("hidden passage")
 
     def _leave_formula_and_drawing(self) -> None:
         """End what can't contain blocks, as in browsers."""
@@ -257,7 +263,7 @@ class Page(HTMLParser):
             case "input":
                 self._add_field(element.attributes)
             case "embed" | "frame":
-                self.writer.leave_out(_MEDIA.get(element.tag, "embedded page"))
+                self.writer.left_out.add(_MEDIA.get(element.tag, "embedded page"))
 
     def _add_picture(self, element: Element) -> None:
         attributes = element.attributes
@@ -270,7 +276,7 @@ class Page(HTMLParser):
             self._picture = text
             self._put(f" {text} ")
         else:
-            self.writer.leave_out("picture without a text", "pictures without a text")
+            self.writer.left_out.add("picture without a text", "pictures without a text")
 
     def _add_field(self, attributes: Mapping[str, str]) -> None:
         kind = attributes.get("type", "text").lower()
@@ -289,18 +295,18 @@ class Page(HTMLParser):
             return
         chosen = [text for text, is_chosen in options if is_chosen][-1:] or [text for text, _ in options[:1]]
         self._put(f" {' '.join(chosen)} ")
-        for _ in options[1:]:
-            self.writer.leave_out("option that is not chosen", "options that are not chosen")
+        if len(options) > 1:
+            self.writer.left_out.add("option that is not chosen", "options that are not chosen", len(options) - 1)
 
     def _start_media(self, element: Element) -> None:
-        self.writer.leave_out(_MEDIA[element.tag])
+        self.writer.left_out.add(_MEDIA[element.tag])
 
     def _start_frame(self, element: Element) -> None:
         element.shown = Shown.NO  # its content is for browsers without frames
         if source := element.attributes.get("srcdoc"):
             self._inner_page(source)
         elif not element.is_tiny:
-            self.writer.leave_out("embedded page")
+            self.writer.left_out.add("embedded page")
 
     def _inner_page(self, source: str) -> None:
         self._block()

@@ -38,6 +38,22 @@ _ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l"
 }  # fmt: skip
 
 
+class LeftOut(Counter[tuple[str, str]]):
+    """The numbers of things that a reader saw and did not keep, by their name in the singular and the plural."""
+
+    def add(self, one: str, several: str = "", count: int = 1) -> None:
+        """Count things; the plural is the singular with an s by default."""
+        self[one, several or f"{one}s"] += count
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning for each kind of thing."""
+        return tuple(
+            f"1 {one} was left out" if count == 1 else f"{count:,} {several} were left out"
+            for (one, several), count in self.items()
+        )
+
+
 @dataclass(slots=True)
 class _Block:
     text: str
@@ -129,11 +145,13 @@ class MarkdownWriter:
     Attributes:
         first_heading: The first heading of the first level; set by `finish`.
         bold_lines: Paragraphs that are bold as a whole and may be headings; set by `finish`.
+        left_out: What the reader counts as left out.
     """
 
     def __init__(self) -> None:
         self.first_heading: str | None = None
         self.bold_lines: list[Heading] = []
+        self.left_out = LeftOut()
         self._document: list[_Block] = []
         self._blocks = self._document  # of the open cell, or of the document
         self._inline: list[str | tuple[str, Script]] = []
@@ -145,7 +163,6 @@ class MarkdownWriter:
         self._unopened = 0  # tables inside code, or too deep in others
         self._pre: list[str] | None = None
         self._language = ""
-        self._left_out: Counter[tuple[str, str]] = Counter()
 
     def text(self, data: str, *, bold: bool = False) -> None:
         """Add text to the open block."""
@@ -306,18 +323,6 @@ class MarkdownWriter:
         self._heading = 0
         if text:
             self._blocks.append(_Block(text, "code", self._language))
-
-    def leave_out(self, one: str, several: str = "") -> None:
-        """Count a thing that is not in the text, for `warnings`; its plural is the singular with an s by default."""
-        self._left_out[one, several or f"{one}s"] += 1
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A warning for each kind of thing that was left out."""
-        return tuple(
-            f"1 {one} was left out" if count == 1 else f"{count:,} {several} were left out"
-            for (one, several), count in self._left_out.items()
-        )
 
     def finish(self) -> str:
         """End all open blocks and return the whole text."""

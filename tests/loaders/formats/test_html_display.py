@@ -64,6 +64,7 @@ _MATHJAX_3 = (
         ("<abbr title='2021-03-01'>2 years ago</abbr> <abbr title='etc.'>etc.</abbr>", "2 years ago etc."),
         ("<data value=99>ninety</data> <time datetime='2020'>now</time>", "ninety now"),
         ("Hy&shy;phen<wbr>ated", "Hyphenated"),
+        ("one<br/>two</br>three<span/>", "one\ntwo\nthree"),
         ("one<br> <br>two<br>three", "one\n\ntwo\nthree"),
         ("a<!-- <h1>no</h1> -->b<!--[if mso]><h1>no</h1><![endif]-->", "ab"),
         ("<span title='a > b'>x</span><a href=\"a>b\">y</a>", "xy"),
