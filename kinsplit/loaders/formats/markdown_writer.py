@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
+from kinsplit.loaders.formats.grid import Value, in_columns
 from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table
 from kinsplit.loaders.formats.scripts import Script, written
 from kinsplit.spans import Heading
@@ -28,8 +29,6 @@ _BELOW_ALL = 7  # level of a bold line, below the six of headings
 _LONGEST_BOLD = 150  # characters of a bold line that may be a heading
 _LONGEST_CELL = 2_000  # characters of a cell with several blocks
 _WIDEST = 200  # columns in which merged cells count
-_EMPTIEST = 50  # places of a large table for each of its values
-_LARGE = 100_000  # places
 _FINAL = (".", ",", ";", ":", "!", "?")
 # All but the spaces that belong to the text, as in numbers and between ideographs.
 _BLANKS = re.compile(r"[^\S\u1680\u2000-\u200a\u202f\u205f\u3000]+")
@@ -96,6 +95,7 @@ class _List:
 @dataclass(slots=True)
 class _Cell:
     column: int
+    columns: int
     blocks: list[_Block] = field(default_factory=list)
 
 
@@ -127,9 +127,9 @@ class _Table:
         row = len(self.rows) - 1
         while self.covered.get(self.column, -1) >= row:
             self.column += 1
-        cell = self.cell = _Cell(self.column)
-        self.rows[-1].append(cell)
         columns = min(max(columns, 1), max(_WIDEST - self.column, 1))
+        cell = self.cell = _Cell(self.column, columns)
+        self.rows[-1].append(cell)
         if rows > 1:
             self.covered |= dict.fromkeys(range(self.column, self.column + columns), row + rows - 1)
         self.column += columns
@@ -408,18 +408,17 @@ def _blocks_of(table: _Table) -> Iterator[_Block]:
     """Yield a table's rows as tables and, where they only arrange a page, as blocks."""
     table.start_rows(last=False)
     rows = [filled for row in (*table.above, *table.below) if (filled := _filled(row))]
-    columns = {column: at for at, column in enumerate(sorted({cell.column for row in rows for cell in row}))}
-    places = sum(columns[row[-1].column] + 1 for row in rows)
-    is_layout = table.is_layout or (places > _LARGE and places > _EMPTIEST * sum(map(len, rows)))
+    complex_ = [table.is_layout or _is_complex(row) for row in rows]
+    lines = in_columns([[] if skipped else _values(row) for row, skipped in zip(rows, complex_, strict=True)])
     header: list[list[str]] = []
-    for complex_, group in groupby(rows, _is_complex):
+    for is_complex, group in groupby(range(len(rows)), complex_.__getitem__):
         run = list(group)
-        lines = [] if complex_ or is_layout else header + [_values(row, columns) for row in run]
-        if len(lines) > 1 and max(map(len, lines)) > 1:
-            yield _Block("", "table", rows=lines)
-            header = lines[:1]
+        body = [] if is_complex or lines is None else header + [lines[at] for at in run]
+        if len(body) > 1 and max(map(len, body)) > 1:
+            yield _Block("", "table", rows=body)
+            header = body[:1]
             continue
-        for row in run:
+        for row in (rows[at] for at in run):
             if all(len(cell.blocks) == 1 and cell.blocks[0].kind == "paragraph" for cell in row):
                 yield _Block(" ".join(cell.blocks[0].text for cell in row))
             else:
@@ -449,11 +448,8 @@ def _is_complex(row: list[_Cell]) -> bool:
     return False
 
 
-def _values(row: list[_Cell], columns: dict[int, int]) -> list[str]:
-    values = [""] * (columns[row[-1].column] + 1)
-    for cell in row:
-        values[columns[cell.column]] = "".join(_joined(cell.blocks))
-    return values
+def _values(row: list[_Cell]) -> list[Value]:
+    return [Value(cell.column, cell.columns, "".join(_joined(cell.blocks))) for cell in row]
 
 
 def _joined(blocks: list[_Block]) -> Iterator[str]:
