@@ -100,6 +100,11 @@ class Element:
         return self.attributes.get("role") == "heading"
 
     @property
+    def is_struck(self) -> bool:
+        """Whether its text is struck through."""
+        return self.tag in {"del", "s", "strike"} or "line-through" in self.attributes.get("style", "")
+
+    @property
     def is_not_text(self) -> bool:
         """Whether its content is never shown, such as a script's, or a copy of a formula."""
         return self.tag in _HIDDEN or not self.classes.isdisjoint(_COPIES)

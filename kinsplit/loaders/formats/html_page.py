@@ -16,7 +16,7 @@ _TO_THE_END = 65_534  # rows of a cell that reaches to the end of its group
 _REMEMBERED = 200  # characters of a line, to recognise a second copy
 _SPACED = frozenset({"button", "text", "title", "foreignobject", "video", "audio", "canvas", "object"})
 # Elements whose text is held back, since what becomes of it depends on the whole.
-_HELD = frozenset({"sup", "sub", "del", "s", "strike", "abbr", "acronym", "dfn", "option", "ruby", "rt", "script"})
+_HELD = frozenset({"sup", "sub", "abbr", "acronym", "dfn", "option", "ruby", "rt", "script"})
 _MEDIA = {
     "video": "video",
     "audio": "sound",
@@ -25,9 +25,8 @@ _MEDIA = {
     "embed": "embedded object",
 }
 _NO_VALUE = frozenset({"hidden", "password", "file", "image", "color", "range"})
-_NOTE_CLASSES = frozenset(
-    {"reference", "footnote", "footnote-ref", "footnoteref", "footnote-reference", "noteref", "fn"}
-)
+_NOTE_CLASSES = frozenset({"footnote-ref", "footnoteref", "footnote-reference", "noteref"})  # of links
+_LONGEST_MARK = 10  # characters of a note's mark
 _LINK_CLASSES = frozenset(
     [
         "headerlink",
@@ -375,15 +374,15 @@ class Page(HTMLParser):
         if tag == "sup":
             link = self._open.all[-2]
             is_link = link.tag == "a" and not link.has_text and "#" in link.attributes.get("href", "")
-            element.is_note = is_link or not classes.isdisjoint(_NOTE_CLASSES)
-        if tag in _HELD or self._is_line_number(element):
+            element.is_note = is_link or not classes.isdisjoint(_NOTE_CLASSES | {"reference", "footnote"})
+        if tag in _HELD or self._is_line_number(element) or (element.is_struck and tag not in BLOCKS):
             return True
         return attributes.get("aria-hidden") == "true" and tag not in BLOCKS
 
     def _is_held_link(self, element: Element) -> bool:
         attributes, classes = element.attributes, element.classes
         kind = f"{attributes.get('epub:type', '')} {attributes.get('role', '')}"
-        to_place = "#" in attributes.get("href", "")
+        to_place = bool(attributes.get("href", "").partition("#")[2])
         if self._held and self._held[-1][0].tag == "sup":
             self._held[-1][0].is_note = self._held[-1][0].is_note or to_place or "noteref" in kind
         element.is_note = "noteref" in kind or (to_place and not classes.isdisjoint(_NOTE_CLASSES))
@@ -399,15 +398,15 @@ class Page(HTMLParser):
         text = "".join(parts)
         bare = text.strip()
         match element.tag:
-            case "sup":
-                self._script(bare, "mark" if element.is_note else "superscript")
-            case "sub":
-                self._script(bare, "subscript")
-            case "a" if element.is_note:
+            case "sup" | "sub" if bare:
+                kind: Script = "subscript" if element.tag == "sub" else "mark" if element.is_note else "superscript"
+                self._script(bare, kind)
+                self._put(" " if text[-1].isspace() else "")
+            case "a" if element.is_note and len(bare) <= _LONGEST_MARK:
                 self._script(bare, "mark")
             case "a" if bare.lower() in _TO_ITSELF:
                 return
-            case "del" | "s" | "strike" if bare:
+            case _ if element.is_struck and bare:
                 self._put(text.replace(bare, f"~~{bare}~~", 1))
             case "abbr" | "acronym" | "dfn":
                 self._put(text + self._expansion(bare, element.attributes.get("title", "").strip()))

@@ -27,7 +27,7 @@ ListStyle = Literal["1", "a", "A", "i", "I"]
 _DEEPEST = 8  # maximum number of indented list levels, and of tables inside tables
 _BELOW_ALL = 7  # level of a bold line, below the six of headings
 _LONGEST_BOLD = 150  # characters of a bold line that may be a heading
-_LONGEST_CELL = 2_000  # characters of a cell with several blocks
+_LONGEST_CELL = 1_000  # characters of a cell with several blocks
 _WIDEST = 200  # columns in which merged cells count
 _FINAL = (".", ",", ";", ":", "!", "?")
 # All but the spaces that belong to the text, as in numbers and between ideographs.

@@ -50,12 +50,18 @@ _MATHJAX_3 = (
         ("1<span>,</span>000 of 10<b>5</b>", "1,000 of 105"),
         ("It is 10<sup>-3</sup> m, 100<sup>2</sup>=10000. Note.<sup>12</sup>", "It is 10^-3 m, 100^2=10000. Note.[12]"),
         ("3 x 10<sup>8</sup> m, 5 m<sup>2</sup>, H<sub>2</sub>O", "3 x 10^8 m, 5 m^2, H2O"),
+        ("x<sup>2 </sup>y<sub> i </sub>z", "x^2 y_i z"),
         ("2<sup>2<sup>n</sup></sup>", "2^(2^n)"),
         ("the 1<sup>st</sup>, 25<sup>1</sup> euros", "the 1st, 25[1] euros"),
         ("so 5 m<a href='#n'><sup>2</sup></a> x<sup><a href='p.html#n'>a</a></sup>", "so 5 m[2] x[a]"),
         ("Claim.<sup class='reference'><a href='#n'>[1]</a></sup>", "Claim.[1]"),
         ("word<a role='doc-noteref' href='#n'>3</a>", "word[3]"),
+        (
+            "<a class='reference' href='#'>Moon</a>, <a class='footnote-ref' href='#x'>A long story</a>",
+            "Moon, A long story",
+        ),
         ("<del>$20</del>$15 <s>old</s>", "~~$20~~$15 ~~old~~"),
+        ("<span style='text-decoration:line-through'>20</span>15", "~~20~~15"),
         ("<q>So <q>it</q> is</q>", "“So “it” is”"),
         (
             "<abbr title='World Health Organization'>WHO</abbr>, <abbr title='x'>WHO</abbr>",
