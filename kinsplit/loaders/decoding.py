@@ -62,7 +62,8 @@ def legible(text: str) -> str:
     Bullets and arrows of symbol fonts, which Word writes as private-use code points, become those of Unicode; and
     control characters that are quotation marks and dashes of Windows-1252, misread as Latin-1, become these.
     """
-    text = text.translate(SYMBOLS)
+    if any(chr(symbol) in text for symbol in SYMBOLS):
+        text = text.translate(SYMBOLS)
     return _WINDOWS.sub(lambda match: match[0].encode("latin-1").decode("cp1252"), text)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -48,6 +48,7 @@ _HIDDEN = frozenset({"script", "style", "template", "datalist", "noembed", "ix:h
     "defs"
 }
 _LABELS = frozenset({"text", "title", "foreignobject"})  # what a drawing shows as text
+_NO_CLASSES: frozenset[str] = frozenset()
 _COPIES = frozenset({"katex-html", "MathJax_Preview", "MathJax", "MathJax_SVG", "MathJax_CHTML"})  # of formulas
 _LANGUAGE = re.compile(r"(?<![\w-])(?:lang(?:uage)?-|highlight-(?:source-)?|brush: ?|sourceCode )([\w+#.-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "notranslate"})
@@ -92,7 +93,7 @@ class Element:
     @property
     def classes(self) -> frozenset[str]:
         """Its classes."""
-        return frozenset(self.attributes.get("class", "").split())
+        return frozenset(self.attributes["class"].split()) if "class" in self.attributes else _NO_CLASSES
 
     @property
     def is_title(self) -> bool:
@@ -131,7 +132,9 @@ class Element:
 
     def whole(self, name: str, least: int = -(10**6), most: int = 10**6) -> int | None:
         """Return the whole number of an attribute, moved into limits, or None."""
-        text = self.attributes.get(name, "").strip()
+        if name not in self.attributes:
+            return None
+        text = self.attributes[name].strip()
         digits = text.removeprefix("-")
         is_whole = digits.isascii() and digits.isdecimal() and len(digits) < 10
         return min(max(int(text), least), most) if is_whole else None
@@ -164,7 +167,8 @@ class OpenElements:
         element = Element(tag, attributes, around.shown, around.bold or tag in {"b", "strong"}, around.keeps_lines)
         if style := attributes.get("style"):
             _apply(style.lower(), element)
-        element.shown = _visibility(element, around)
+        if attributes or around.shown or tag in _HIDDEN or tag == "svg":
+            element.shown = _visibility(element, around)
         place = len(self.all)
         self.all.append(element)
         self._places[tag].append(place)
@@ -174,48 +178,52 @@ class OpenElements:
             self._scopes.append(place)
         return element
 
-    def ended_by_start(self, tag: str) -> Iterator[Element]:
-        """Close and yield the elements that a start tag ends, the innermost first."""
-        if tag in _ENDS_P:
-            yield from self._down_to(self._last(("p",)), self._scopes[-1])
+    def ended_by_start(self, tag: str) -> Iterable[Element]:
+        """Return the elements that a start tag ends, the innermost first; each is closed when it is taken."""
+        place = self._place("p") if tag in _ENDS_P else -1
+        places = [place] if place > self._scopes[-1] else []
         if tag in _ENDED:
             ended, between = _ENDED[tag]
-            barrier = self._last(between)
-            places = (self._last((name,)) for name in ended)
-            yield from self._down_to(min((place for place in places if place > barrier), default=-1), barrier)
+            barrier = max(map(self._place, between))
+            places += [place for name in ended if (place := self._place(name)) > barrier]
+        return self._down_to(min(places)) if places else ()
 
-    def ended_by_end(self, tag: str) -> Iterator[Element]:
-        """Close and yield the elements that an end tag ends, the innermost first."""
-        place = self._last((tag,))
-        if tag not in BLOCKS and place > self._scopes[-1] and self._blocks[-1] > place:
-            self._places[tag].pop()  # an inline element that ends inside a block that it doesn't hold whole
-            element = self.all[place]
-            yield element
-            element.tag = ""
-            return
+    def ended_by_end(self, tag: str) -> Iterable[Element]:
+        """Return the elements that an end tag ends, the innermost first; each is closed when it is taken."""
+        place = self._place(tag)
         barrier = self._scopes[-1]
+        if tag not in BLOCKS and barrier < place < self._blocks[-1]:
+            return self._across(place)
         if tag == "li":
-            barrier = max(barrier, self._last(LISTS))
+            barrier = max(barrier, *map(self._place, LISTS))
         elif tag in _PARTS:
-            barrier = self._last(("table",))
+            barrier = self._place("table")
         elif tag in _SCOPES:
             barrier = 0
-        yield from self._down_to(place, barrier)
+        return self._down_to(place) if place > barrier else ()
 
-    def ended_with(self, tag: str) -> Iterator[Element]:
-        """Close and yield the elements down to the innermost of a name, whatever stands between."""
-        yield from self._down_to(self._last((tag,)), 0)
+    def ended_with(self, tag: str) -> Iterable[Element]:
+        """Return the elements down to the innermost of a name, whatever stands between."""
+        return self._down_to(self._place(tag)) if self._place(tag) > 0 else ()
 
-    def rest(self) -> Iterator[Element]:
-        """Close and yield all elements, the innermost first."""
-        yield from self._down_to(1, 0)
+    def rest(self) -> Iterable[Element]:
+        """Return all elements, the innermost first."""
+        return self._down_to(1)
 
-    def _last(self, tags: tuple[str, ...]) -> int:
-        return max((places[-1] for tag in tags if (places := self._places.get(tag))), default=-1)
+    def _place(self, tag: str) -> int:
+        places = self._places.get(tag)
+        return places[-1] if places else -1
 
-    def _down_to(self, place: int, barrier: int) -> Iterator[Element]:
-        while barrier < place < len(self.all):
+    def _down_to(self, place: int) -> Iterator[Element]:
+        while len(self.all) > place:
             yield self._pop()
+
+    def _across(self, place: int) -> Iterator[Element]:
+        """Yield an inline element that ends inside a block that began in it."""
+        element = self.all[place]
+        self._places[element.tag].pop()
+        yield element
+        element.tag = ""
 
     def _pop(self) -> Element:
         element = self.all.pop()
@@ -229,12 +237,12 @@ class OpenElements:
 
 def _apply(style: str, element: Element) -> None:
     """Apply what an inline style says of the text."""
-    if weight := _BOLD.search(style):
+    if "weight" in style and (weight := _BOLD.search(style)):
         value = weight[1]
         element.bold = int(value) >= 600 if value.isdecimal() else value in {"bold", "bolder"}
-    if lines := _LINES.search(style):
+    if "white-space" in style and (lines := _LINES.search(style)):
         element.keeps_lines = lines[1] == "pre"
-    if ("none" in style or "hid" in style or "coll" in style) and _INVISIBLE.search(style):
+    if ("none" in style or "visib" in style or "hide" in style) and _INVISIBLE.search(style):
         element.shown = Shown.NO
 
 
@@ -258,5 +266,5 @@ def _is_hidden(element: Element, around: Element) -> bool:
     if element.tag in _HIDDEN:
         is_formula = element.tag == "script" and attributes.get("type", "").startswith("math/tex")
         return not (is_formula or "shadowrootmode" in attributes)
-    copies = element.classes & _COPIES if "class" in attributes else frozenset()
+    copies = element.classes & _COPIES
     return bool(copies) and ("katex-html" not in copies or around.has_formula)

@@ -86,7 +86,7 @@ class Page(HTMLParser):
         """Begin an element, which may end others."""
         attributes = {name: value or "" for name, value in attrs}
         self._in_title = False
-        if tag in BLOCKS:
+        if tag in BLOCKS and (self._formula or self._open.find("svg")):
             self._leave_formula_and_drawing()
         self._end_all(self._open.ended_by_start(tag))
         around = self._open.top
@@ -136,6 +136,10 @@ class Page(HTMLParser):
             top.has_text = top.has_text or not is_blank
             self._put(data)
 
+    def updatepos(self, _: int, end: int) -> int:
+        """Count no lines, which nobody asks for."""
+        return end
+
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         """Skip a marked section."""
         # `<![if IE]>` and the like are comments in HTML; the standard library raises for unknown ones.
@@ -158,7 +162,7 @@ class Page(HTMLParser):
 
     def _end_all(self, elements: Iterable[Element]) -> None:
         for element in elements:
-            if element.tag:
+            if element.tag:  # else an end tag ended it across others
                 self._end(element)
 
     def _end(self, element: Element) -> None:
@@ -188,9 +192,10 @@ class Page(HTMLParser):
     def _release(self) -> None:
         """Write what is held back, since a block begins or ends."""
         self._shown = ""
-        held, self._held = self._held, []
-        for element, parts in held:
-            self._finish(element, parts)
+        if self._held:
+            held, self._held = self._held, []
+            for element, parts in held:
+                self._finish(element, parts)
 
     def _put(self, data: str) -> None:
         """Write text, or hold it back."""
@@ -279,7 +284,7 @@ class Page(HTMLParser):
 
     def _add_field(self, attributes: Mapping[str, str]) -> None:
         kind = attributes.get("type", "text").lower()
-        if "hidden" in attributes or kind in _NO_VALUE:
+        if "hidden" in attributes or "hidden" in attributes.get("class", "").split() or kind in _NO_VALUE:
             return
         if kind in {"checkbox", "radio"}:
             self._put(" ☒ " if "checked" in attributes else " ☐ ")
@@ -368,7 +373,10 @@ class Page(HTMLParser):
     # Text that is held back
 
     def _is_held(self, element: Element) -> bool:
-        tag, attributes, classes = element.tag, element.attributes, element.classes
+        tag, attributes = element.tag, element.attributes
+        if not attributes and tag not in _HELD:
+            return element.is_struck
+        classes = element.classes
         if tag == "a":
             return self._is_held_link(element)
         if tag == "sup":

@@ -103,6 +103,7 @@ class _Cell:
 class _Table:
     is_layout: bool
     lists: list[_List]  # those open around it
+    blocks: list[_Block]  # those around it
     rows: list[list[_Cell]] = field(default_factory=list)  # of the open group
     above: list[list[_Cell]] = field(default_factory=list)
     below: list[list[_Cell]] = field(default_factory=list)
@@ -200,9 +201,10 @@ class MarkdownWriter:
             if self._pre and not self._pre[-1].endswith("\n"):
                 self._pre.append("\n")
             return
-        is_bold = self._has_bold and not self._has_plain
-        for text in self._take():
-            self._paragraph(text, bold=is_bold)
+        if self._inline:
+            is_bold = self._has_bold and not self._has_plain
+            for text in self._take():
+                self._paragraph(text, bold=is_bold)
 
     def start_heading(self, level: int, number: str = "") -> None:
         """Make the next block a heading, with the number that is shown before its title."""
@@ -261,7 +263,7 @@ class MarkdownWriter:
         if self._pre is not None or self._unopened or len(self._tables) == _DEEPEST:
             self._unopened += 1
             return
-        self._tables.append(_Table(is_layout, self._lists))
+        self._tables.append(_Table(is_layout, self._lists, self._blocks))
         self._heading = 0
 
     def start_rows(self, *, last: bool = False) -> None:
@@ -288,7 +290,7 @@ class MarkdownWriter:
             self.end_pre()
             self._tables[-1].cell = None
             self._lists = self._tables[-1].lists
-            self._blocks = next((t.cell.blocks for t in reversed(self._tables) if t.cell), self._document)
+            self._blocks = self._tables[-1].blocks
             self._heading = 0
         else:
             self.block()
@@ -350,14 +352,16 @@ class MarkdownWriter:
         elif text.strip():
             self._inline.append((text, kind))
 
-    def _take(self) -> Iterator[str]:
-        """Yield the open block's paragraphs, which empty lines part, with white space collapsed; start a new block."""
-        lines = [_BLANKS.sub(" ", line).strip() for line in "".join(_with_scripts(self._inline)).split("\n")]
+    def _take(self) -> list[str]:
+        """Return the open block's paragraphs, which empty lines part, with white space collapsed; start a new block."""
+        lines = list(map(_collapsed, "".join(_with_scripts(self._inline)).split("\n")))
         self._inline = []
         self._has_bold = self._has_plain = False
         if self._heading:
             lines = [" ".join(filter(None, lines))]
-        return ("\n".join(paragraph) for filled, paragraph in groupby(lines, bool) if filled)
+        if len(lines) == 1:
+            return lines if lines[0] else []
+        return ["\n".join(paragraph) for filled, paragraph in groupby(lines, bool) if filled]
 
     def _paragraph(self, text: str, *, bold: bool) -> None:
         if self._heading:
@@ -393,11 +397,15 @@ def _number(count: int, style: ListStyle) -> str:
     return digits.upper() if style in {"A", "I"} else digits
 
 
+def _collapsed(line: str) -> str:
+    return " ".join(line.split()) if line.isascii() else _BLANKS.sub(" ", line).strip()
+
+
 def _with_scripts(inline: list[str | tuple[str, Script]]) -> Iterator[str]:
     """Yield the pieces of a line, with each script as it stands between its neighbours."""
     before = ""
     for at, piece in enumerate(inline):
-        if isinstance(piece, tuple):
+        if not isinstance(piece, str):
             after = inline[at + 1] if at + 1 < len(inline) else ""
             piece = written(*piece, before, after if isinstance(after, str) else "")
         before = (before + piece)[-100:]
