@@ -12,6 +12,7 @@ from collections.abc import Callable, KeysView
 from typing import Any
 
 from kinsplit.loaders.content import UnreadableError
+from kinsplit.loaders.formats.scripts import bracketed
 from kinsplit.support.extras import needs
 
 # Far beyond any lecture or book, but readable on any machine: dense Word XML takes 70 times its size in memory.
@@ -117,8 +118,6 @@ def parse(data: bytes) -> Any:
         raise UnreadableError(str(error)) from error
 
 
-# Operands that need no brackets next to an operator.
-_SINGLE = re.compile(r"\w*|\([^()]*\)|.")
 # Templates of elements; parts longer than a word are put in brackets.
 _FORMS = {
     "f": "{num}/{den}",
@@ -138,14 +137,14 @@ def linear(element: Any) -> str:
     if kind == "t":
         return element.text or ""
     if kind in _FORMS:
-        return _PART.sub(lambda part: _bracketed(_part(element, part[1])), _FORMS[kind])
+        return _PART.sub(lambda part: bracketed(_part(element, part[1])), _FORMS[kind])
     match kind:
         case "rad":
-            return f"{_part(element, 'deg')}√{_bracketed(_part(element, 'e'))}"
+            return f"{_part(element, 'deg')}√{bracketed(_part(element, 'e'))}"
         case "func":
-            return f"{_part(element, 'fName')} {_bracketed(_part(element, 'e'))}"
+            return f"{_part(element, 'fName')} {bracketed(_part(element, 'e'))}"
         case "nary":
-            bounds = ((mark, _bracketed(_part(element, name))) for mark, name in (("_", "sub"), ("^", "sup")))
+            bounds = ((mark, bracketed(_part(element, name))) for mark, name in (("_", "sub"), ("^", "sup")))
             return f"{_property(element, 'chr', '∫')}{''.join(m + b for m, b in bounds if b)} {_part(element, 'e')}"
         case "d":
             inner = _property(element, "sepChr", "|").join(_parts(element, "e"))
@@ -178,7 +177,3 @@ def _property(element: Any, name: str, default: str) -> str:
         if local_name(own) == name:
             return "".join(own.attrib.values())
     return default
-
-
-def _bracketed(text: str) -> str:
-    return text if _SINGLE.fullmatch(text) else f"({text})"

@@ -1,8 +1,9 @@
 """E-books (`.epub`): the chapters in reading order, each read as an HTML page.
 
 The package file lists the chapters and their order; those outside the reading order, such as notes that are opened by
-their marks, come last. The table of contents is left out, but names the chapters that have no heading of their own.
-Chapters that are missing, unreadable or encrypted are named in a warning, and the others are read.
+their marks, come last; a book without an order is read in that of its manifest. The table of contents is left out, but
+names the chapters that have no heading of their own. Chapters that are missing, unreadable or encrypted are named or
+counted in a warning, and the others are read.
 """
 
 from __future__ import annotations
@@ -100,8 +101,10 @@ class _Package:
             elif "nav" not in (item.get("properties") or "").split():
                 names[reference.get("linear") != "no"].append(self._path(item))
         listed = dict.fromkeys(names[True] + names[False])
-        pages = {self._path(item) for item in self._items.values() if self._is_page(item)}
-        if others := len(pages.difference(listed)):
+        pages = dict.fromkeys(self._path(item) for item in self._items.values() if self._is_page(item))
+        if not listed:
+            return list(pages)  # in the order of the manifest
+        if others := len(pages.keys() - listed.keys()):
             left_out.add("page beside the reading order", "pages beside the reading order", others)
         return list(listed)
 

@@ -45,7 +45,7 @@ def test_a_protected_book_is_refused():
         zipped({"hello.txt": "x"}),
         zipped({"META-INF/container.xml": "<container/>"}),
         zipped({"META-INF/container.xml": "<cont"}),
-        epub(CHAPTERS, []),
+        epub({}, []),
         epub({}, ["two.xhtml"]),
     ],
 )
@@ -76,6 +76,13 @@ def test_notes_outside_the_reading_order_come_last():
     data = packaged(pages, items, '<itemref idref="notes.xhtml" linear="no"/><itemref idref="one.xhtml"/>')
 
     assert text_of(data) == "Text.\n\nThe note."
+
+
+def test_a_book_without_an_order_is_read_in_that_of_its_manifest():
+    assert (
+        text_of(epub({"b.xhtml": _PAGE.format("<p>One</p>"), "a.xhtml": _PAGE.format("<p>Two</p>")}, []))
+        == "One\n\nTwo"
+    )
 
 
 def test_a_mark_of_a_note_and_readings_stay_apart_from_the_words():
