@@ -27,7 +27,7 @@ from typing import NamedTuple
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
-from kinsplit.loaders.formats.html_page import Page
+from kinsplit.loaders.formats.html_page import PageReader
 from kinsplit.loaders.formats.markdown_writer import LeftOut, MarkdownWriter
 from kinsplit.spans import Heading
 from kinsplit.text.blocks import markdown_headings
@@ -65,7 +65,7 @@ def read_page(data: bytes) -> HtmlPage:
 
 def readable_html(source: str) -> HtmlPage:
     """Return the readable text of HTML, with its headings."""
-    page = Page(MarkdownWriter())
+    page = PageReader(MarkdownWriter())
     page.read(source)
     writer = page.writer
     text = writer.finish()

@@ -58,7 +58,7 @@ _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse
 _LINES = re.compile(r"white-space\s*:\s*(pre|normal|nowrap)")
 
 
-class Shown(IntEnum):
+class Visibility(IntEnum):
     """Whether the text of an element is shown."""
 
     YES = 0
@@ -83,7 +83,7 @@ class Element:
 
     tag: str
     attributes: Mapping[str, str]
-    shown: Shown = Shown.YES
+    shown: Visibility = Visibility.YES
     bold: bool = False
     keeps_lines: bool = False
     has_text: bool = False
@@ -243,25 +243,25 @@ def _apply(style: str, element: Element) -> None:
     if "white-space" in style and (lines := _LINES.search(style)):
         element.keeps_lines = lines[1] == "pre"
     if ("none" in style or "visib" in style or "hide" in style) and _INVISIBLE.search(style):
-        element.shown = Shown.NO
+        element.shown = Visibility.NO
 
 
-def _visibility(element: Element, around: Element) -> Shown:
-    if around.shown == Shown.NO:
+def _visibility(element: Element, around: Element) -> Visibility:
+    if around.shown == Visibility.NO:
         # The readable form of a formula that is shown as a picture or by a script.
         is_source = element.tag == "math" and around.tag in {"span", "mjx-assistive-mml"}
-        return Shown.YES if is_source else Shown.NO
+        return Visibility.YES if is_source else Visibility.NO
     if _is_hidden(element, around):
-        return Shown.NO
+        return Visibility.NO
     if element.tag == "svg":
-        return Shown.NOT_IN_DRAWING
-    is_label = around.shown == Shown.NOT_IN_DRAWING and element.tag in _LABELS
-    return Shown.YES if is_label else around.shown
+        return Visibility.NOT_IN_DRAWING
+    is_label = around.shown == Visibility.NOT_IN_DRAWING and element.tag in _LABELS
+    return Visibility.YES if is_label else around.shown
 
 
 def _is_hidden(element: Element, around: Element) -> bool:
     attributes = element.attributes
-    if element.shown == Shown.NO or attributes.get("hidden", "until-found") != "until-found":
+    if element.shown == Visibility.NO or attributes.get("hidden", "until-found") != "until-found":
         return True
     if element.tag in _HIDDEN:
         is_formula = element.tag == "script" and attributes.get("type", "").startswith("math/tex")

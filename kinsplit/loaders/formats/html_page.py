@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
 
-from kinsplit.loaders.formats.html_elements import BLOCKS, HEADINGS, VOID, Element, OpenElements, Shown
+from kinsplit.loaders.formats.html_elements import BLOCKS, HEADINGS, VOID, Element, OpenElements, Visibility
 from kinsplit.loaders.formats.html_source import prepared
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 from kinsplit.loaders.formats.mathml import Formula
@@ -17,28 +17,15 @@ _REMEMBERED = 200  # characters of a line, to recognise a second copy
 _SPACED = frozenset({"button", "text", "title", "foreignobject", "video", "audio", "canvas", "object"})
 # Elements whose text is held back, since what becomes of it depends on the whole.
 _HELD = frozenset({"sup", "sub", "abbr", "acronym", "dfn", "option", "ruby", "rt", "script"})
-_MEDIA = {
-    "video": "video",
-    "audio": "sound",
-    "canvas": "canvas",
-    "object": "embedded object",
-    "embed": "embedded object",
-}
+_MEDIA = {"video": "video", "audio": "sound", "canvas": "canvas"} | dict.fromkeys(
+    ("object", "embed"), "embedded object"
+)
 _NO_VALUE = frozenset({"hidden", "password", "file", "image", "color", "range"})
 _NOTE_CLASSES = frozenset({"footnote-ref", "footnoteref", "footnote-reference", "noteref"})  # of links
 _LONGEST_MARK = 10  # characters of a note's mark
-_LINK_CLASSES = frozenset(
-    [
-        "headerlink",
-        "anchor",
-        "anchorjs-link",
-        "anchor-link",
-        "hash-link",
-        "header-anchor",
-        "heading-anchor",
-        "permalink",
-    ]
-)
+_LINK_CLASSES = frozenset({"headerlink", "permalink", "header-anchor", "heading-anchor", "hash-link"}) | {
+    *("anchor", "anchor-link", "anchorjs-link")
+}
 _TO_ITSELF = frozenset({"", "¶", "#", "§", "🔗", "⚓", "\u200b", "link", "permalink"})
 _LINE_TABLES = frozenset({"hljs-ln", "js-file-line-container"})
 _LINE_NUMBERS = frozenset(
@@ -46,7 +33,7 @@ _LINE_NUMBERS = frozenset(
 )
 
 
-class Page(HTMLParser):
+class PageReader(HTMLParser):
     """A page that is written while it is read.
 
     Attributes:
@@ -91,16 +78,16 @@ class Page(HTMLParser):
         self._end_all(self._open.ended_by_start(tag))
         around = self._open.top
         if tag in VOID:
-            if around.shown == Shown.YES:
+            if around.shown == Visibility.YES:
                 self._void(Element(tag, attributes))
         elif tag == "title" and not self._title and self._open.find("svg") is None:
             self._in_title = True
         elif element := self._open.push(tag, attributes):
             if self._formula:
                 self._formula[0].start(tag, attributes)
-            elif element.shown == Shown.YES:
+            elif element.shown == Visibility.YES:
                 self._start(element)
-            elif around.shown == Shown.YES:
+            elif around.shown == Visibility.YES:
                 self._start_hidden(element)
         elif tag in BLOCKS:
             self._block()
@@ -126,7 +113,7 @@ class Page(HTMLParser):
         is_blank = data.isspace()
         if self._in_title:
             self._title.append(data)
-        elif top.shown != Shown.YES:
+        elif top.shown != Visibility.YES:
             self._hides_text = self._hides_text or not (is_blank or top.is_not_text)
         elif self._formula:
             self._formula[0].text(data)
@@ -169,7 +156,7 @@ class Page(HTMLParser):
         tag = element.tag
         if self._formula:
             self._end_in_formula(element, *self._formula)
-        elif element.shown != Shown.YES:
+        elif element.shown != Visibility.YES:
             self._end_hidden(element)
         else:
             if self._held and self._held[-1][0] is element:
@@ -221,12 +208,12 @@ class Page(HTMLParser):
             self._is_labelled = bool(label)
 
     def _end_hidden(self, element: Element) -> None:
-        if self._open.top.shown == Shown.NO:
+        if self._open.top.shown == Visibility.NO:
             return
         if element.tag == "svg":
             if not self._is_labelled and self._open.find("a") is None and self._open.find("button") is None:
                 self.writer.left_out.add("drawing without a text", "drawings without a text")
-        elif element.shown == Shown.NO and self._hides_text and not element.is_not_text:
+        elif element.shown == Visibility.NO and self._hides_text and not element.is_not_text:
             self.writer.left_out.add("hidden passage")
 
     def _leave_formula_and_drawing(self) -> None:
@@ -306,7 +293,7 @@ class Page(HTMLParser):
         self.writer.left_out.add(_MEDIA[element.tag])
 
     def _start_frame(self, element: Element) -> None:
-        element.shown = Shown.NO  # its content is for browsers without frames
+        element.shown = Visibility.NO  # its content is for browsers without frames
         if source := element.attributes.get("srcdoc"):
             self._inner_page(source)
         elif not element.is_tiny:
@@ -315,7 +302,7 @@ class Page(HTMLParser):
     def _inner_page(self, source: str) -> None:
         self._block()
         if self._depth < _NESTED_PAGES:
-            Page(self.writer, self._depth + 1).read(source)
+            PageReader(self.writer, self._depth + 1).read(source)
             self.writer.block()
 
     # Blocks
@@ -470,31 +457,31 @@ class Page(HTMLParser):
         return len(copy) > 1 and "".join(self._shown.split()).endswith(copy)
 
 
-_STARTS: dict[str, Callable[[Page, Element], None]] = {
-    **dict.fromkeys(HEADINGS, Page._start_heading),
-    **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), Page._start_list),
-    **dict.fromkeys(("dt", "dd"), Page._start_term),
-    **dict.fromkeys(("thead", "tbody", "tfoot"), Page._start_rows),
-    **dict.fromkeys(("td", "th"), Page._start_cell),
-    **dict.fromkeys(("pre", "xmp", "listing"), Page._start_pre),
-    **dict.fromkeys(("video", "audio", "canvas", "object"), Page._start_media),
-    "li": Page._start_item,
-    "table": Page._start_table,
+_STARTS: dict[str, Callable[[PageReader, Element], None]] = {
+    **dict.fromkeys(HEADINGS, PageReader._start_heading),
+    **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), PageReader._start_list),
+    **dict.fromkeys(("dt", "dd"), PageReader._start_term),
+    **dict.fromkeys(("thead", "tbody", "tfoot"), PageReader._start_rows),
+    **dict.fromkeys(("td", "th"), PageReader._start_cell),
+    **dict.fromkeys(("pre", "xmp", "listing"), PageReader._start_pre),
+    **dict.fromkeys(("video", "audio", "canvas", "object"), PageReader._start_media),
+    "li": PageReader._start_item,
+    "table": PageReader._start_table,
     "tr": lambda page, _: page.writer.start_row(),
-    "code": Page._start_code,
-    "q": Page._add_quotation_mark,
-    "math": Page._start_formula,
+    "code": PageReader._start_code,
+    "q": PageReader._add_quotation_mark,
+    "math": PageReader._start_formula,
     "select": lambda page, _: page._options.clear(),
-    "textarea": Page._start_text_area,
-    "iframe": Page._start_frame,
+    "textarea": PageReader._start_text_area,
+    "iframe": PageReader._start_frame,
 }
 # What happens where an element ends.
-_ENDS: dict[str, Callable[[Page, Element], None]] = {
+_ENDS: dict[str, Callable[[PageReader, Element], None]] = {
     **dict.fromkeys(HEADINGS, lambda page, _: page.writer.end_heading()),
     **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), lambda page, _: page.writer.end_list()),
     **dict.fromkeys(("td", "th", "tr"), lambda page, _: page.writer.end_cell()),
     **dict.fromkeys(("pre", "xmp", "listing"), lambda page, _: page.writer.end_pre()),
-    "table": Page._end_table,
-    "q": Page._add_quotation_mark,
-    "select": Page._end_choice,
+    "table": PageReader._end_table,
+    "q": PageReader._add_quotation_mark,
+    "select": PageReader._end_choice,
 }
