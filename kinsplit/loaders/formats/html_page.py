@@ -238,7 +238,7 @@ class PageReader(HTMLParser):
         self._has_source = True
         for around in self._open.all[-3:]:
             around.has_formula = True
-        self._put(str(formula))
+        self._put(str(formula) or element.attributes.get("alttext", ""))
         if element.attributes.get("display") == "block":
             self.writer.block()
 

@@ -406,8 +406,9 @@ def _with_scripts(inline: list[str | tuple[str, Script]]) -> Iterator[str]:
     before = ""
     for at, piece in enumerate(inline):
         if not isinstance(piece, str):
-            after = inline[at + 1] if at + 1 < len(inline) else ""
-            piece = written(*piece, before, after if isinstance(after, str) else "")
+            after, following = (*inline[at + 1 : at + 3], "", "")[:2]
+            mark = "_" if following[1:] == ("subscript",) else ""
+            piece = written(*piece, before, after + mark if isinstance(after, str) else "")
         before = (before + piece)[-100:]
         yield piece
 

@@ -123,6 +123,23 @@ def test_a_declared_charset_is_used_when_it_is_not_utf8():
 
 
 TAGS = ["p", "div", "h1", "h3", "ul", "ol", "li", "table", "tr", "td", "th", "pre", "code", "b", "br", "section", "x-y"]
+TAGS += [
+    "sup",
+    "sub",
+    "dl",
+    "dt",
+    "dd",
+    "a",
+    "span",
+    "q",
+    "tbody",
+    "tfoot",
+    "thead",
+    "caption",
+    "del",
+    "abbr",
+    "button",
+]
 HIDDEN = ["svg", "script", "style", "template", "title"]
 BROKEN = ["<", "<!", "<![", "&", "&#", "<!--", "-->"]
 
