@@ -45,7 +45,7 @@ _ENDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("rt", "rp", "rb", "rtc"), (("rt", "rp", "rb"), ("ruby",))),
 }
 _HIDDEN = frozenset({"script", "style", "template", "datalist", "noembed", "ix:header", "rp", "mjx-math", "symbol"}) | {
-    "defs"
+    *("defs", "epub:default")
 }
 _LABELS = frozenset({"text", "title", "foreignobject"})  # what a drawing shows as text
 _NO_CLASSES: frozenset[str] = frozenset()

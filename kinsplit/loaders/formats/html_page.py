@@ -13,6 +13,7 @@ from kinsplit.loaders.formats.scripts import Script, written
 
 _NESTED_PAGES = 3
 _TO_THE_END = 65_534  # rows of a cell that reaches to the end of its group
+_MOST_HELD = 16  # elements that hold back text, one inside the other
 _REMEMBERED = 200  # characters of a line, to recognise a second copy
 _SPACED = frozenset({"button", "text", "title", "foreignobject", "video", "audio", "canvas", "object"})
 # Elements whose text is held back, since what becomes of it depends on the whole.
@@ -144,7 +145,7 @@ class PageReader(HTMLParser):
             self.writer.start_heading(element.whole("aria-level", 1, 6) or 2)
         elif tag in BLOCKS:
             self.writer.block()
-        if self._is_held(element):
+        if len(self._held) < _MOST_HELD and self._is_held(element):
             self._held.append((element, []))
 
     def _end_all(self, elements: Iterable[Element]) -> None:

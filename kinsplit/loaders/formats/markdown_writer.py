@@ -28,7 +28,8 @@ _DEEPEST = 8  # maximum number of indented list levels, and of tables inside tab
 _BELOW_ALL = 7  # level of a bold line, below the six of headings
 _LONGEST_BOLD = 150  # characters of a bold line that may be a heading
 _LONGEST_CELL = 1_000  # characters of a cell with several blocks
-_WIDEST = 200  # columns in which merged cells count
+_WIDEST = 1_000  # columns of a merged cell, as in HTML
+_MOST_COVERED = 200  # columns in which cells reach into the rows below
 _FINAL = (".", ",", ";", ":", "!", "?")
 # All but the spaces that belong to the text, as in numbers and between ideographs.
 _BLANKS = re.compile(r"[^\S\u1680\u2000-\u200a\u202f\u205f\u3000]+")
@@ -128,11 +129,12 @@ class _Table:
         row = len(self.rows) - 1
         while self.covered.get(self.column, -1) >= row:
             self.column += 1
-        columns = min(max(columns, 1), max(_WIDEST - self.column, 1))
+        columns = min(max(columns, 1), _WIDEST)
         cell = self.cell = _Cell(self.column, columns)
         self.rows[-1].append(cell)
         if rows > 1:
-            self.covered |= dict.fromkeys(range(self.column, self.column + columns), row + rows - 1)
+            columns_below = range(self.column, min(self.column + columns, _MOST_COVERED))
+            self.covered |= dict.fromkeys(columns_below, row + rows - 1)
         self.column += columns
         return cell
 

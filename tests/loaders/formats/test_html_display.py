@@ -292,7 +292,17 @@ def test_what_is_left_out_is_counted(html, warnings):
 @pytest.mark.parametrize(
     "unit",
     [
-        *("<div>", "<b>", "<p><b>", "1<sup>2</sup>", "<sup>x", "<ruby>a<rt>b", "<span hidden>x", "<math><mrow>"),
+        *(
+            "<div>",
+            "<b>",
+            "<p><b>",
+            "1<sup>2</sup>",
+            "<sup>x",
+            "<del>x",
+            "<ruby>a<rt>b",
+            "<span hidden>x",
+            "<math><mrow>",
+        ),
         *("<svg><p>", "<td rowspan=60000 colspan=1000>x", "<table><tr><td>x", "<ul><li>x", "<dl><dt>x<dd>y"),
         *("<select><option>x", "<h1><a href='#'>"),
     ],
