@@ -249,7 +249,7 @@ def _apply(style: str, element: Element) -> None:
 def _visibility(element: Element, around: Element) -> Visibility:
     if around.shown == Visibility.NO:
         # The readable form of a formula that is shown as a picture or by a script.
-        is_source = element.tag == "math" and around.tag in {"span", "mjx-assistive-mml"}
+        is_source = element.tag == "math" and "math" in around.attributes.get("class", "").lower()
         return Visibility.YES if is_source else Visibility.NO
     if _is_hidden(element, around):
         return Visibility.NO

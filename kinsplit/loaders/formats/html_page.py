@@ -236,7 +236,7 @@ class PageReader(HTMLParser):
             formula.end()
             return
         self._formula = None
-        self._has_source = True
+        self._has_source = self._open.top.shown == Visibility.NO
         for around in self._open.all[-3:]:
             around.has_formula = True
         self._put(str(formula) or element.attributes.get("alttext", ""))
@@ -302,9 +302,11 @@ class PageReader(HTMLParser):
 
     def _inner_page(self, source: str) -> None:
         self._block()
-        if self._depth < _NESTED_PAGES:
-            PageReader(self.writer, self._depth + 1).read(source)
-            self.writer.block()
+        if self._depth == _NESTED_PAGES:
+            self.writer.left_out.add("embedded page")
+            return
+        PageReader(self.writer, self._depth + 1).read(source)
+        self.writer.block()
 
     # Blocks
 
@@ -419,8 +421,10 @@ class PageReader(HTMLParser):
             case "script":
                 self._put("" if self._has_source else f" {bare} ")
                 self._has_source = False
+            case _ if self._is_copy(element, text) or (self._is_line_number(element) and bare.isdecimal()):
+                return
             case _:
-                self._put("" if self._is_copy_or_number(element, bare) else text)
+                self._put(text)
 
     def _script(self, text: str, kind: Script) -> None:
         if not self._held:
@@ -451,11 +455,17 @@ class PageReader(HTMLParser):
         base, reading = "".join(base for base, _ in ruby), "".join(reading or base for base, reading in ruby)
         return f"{base}({reading})" if any(map(str.isalnum, reading)) and reading != base else base
 
-    def _is_copy_or_number(self, element: Element, text: str) -> bool:
-        if self._is_line_number(element):
-            return text.isdecimal()
+    def _is_copy(self, element: Element, text: str) -> bool:
+        """Return whether text for the eye only repeats that for the ear before it, such as a price in pieces."""
         copy = "".join(text.split())
-        return len(copy) > 1 and "".join(self._shown.split()).endswith(copy)
+        if element.attributes.get("aria-hidden") != "true" or len(copy) < 2:
+            return False
+        at, left = len(self._shown), len(copy)
+        while at and left:
+            at -= 1
+            left -= not self._shown[at].isspace()
+        is_whole = not (copy[0].isalnum() and self._shown[at - 1 : at].isalnum())
+        return is_whole and "".join(self._shown[at:].split()) == copy
 
 
 _STARTS: dict[str, Callable[[PageReader, Element], None]] = {

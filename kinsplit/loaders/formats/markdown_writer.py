@@ -420,6 +420,10 @@ def _blocks_of(table: _Table) -> Iterator[_Block]:
     table.start_rows(last=False)
     rows = [filled for row in (*table.above, *table.below) if (filled := _filled(row))]
     complex_ = [table.is_layout or _is_complex(row) for row in rows]
+    if any(complex_):  # what else has several blocks arranges the page, too
+        complex_ = [
+            known or any(len(cell.blocks) > 1 for cell in row) for known, row in zip(complex_, rows, strict=True)
+        ]
     lines = in_columns([[] if skipped else _values(row) for row, skipped in zip(rows, complex_, strict=True)])
     header: list[list[str]] = []
     for is_complex, group in groupby(range(len(rows)), complex_.__getitem__):

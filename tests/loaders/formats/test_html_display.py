@@ -96,6 +96,8 @@ def test_a_line_is_read_as_it_is_shown(html, text):
         (_MATHJAX_2, "a^2"),
         (_MATHJAX_3, "a^2"),
         ("<script type='math/tex'>b^2</script>", "b^2"),
+        (f"<math>{_SQUARE}</math> <script type='math/tex'>b^2</script>", "a^2 b^2"),
+        ("<math alttext='E=mc^2'></math>", "E=mc^2"),
         ("<math><mi>a</mi><p>after", "a\n\nafter"),
         ("<span class='katex'><span class='katex-html' aria-hidden='true'>x</span></span>", "x"),
     ],
@@ -159,6 +161,8 @@ def test_no_formula_makes_it_fail(tags):
         ("<template>no</template><template shadowrootmode=open>yes</template>", "yes"),
         ("<span>$19.99</span><span aria-hidden=true><span>$</span>19<i>.</i>99</span> yes", "$19.99 yes"),
         ("<span aria-hidden=true>yes</span>", "yes"),
+        ("115 <i aria-hidden=true>15</i> yes <option>yes</option>", "115 15 yes yes"),
+        ("<div hidden><p><math><mi>no</mi></math></div>yes", "yes"),
         ("<h2>yes<a class='headerlink' href='#t'>¶</a></h2>", "## yes"),
         ("<h2><a href='#t' class=anchor><svg><path/></svg></a>yes <a href='#t'>#</a></h2>", "## yes"),
         ("<h2><a href='#t'>yes</a></h2>", "## yes"),
@@ -260,6 +264,8 @@ def test_layout_tables_become_paragraphs():
     html = "<table><tr><td><p>It opens in May.</p><p>Bring oars.</p><br><br>Parking.<ul><li>one</ul></td></table>"
 
     assert text_of(html) == "It opens in May.\n\nBring oars.\n\nParking.\n\n- one"
+    page = "<tr><td colspan=2><h1>Site</h1><tr><td>Menu<td><p>One.<p>Two.<tr><td colspan=2>Foot"
+    assert text_of(f"<table>{page}</table>") == "# Site\n\nMenu\n\nOne.\n\nTwo.\n\nFoot"
     assert text_of("<table role=presentation><tr><td>One<td>Two<tr><td>Three</table>") == "One Two\n\nThree"
 
 
