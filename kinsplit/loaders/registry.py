@@ -27,6 +27,7 @@ from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.loaders.content import Format
 from kinsplit.loaders.formats import (
     code,
+    csv_rows,
     epub,
     html,
     json_rows,
@@ -35,7 +36,7 @@ from kinsplit.loaders.formats import (
     pdf,
     plain,
     slides,
-    tables,
+    spreadsheets,
     transcript,
     word,
 )
@@ -53,7 +54,7 @@ FORMATS: tuple[Format, ...] = (
         slides.FORMAT,
         word.FORMAT,
     ),
-    *(plain.RICH_TEXT, epub.FORMAT, tables.SPREADSHEET, tables.CSV, tables.TSV, plain.MAIL, transcript.SRT),
+    *(plain.RICH_TEXT, epub.FORMAT, spreadsheets.SPREADSHEET, csv_rows.CSV, csv_rows.TSV, plain.MAIL, transcript.SRT),
     *(transcript.VTT, notebook.FORMAT, json_rows.JSON, json_rows.JSONL),
 )
 #: The readers that read files only if the caller names them, since each reads what another one reads too.

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kinsplit.loaders.formats import tables
-from kinsplit.loaders.formats.tables import read
+from kinsplit.loaders.formats import csv_rows
+from kinsplit.loaders.formats.csv_rows import read
 from kinsplit.parsers import create
 from tests.loaders.helpers import document_of
 
@@ -50,4 +50,4 @@ def test_uneven_tables_lose_nothing(text: str, result: str):
 
 
 def test_tabs_alone_separate_tsv():
-    assert tables.TSV.read(b"a, b\tc\n1\t2").contents[0].text == "| a, b | c |\n| --- | --- |\n| 1 | 2 |"
+    assert csv_rows.TSV.read(b"a, b\tc\n1\t2").contents[0].text == "| a, b | c |\n| --- | --- |\n| 1 | 2 |"

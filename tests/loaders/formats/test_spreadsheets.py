@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.tables import read_spreadsheet
+from kinsplit.loaders.formats.spreadsheets import read_spreadsheet
 from tests.loaders.office import zipped
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
