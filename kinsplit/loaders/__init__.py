@@ -32,16 +32,20 @@ folder overrides these and the groups (see `course_file`).
 **Encodings.** Offsets count the code points of `Document.text`, which is decoded by the first rule that applies:
 
 1. A byte order mark (UTF-8, UTF-16, UTF-32) decides, and that mark is dropped. Any other U+FEFF stays.
-2. Data in which almost every other byte is zero is UTF-16 without a mark.
-3. Valid UTF-8 is UTF-8.
-4. An encoding that extends ASCII and that the file declares (`<meta charset>`, or a `coding:` line in code) is tried.
-5. The best guess of `charset_normalizer`; where Windows-1252 is equally likely, it wins.
-6. UTF-8 with U+FFFD for every byte sequence that is not valid.
+2. Data in which every other byte is the number of an alphabet, or whose ideographs are all in use, is UTF-16.
+3. Data of seven bits that declares an encoding with escape sequences (ISO-2022-JP, ISO-2022-KR, HZ, UTF-7), or has the
+   escape sequences of the first two, is in this encoding.
+4. UTF-8 with at most one invalid sequence for three valid ones beyond ASCII is UTF-8. Each invalid one becomes U+FFFD.
+5. The encoding that the file declares (`<meta charset>`, the header of a part of an e-mail, a `coding:` line in code),
+   by the names of the WHATWG's standard: `gb2312` is GB18030, and `iso-8859-1` is Windows-1252, as in browsers. If more
+   than a tenth of the characters were invalid, the declaration is wrong.
+6. The best guess of `charset_normalizer`; where Windows-1252 is equally likely, it wins.
+7. UTF-8 with U+FFFD for every byte sequence that is not valid.
 
-Every decision except plain UTF-8 is a warning in `Loaded.warnings`. NUL and lone surrogates, which databases reject,
-become U+FFFD one for one, so that offsets don't change, and are counted in a warning. Line ends of plain text, Markdown
-and code are kept. The other formats have no plain text: their modules describe the text that is made from them, and
-offsets refer to that text.
+Every guess and every loss is a warning in `Loaded.warnings`. NUL and lone surrogates, which databases reject, become
+U+FFFD one for one, so that offsets don't change, and are counted in a warning. Line ends of plain text, Markdown and
+code are kept. The other formats have no plain text: their modules describe the text that is made from them, and offsets
+refer to that text.
 """
 
 from __future__ import annotations

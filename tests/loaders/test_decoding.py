@@ -48,8 +48,32 @@ def test_utf8_is_taken_as_it_is(text):
 def test_utf16_without_a_mark_is_known_by_its_zeros(encoding):
     assert decode(GERMAN.encode(encoding)) == (
         GERMAN,
-        (f"has no byte order mark; read as {encoding} by its zero bytes",),
+        (f"has no byte order mark; read as {encoding} by its bytes",),
     )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Съешь же ещё этих мягких\nбулок",
+        "बिल्ली छत पर बैठी है।",
+        "แมวนั่งอยู่บนหลังคา",
+        "明日の会議は四時です。\n",
+        "今天天气很好，我们去公园吧。",
+        "내일 회의는 네 시에 시작합니다.",
+        "כל בני האדם נולדו בני חורין",
+    ],
+)
+def test_utf16_without_a_mark_is_known_in_every_script(text, encoding):
+    assert decode(text.encode(encoding)).text == text
+
+
+@pytest.mark.parametrize(
+    "data", [b"a\tb\tc\td\te\tf\tg\t", b"1\x002\x00\x01 names", b"\x1b[0mred\x1b[1m", b"\x01\x01" * 9]
+)
+def test_control_characters_are_not_utf16(data):
+    assert decode(data).text == data.decode()
 
 
 def test_a_few_zeros_are_not_utf16():
@@ -95,6 +119,79 @@ def test_a_declaration_that_could_not_stand_there_is_passed_over(declared):
 
     assert decoded == text
     assert "guess" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("declared", "codec", "text"),
+    [
+        ("iso-8859-8-i", "iso8859-8", "שלום עולם"),
+        ("ISO-8859-8-E", "iso8859-8", "שלום עולם"),
+        ("GB2312", "gb18030", "朱镕基总理 €"),
+        ("shift_jis", "cp932", "①髙橋㈱"),
+        ("x-sjis", "cp932", "①髙橋㈱"),
+        ("euc-kr", "cp949", "똠방각하 펲시콜라"),
+        ("ks_c_5601-1987", "cp949", "똠방각하"),
+        ("windows-874", "cp874", "แมว “นั่ง”"),
+        ("iso-8859-9", "cp1254", "“İstanbul’da”"),
+        ("koi8-ru", "koi8-u", "Їжак і ґава"),
+        ("x-mac-roman", "mac-roman", "naïve – café"),
+        ("csISOLatin2", "iso8859-2", "źdźbło trawy"),
+    ],
+)
+def test_names_mean_what_they_mean_to_browsers(declared, codec, text):
+    assert decode(text.encode(codec), declared) == (text, ())
+
+
+def test_a_declared_encoding_holds_in_spite_of_a_bad_byte():
+    text = "明日の会議は四時です。" * 3
+
+    assert decode(text.encode("cp932") + b"\x81", "shift_jis") == (
+        text + "\ufffd",
+        ("1 sequence of bytes is not valid shift_jis and became U+FFFD",),
+    )
+
+
+MEETING = b"\x1b$BL@F|$N2q5D$O;M;~$G$9!#\x1b(B ok"
+
+
+@pytest.mark.parametrize("declared", ["ISO-2022-JP", "csISO2022JP", None, "utf-8"])
+def test_iso_2022_jp_is_told_by_its_name_or_its_escapes(declared):
+    assert decode(MEETING, declared) == ("明日の会議は四時です。 ok", ())
+
+
+def test_iso_2022_jp_has_the_characters_of_windows():
+    assert decode(b"\x1b$B-!-j\x1b(I6E\x1b(J.\x1b$(D0!\x1b(B", "iso-2022-jp").text == "①㈱ｶﾅ.丂"
+
+
+@given(st.text(st.sampled_from("あ漢字カナ。a \n"), max_size=20))
+def test_iso_2022_jp_round_trips(text):
+    assert decode(text.encode("iso2022_jp"), "iso-2022-jp") == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"), [("iso2022_kr", "안녕 여러분"), ("hz", "汉字 ok"), ("utf-7", "1 + 1 = “2”")]
+)
+def test_other_encodings_in_seven_bits_need_their_name(codec, text):
+    assert decode(text.encode(codec), codec.replace("_", "-")) == (text, ())
+
+
+def test_the_same_name_says_nothing_about_bytes_beyond_seven_bits():
+    assert decode("größer".encode(), "iso-2022-jp") == ("größer", ())
+
+
+@given(st.lists(st.sampled_from(["é ", "漢字 ", "plain "]), min_size=8, max_size=20), st.integers(0, 7))
+def test_one_bad_byte_in_utf8_is_one_replaced_character(words, at):
+    words = ["é漢", *words, "ü漢"]
+    data = b"".join([*(word.encode() for word in words[:at]), b"\xe9 ", *(word.encode() for word in words[at:])])
+
+    text, warnings = decode(data)
+
+    assert text == "".join([*words[:at], "\ufffd ", *words[at:]])
+    assert warnings == ("1 sequence of bytes is not valid UTF-8 and became U+FFFD",)
+
+
+def test_characters_that_were_replaced_before_are_not_counted():
+    assert decode("é\ufffdüß".encode() + b"\xff").warnings[0].startswith("1 sequence")
 
 
 def test_bytes_in_no_encoding_become_utf8_with_replacements():
