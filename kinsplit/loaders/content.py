@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from kinsplit.chunk import Moment, Voice
 from kinsplit.kinds import DocumentKind
@@ -23,6 +24,11 @@ def row_id(file_id: str, docid: str) -> str:
     return f"{file_id}#{docid}"
 
 
+def left_out(count: int, what: str) -> str:
+    """Return the warning that things of a kind, named in the singular, were left out."""
+    return f"1 {what} was left out" if count == 1 else f"{count:,} {what}s were left out"
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """One text of a file.
@@ -38,6 +44,8 @@ class Content:
         kind: What its lines are; see `kinsplit.Document`.
         voices: Who speaks in it; empty unless it is the text of a recording.
         metadata: Further metadata in the file.
+        path: Path inside the file, such as the name of an attachment; empty for a text of the file itself.
+        file_type: Name of the format of an attachment; empty for a text of the file itself.
     """
 
     text: str
@@ -49,7 +57,17 @@ class Content:
     headings: tuple[Heading, ...] = ()
     kind: DocumentKind = ""
     voices: tuple[Voice, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+    file_type: str = ""
+
+
+class Attachment(NamedTuple):
+    """A file inside a file, which is read by its own format."""
+
+    name: str  # May be empty.
+    data: bytes
+    media_type: str = ""  # Such as "image/png", which helps if the name has no suffix.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +77,13 @@ class Reading:
     Attributes:
         contents: The texts, in file order.
         warnings: Decisions and losses while reading, a sentence each.
+        attachments: Files inside the file; those that can be read become contents by `read_file`.
         digest: SHA-256 of the file in hexadecimal digits; set by `read_file`.
     """
 
     contents: tuple[Content, ...]
     warnings: tuple[str, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
     digest: str = ""
 
 

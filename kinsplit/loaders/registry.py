@@ -31,6 +31,7 @@ from kinsplit.loaders.formats import (
     epub,
     html,
     json_rows,
+    mail,
     markdown,
     notebook,
     pdf,
@@ -54,7 +55,16 @@ FORMATS: tuple[Format, ...] = (
         slides.FORMAT,
         word.FORMAT,
     ),
-    *(plain.RICH_TEXT, epub.FORMAT, spreadsheets.SPREADSHEET, csv_rows.CSV, csv_rows.TSV, plain.MAIL, transcript.SRT),
+    *(
+        plain.RICH_TEXT,
+        epub.FORMAT,
+        spreadsheets.SPREADSHEET,
+        csv_rows.CSV,
+        csv_rows.TSV,
+        mail.MAIL,
+        mail.MAILBOX,
+        transcript.SRT,
+    ),
     *(transcript.VTT, notebook.FORMAT, json_rows.JSON, json_rows.JSONL),
 )
 #: The readers that read files only if the caller names them, since each reads what another one reads too.

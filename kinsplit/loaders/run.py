@@ -25,6 +25,7 @@ from kinsplit.errors import (
     WorkerError,
     require,
 )
+from kinsplit.loaders.attachments import with_attachments
 from kinsplit.loaders.content import Content, ForeignError, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import Paths, SourceFile, discover
@@ -76,7 +77,8 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
     data = None
     try:
         data = _bytes(path, size)
-        return replace(_cleaned(fmt.read(data)), digest=hashlib.sha256(data).hexdigest())
+        whole = with_attachments(fmt.read(data), (reader,) if reader else ())
+        return replace(_cleaned(whole), digest=hashlib.sha256(data).hexdigest())
     except MissingExtraError as error:
         raise LoadError(path, str(error)) from error
     except OSError as error:
@@ -113,7 +115,8 @@ def _cleaned(reading: Reading) -> Reading:
         more = more if text and not text.isspace() else (*more, "holds no text")
         headings = tuple(one._replace(title=clean(one.title).text) for one in content.headings)
         contents.append(replace(content, text=text, title=title or None, headings=headings))
-        warnings += [f"{content.id}: {warning}" for warning in more] if content.id else more
+        name = "#".join(filter(None, (content.path, content.id)))
+        warnings += [f"{name}: {warning}" for warning in more] if name else more
     return Reading(tuple(contents), tuple(warnings))
 
 
@@ -256,12 +259,14 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
 
 def _document(source: SourceFile, content: Content, digest: str) -> Document:
     title = {"title": content.title} if content.title else {}
-    metadata = {**content.metadata, **title, **source.metadata}
-    own = row_id(source.source_id, content.id) if content.id and source.scoped else content.id
+    file_type = {"file_type": content.file_type} if content.file_type else {}
+    metadata = {**content.metadata, **title, **source.metadata, **file_type}
+    file = f"{source.source_id}/{content.path}" if content.path else source.source_id
+    own = row_id(file, content.id) if content.id and (source.scoped or content.path) else content.id
     structure = content.pages, content.times, content.outline, content.headings
-    # A row stays the same while its file gets others.
-    more = "" if content.id else digest, content.kind, content.voices
-    return Document(own or source.source_id, content.text, metadata, *structure, *more)
+    # A row or an attachment stays the same while its file gets others.
+    more = "" if content.id or content.path else digest, content.kind, content.voices
+    return Document(own or file, content.text, metadata, *structure, *more)
 
 
 @functools.lru_cache(maxsize=1)
