@@ -5,7 +5,7 @@ The objects are read by their attributes, so that no other library is imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, require
@@ -110,9 +110,14 @@ def _row(number: int, row: Mapping[str, Any], text: str, own_id: str | None) -> 
             raise InvalidParameterError(field, "must be a column", column, remedy)
     content = row[text]
     require(isinstance(content, str), f"rows[{number}][{text!r}]", "must be a text", content, "Filter such rows out.")
-    metadata = {key: value for key, value in row.items() if key not in (text, own_id)}
+    metadata = other_columns(row, (text, own_id))
     id_ = text_id(content) if own_id is None else str(row[own_id])
     return Fields(id_, content, metadata, **structure_of(content, metadata))
+
+
+def other_columns(row: Mapping[str, Any], columns: Collection[str | None]) -> dict[str, Any]:
+    """Return the columns of a row that have no meaning of their own, which are the metadata of its document."""
+    return {key: value for key, value in row.items() if key not in columns}
 
 
 def _check(document: object, attributes: tuple[str, ...], kind: str) -> None:

@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "model_servers": {"errors", "support"},
     "embedding": {"chunk", "errors", "identity", "model_servers", "registry", "spans", "support", "tokenizers"},
     "language_models": {"errors", "model_servers", "spans", "registry", "support", "tokenizers"},
-    "loaders": {"chunk", "errors", "kinds", "registry", "spans", "support", "text"},
+    "loaders": {"chunk", "errors", "foreign", "kinds", "registry", "spans", "support", "text"},
     "parsers": {
         "registry",
         "chunk",

@@ -24,9 +24,9 @@ def row_id(file_id: str, docid: str) -> str:
     return f"{file_id}#{docid}"
 
 
-def left_out(count: int, what: str) -> str:
-    """Return the warning that things of a kind, named in the singular, were left out."""
-    return f"1 {what} was left out" if count == 1 else f"{count:,} {what}s were left out"
+def left_out(count: int, one: str, several: str = "") -> str:
+    """Return the warning that things of a kind were left out, by its name and that of several (default: with an s)."""
+    return f"1 {one} was left out" if count == 1 else f"{count:,} {several or f'{one}s'} were left out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from kinsplit.loaders.attachments import with_attachments
 from kinsplit.loaders.content import Content, ForeignError, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import Paths, SourceFile, discover
+from kinsplit.loaders.metadata import LeftOut, stated
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
@@ -252,15 +253,16 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
             read = reading()
         except WorkerError as error:
             raise LoadError(source.path, _reason(error)) from error
-        documents = tuple(_document(source, content, read.digest) for content in read.contents)
+        left_out = LeftOut()
+        documents = tuple(_document(source, content, read.digest, left_out) for content in read.contents)
         record(documents=len(documents), characters=sum(len(document.text) for document in documents))
-    return Loaded(source, documents, read.warnings)
+    return Loaded(source, documents, (*read.warnings, *left_out.warnings()))
 
 
-def _document(source: SourceFile, content: Content, digest: str) -> Document:
+def _document(source: SourceFile, content: Content, digest: str, left_out: LeftOut) -> Document:
     title = {"title": content.title} if content.title else {}
     file_type = {"file_type": content.file_type} if content.file_type else {}
-    metadata = {**content.metadata, **title, **source.metadata, **file_type}
+    metadata = {**stated(content.metadata, left_out, source.metadata), **title, **source.metadata, **file_type}
     file = f"{source.source_id}/{content.path}" if content.path else source.source_id
     own = row_id(file, content.id) if content.id and (source.scoped or content.path) else content.id
     structure = content.pages, content.times, content.outline, content.headings

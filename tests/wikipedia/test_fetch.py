@@ -89,7 +89,7 @@ def test_loaded_again_it_keeps_its_source_and_its_sections(wiki: FakeWiki, tmp_p
 
     assert document.metadata["title"] == "Recursion"
     assert document.metadata["url"] == "https://en.wikipedia.org/wiki/Recursion"
-    assert (document.metadata["revision"], document.metadata["licence"]) == ("10", "CC BY-SA 4.0")
+    assert (document.metadata["revision"], document.metadata["licence"]) == (10, "CC BY-SA 4.0")
     chunks = create("structure", chunk_size=20, min_chunk_size=1).chunk(document)
     assert chunks[-1].context == "Recursion > History > Early years"
 

@@ -1,8 +1,8 @@
 """JSON rows with `docid`, `title` and `text`, each a document.
 
 `.jsonl` has one object per line; only a line feed ends a line, since U+2028 or U+0085 may occur inside a row. `.json`
-has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other fields are
-ignored. One broken row rejects the file: half a corpus would be worse than none. A file without any `"docid"` has
+has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other fields become
+metadata. One broken row rejects the file: half a corpus would be worse than none. A file without any `"docid"` has
 another purpose.
 """
 
@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from kinsplit.foreign import other_columns
 from kinsplit.loaders.content import Content, ForeignError, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import clean, decode
 
@@ -79,7 +80,7 @@ def _content(where: str, row: object) -> tuple[Content, str]:
         raise UnreadableError(f"{where}: text must be a string (got {_shown(text)}).")
     if not isinstance(title, str | None):
         raise UnreadableError(f"{where}: title must be a string (got {_shown(title)}).")
-    return Content(text, title, docid), docid
+    return Content(text, title, docid, metadata=other_columns(row, ("docid", "text", "title"))), docid
 
 
 def _kind(value: object) -> str:
@@ -92,4 +93,6 @@ def _shown(value: object) -> str:
 
 
 JSON = Format("json", (".json",), "a row, or a list of rows, with docid, title and text", partial(_read, rows=_rows))
-JSONL = Format("json", (".jsonl",), "a row with docid, title and text on every line", partial(_read, rows=_lines))
+JSONL = Format(
+    "json", (".jsonl", ".ndjson"), "a row with docid, title and text on every line", partial(_read, rows=_lines)
+)

@@ -1,6 +1,7 @@
-"""Markdown, unchanged, with its title and front matter; and helpers of loaders that produce Markdown.
+"""Markdown with its title and front matter; and helpers of loaders that produce Markdown.
 
-The front matter's `title` is the title, and its `url`, `revision` and `licence` go into the metadata.
+The front matter (see `kinsplit.loaders.formats.front_matter`) becomes metadata, its `title` the title. The text below
+is unchanged, except that `data:` URIs and base64 are left out.
 """
 
 from __future__ import annotations
@@ -8,16 +9,16 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.formats.data_uris import without_data
+from kinsplit.loaders.formats.front_matter import front_matter
 from kinsplit.loaders.formats.headings import titled
 from kinsplit.text.blocks import markdown_headings, without_closing
 
 _TITLE_WINDOW = 10_000  # characters at the beginning in which a title is looked for
-_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
-_TITLE_FIELD = re.compile(r"^title:(.*)$", re.MULTILINE)
-_ORIGIN_FIELD = re.compile(r"^(url|revision|licence):[ \t]*(\S.*)$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#[ \t](.*)")
 # Plain text that would start a fence, a heading or a heading's underline.
@@ -25,10 +26,20 @@ _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 
 
 def read(data: bytes) -> Reading:
-    """Return the text of a Markdown file, with its title."""
+    """Return the text of a Markdown file, with its title and metadata."""
     text, warnings = decode(data)
-    origin = {key: _unquoted(value.strip()) for key, value in _ORIGIN_FIELD.findall(_front_matter(text))}
-    return Reading((markdown_content(text, title_of(text), above=_stated_title(text), metadata=origin),), warnings)
+    return with_front_matter(text, warnings)
+
+
+def with_front_matter(text: str, warnings: Sequence[str] = ()) -> Reading:
+    """Return Markdown whose front matter becomes metadata, without files written out in it."""
+    matter = front_matter(text)
+    metadata = dict(matter.fields)
+    title = metadata.pop("title", None)
+    stated = None if title is None else str(title)
+    text, left_out = without_data(text[matter.end :])
+    content = markdown_content(text, title_of(text) if stated is None else stated, above=stated, metadata=metadata)
+    return Reading((content,), (*warnings, *matter.warnings, *left_out))
 
 
 def markdown_content(
@@ -37,7 +48,7 @@ def markdown_content(
     *,
     above: str | None = None,
     pages: Sequence[int] = (),
-    metadata: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Content:
     """Return Markdown with its headings."""
     headings = titled(markdown_headings(text), above)
@@ -45,26 +56,13 @@ def markdown_content(
 
 
 def title_of(text: str) -> str | None:
-    """Return the `title` of the front matter, else the first `# heading` outside a fence, else None."""
-    if (stated := _stated_title(text)) is not None:
-        return stated or None
+    """Return the first `# heading` outside a fence, or None."""
     fence = ""
     for line in text[:_TITLE_WINDOW].splitlines():
         before, fence = fence, _fence_after(line, fence)
         if not before and not fence and (heading := _HEADING.match(line)):
             return without_closing(heading[1].strip()) or None
     return None
-
-
-def _stated_title(text: str) -> str | None:
-    """Return the `title` of the front matter, or None if it has none."""
-    field = _TITLE_FIELD.search(_front_matter(text))
-    return _unquoted(field[1].strip()) if field else None
-
-
-def _front_matter(text: str) -> str:
-    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
-    return matter[1] if matter else ""
 
 
 def closed(text: str) -> str:
@@ -95,10 +93,6 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-
-
 def without_blanks(rows: list[list[str]]) -> list[list[str]]:
     """Return a table's cells without empty rows and columns; rows may differ in length."""
     filled = [row for row in rows if any(row)]
@@ -115,4 +109,4 @@ def pipe_table(rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-FORMAT = Format("markdown", (".md", ".markdown"), "Markdown, as it is", read)
+FORMAT = Format("markdown", (".md", ".markdown"), "Markdown, as it is; front matter as metadata", read)

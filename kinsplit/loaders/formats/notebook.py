@@ -1,23 +1,29 @@
 """Jupyter notebooks as one Markdown text.
 
 Cells are separated by a blank line. Markdown and raw cells are kept unchanged, except that a fence left open in a
-Markdown cell ends with it; a code cell is put in a fence that is longer than any run of backticks in it, with the
-notebook's language. Its plain-text results follow in a `text` fence: standard output and the value of the last line,
-both without colours. Images, HTML, errors, standard error, object addresses (`<Figure at 0x7f...>`, which change with
-every run) and results of more than 2,000 characters are left out; the latter are counted in a warning.
+Markdown cell ends with it, and that the text is read like a Markdown file; a code cell is put in a fence that is longer
+than any run of backticks in it, with the notebook's language. Its results follow: Markdown as it is, tables of HTML as
+pipe tables, and plain text, such as standard output without colours, in a `text` fence. Object addresses (`<Axes at
+0x7f...>`), which change with every run, are left out. So are pictures, errors, standard error and results of more than
+2,000 characters, which are counted in warnings.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
-from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError, left_out
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.formats.markdown import closed, fenced, markdown_content, title_of
+from kinsplit.loaders.formats.html import readable_html
+from kinsplit.loaders.formats.markdown import closed, fenced, with_front_matter
 
 _LONGEST_RESULT = 2_000  # characters; longer results are logs or data sets
+_SHORTEST_RESULT = len(fenced("", "text"))
+# What stands for a result that is a picture, or has no text.
+_STAND_IN = re.compile(r"\A```text\n<(?:Figure|IPython\.|PIL\.)|\A\Z")
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other terminal control sequences
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+>")
 
@@ -35,37 +41,55 @@ def read(data: bytes) -> Reading:
         raise UnreadableError(f"{reason}. Convert an older one: jupyter nbconvert --to notebook")
     language = _language(notebook)
     blocks: list[str] = []
+    left: Counter[str] = Counter()
     too_long = 0
     for cell in cells:
         text = _joined(cell.get("source")).strip("\n")
         if cell.get("cell_type") != "code":
             # An unclosed fence ends with its cell, as in Jupyter.
             blocks.append(closed(text) if cell.get("cell_type") == "markdown" else text)
+            attached = cell.get("attachments")
+            left["picture"] += len(attached) if isinstance(attached, dict) else 0
             continue
         blocks.append(fenced(text, language) if text.strip() else "")
-        results = _results(cell)
-        short = [result for result in results if len(result) <= _LONGEST_RESULT]
+        outputs = cell.get("outputs")
+        given = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+        results = [result for output in given if (result := _result(output, left)).strip()]
+        short = [result for result in results if len(result) - _SHORTEST_RESULT <= _LONGEST_RESULT]
         too_long += len(results) - len(short)
-        blocks += [fenced(result, "text") for result in short]
-    if too_long:
-        warnings = (*warnings, f"{too_long:,} results of more than {_LONGEST_RESULT:,} characters were left out")
+        blocks += short
     text = "\n\n".join(block for block in blocks if block.strip())
-    return Reading((markdown_content(text, title_of(text)),), warnings)
+    lost = [left_out(count, what) for what, count in left.items() if count]
+    if too_long:
+        more = f"of more than {_LONGEST_RESULT:,} characters"
+        lost.append(left_out(too_long, f"result {more}", f"results {more}"))
+    return with_front_matter(text, (*warnings, *lost))
 
 
-def _results(cell: dict[str, Any]) -> list[str]:
-    outputs = cell.get("outputs")
-    given = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
-    results = [_COLOUR.sub("", _plain(output)) for output in given]
-    return [result.strip("\n") for result in results if result.strip() and not _ADDRESS.search(result)]
+def _result(output: dict[str, Any], left: Counter[str]) -> str:
+    """Return the text of an output, and count what is left out."""
+    kind = output.get("output_type")
+    if kind == "stream" and output.get("name") == "stdout":
+        return _plain(output.get("text"))
+    if kind in ("stream", "error"):
+        left["standard-error output" if kind == "stream" else "error message"] += 1
+    data = output.get("data")
+    if kind not in ("execute_result", "display_data") or not isinstance(data, dict):
+        return ""
+    plain, html = _plain(data.get("text/plain")), _joined(data.get("text/html"))
+    if any(str(name).startswith("image/") for name in data):
+        left["picture"] += 1
+        return "" if _STAND_IN.search(plain) else plain
+    if markdown := _joined(data.get("text/markdown")):
+        return closed(markdown.strip("\n"))
+    if "<table" in html or _STAND_IN.search(plain):
+        return readable_html(html).text if html else _joined(data.get("text/latex"))
+    return plain
 
 
-def _plain(output: dict[str, Any]) -> str:
-    if output.get("output_type") == "stream" and output.get("name") == "stdout":
-        return _joined(output.get("text"))
-    if output.get("output_type") == "execute_result" and isinstance(output.get("data"), dict):
-        return _joined(output["data"].get("text/plain"))
-    return ""
+def _plain(value: object) -> str:
+    text = _COLOUR.sub("", _joined(value)).strip("\n")
+    return fenced(text, "text") if text.strip() and not _ADDRESS.search(text) else ""
 
 
 def _joined(value: object) -> str:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
 from tests.loaders.helpers import load_one
 
@@ -26,9 +27,33 @@ def test_every_line_is_a_document(tmp_path):
     assert (first.id, first.text, first.metadata["title"]) == ("alice:ch01", "Alice\r\nwas", "CHAPTER I. Down")
     assert first.metadata["file_path"] == f"{tmp_path.name}/docs.jsonl"
     assert first.metadata["file_type"] == "json"
-    assert "url" not in first.metadata
+    assert first.metadata["url"] == "x"
     assert (second.id, second.text, "title" in second.metadata) == ("b", "", False)
     assert loaded.warnings == ("b: holds no text",)
+
+
+def test_other_keys_are_metadata_as_of_a_dataset(tmp_path):
+    more = {"year": 2024, "tags": ["a", 1], "by": {"name": "Ann"}, "none": None, "ok": True, "share": 0.5}
+
+    (document,) = rows_of(tmp_path, "d.ndjson", json.dumps({"docid": "a", "text": "t", **more})).documents
+
+    assert {key: document.metadata[key] for key in more} == more
+    (same,) = Document.from_dataset([{"docid": "a", "text": "t", **more}], id="docid")
+    assert same.metadata == more
+
+
+def test_metadata_that_no_store_takes_are_told_or_written_out(tmp_path):
+    more = f'"level": 1, "vector": [{"0.5, " * 5000}1], "n": NaN, "big": {10**30}, "s": "\\u0000"'
+    rows = [f'{{"docid": "{docid}", "text": "t", {more}}}' for docid in "ab"]
+
+    loaded = rows_of(tmp_path, "d.jsonl", "\n".join(rows))
+
+    metadata = loaded.documents[1].metadata
+    assert (metadata["n"], metadata["big"], metadata["s"]) == ("nan", str(10**30), "\ufffd")
+    assert loaded.warnings == (
+        "the metadata 'level' of 2 documents was left out, since kinsplit has its own of this name",
+        "the metadata 'vector' of 2 documents was left out, since it has more than 10,000 characters",
+    )
 
 
 def test_only_a_line_feed_ends_a_row_and_marks_inside_are_kept(tmp_path):

@@ -66,6 +66,49 @@ def test_outputs_that_are_left_out(output):
     assert text_of(code("run()", output)) == "```python\nrun()\n```"
 
 
+def test_what_is_left_out_is_counted():
+    picture = value("<Figure size 640x480 with 1 Axes>", kind="display_data", **{"image/png": "iVBOR"})
+    error = {"output_type": "error", "ename": "ValueError", "evalue": "trace", "traceback": ["trace"]}
+    attached = {**markdown("![a](attachment:a.png)"), "attachments": {"a.png": {"image/png": "iVBOR"}}}
+
+    reading = read(
+        notebook(attached, code("run()", picture, error, printed("x", name="stderr"), printed("y"))).encode()
+    )
+
+    assert reading.warnings == (
+        "2 pictures were left out",
+        "1 error message was left out",
+        "1 standard-error output was left out",
+    )
+
+
+@pytest.mark.parametrize("kind", ["execute_result", "display_data"])
+@pytest.mark.parametrize(
+    ("plain", "data", "shown"),
+    [
+        ("<IPython.core.display.Markdown object>", {"text/markdown": "**bold**"}, "**bold**"),
+        ("<IPython.core.display.HTML object>", {"text/html": "<p>A <b>note</b></p>"}, "A note"),
+        ("<IPython.core.display.Math object>", {"text/latex": "$x^2$"}, "$x^2$"),
+        (
+            "   a  ... z",
+            {"text/html": "<table><tr><th><th>a<th>z<tr><th>0<td>1<td>2</table>"},
+            "|  | a | z |\n| --- | --- | --- |\n| 0 | 1 | 2 |",
+        ),
+        ("42", {"text/html": "<b>42</b>"}, "```text\n42\n```"),
+    ],
+)
+def test_the_richest_text_of_a_result_is_read(kind, plain, data, shown):
+    assert text_of(code("f()", value(plain, kind, **data))) == f"```python\nf()\n```\n\n{shown}"
+
+
+def test_front_matter_of_a_notebook_is_metadata():
+    raw = {"cell_type": "raw", "source": "---\ntitle: Owls\ntags: [a]\n---"}
+
+    (content,) = read(notebook(raw, markdown("# Top")).encode()).contents
+
+    assert (content.text, content.title, content.metadata) == ("# Top", "Owls", {"tags": ["a"]})
+
+
 def test_long_results_are_left_out_and_counted():
     reading = read(
         notebook(code("a", printed("x" * 2001)), code("b", printed("y" * 2000), printed("x" * 9999))).encode()

@@ -1,0 +1,44 @@
+"""Files written out inside a text, as `data:` URIs or base64, which are no text."""
+
+from __future__ import annotations
+
+import re
+
+from kinsplit.loaders.content import left_out
+
+# Shorter ones stay: they are what an article about them shows.
+_SHORTEST = 200
+_HEAD = r"data:[\w.+/-]{0,120}(?:;[\w.+=-]{1,80}){0,5}"
+_URI = re.compile(
+    # Inside quotation marks there may be spaces and line breaks.
+    rf"(?<=\"){_HEAD},(?:[A-Za-z0-9+/=\s]{{{_SHORTEST},}}|[^\"\n]{{{_SHORTEST},}})(?=\")"
+    rf"|(?<='){_HEAD},(?:[A-Za-z0-9+/=\s]{{{_SHORTEST},}}|[^'\n]{{{_SHORTEST},}})(?=')"
+    rf"|(?<!\w){_HEAD},[^\s\"'<>()\[\]]{{{_SHORTEST},}}"
+)
+_LONG = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/]{500,}={0,2}(?![A-Za-z0-9+/=_-])")
+_LINES = re.compile(
+    r"(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,120}[ \t]*\r?\n){8,}(?:[ \t]{0,8}[A-Za-z0-9+/]{1,120}={1,2}(?=[ \t\r]*$))?", re.M
+)
+_ALPHABETS = tuple(map(re.compile, ("[A-Z]", "[a-z]", "[0-9]")))
+#: What stands in the place of base64.
+NOTE = "(base64)"
+
+
+def without_data(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return text without long `data:` URIs and base64, and a warning for each kind.
+
+    Of a URI nothing stays, so that `![a chart](data:...)` becomes `![a chart]()`.
+    """
+    text, uris = _URI.subn("", text) if "data:" in text else (text, 0)
+    blocks = 0
+
+    def noted(match: re.Match[str]) -> str:
+        nonlocal blocks
+        if not all(alphabet.search(match[0]) for alphabet in _ALPHABETS):  # numbers, or a sequence of genes
+            return match[0]
+        blocks += 1
+        return NOTE + "\n" * match[0].endswith("\n")
+
+    text = _LINES.sub(noted, _LONG.sub(noted, text))
+    kinds = ((uris, "data: URI", ""), (blocks, "block of base64", "blocks of base64"))
+    return text, tuple(left_out(*kind) for kind in kinds if kind[0])
