@@ -15,8 +15,21 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Encodings with a mark or with zeros are recognised before any guess; as guesses for short texts they are always wrong.
-_NEVER_GUESSED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
+# The encodings that browsers know and that can be told apart, for Latin and other scripts. Of those that are equally
+# likely, the first is taken.
+_LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257", "cp1258", "mac_roman")
+_OTHERS = (
+    *("cp1251", "koi8_r", "cp866", "cp1253", "iso8859_7", "cp1255", "cp1256"),
+    *("cp932", "euc_jp", "cp949", "gb18030", "big5", "cp874"),
+)
+# Characters that most of a text's are in some encodings, and their least share of those beyond ASCII.
+_MOSTLY = {
+    "cp932": (re.compile("[^\uff61-\uff9f]"), 0.8),  # no narrow kana, which are Thai in other encodings
+    "euc_jp": (re.compile("[\u3040-\u30ff]"), 0.1),
+    "cp949": (re.compile("[\uac00-\ud7a3]"), 0.7),
+}
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+_LONG_RUN = 1.3  # bytes beyond ASCII in a row, on average, from which on they are words of another script
 # Escapes of text in ASCII rather than encodings: they would change the text.
 _ESCAPES = frozenset({"unicode-escape", "raw-unicode-escape"})
 # What browsers read for a name, as the encoding standard lists them: mostly the superset that Windows writes.
@@ -51,7 +64,6 @@ _ISO_8859 = re.compile(r"(?:cs)?iso-?8859-?(\d{1,2})(?:-?[ei])?")
 _SEVEN_BITS = frozenset({"iso2022_jp", "iso2022_kr", "hz", "utf-7"})
 _JAPANESE = re.compile(rb"\x1b(\$[@B]|\$\([@BD]|\([BHIJ])")
 _TWO_BYTES = re.compile(rb"[\x21-\x7e]{2}")
-_BEYOND_UTF8 = re.compile(rb"[^\x00-\x7f]")
 # Characters of UTF-8 for each bad byte, from which on it is UTF-8. Other encodings have at most one.
 _FEW = 3
 _LOOKED_AT = 2**14  # bytes by which UTF-16 is recognised; an even number
@@ -177,7 +189,7 @@ def _is_in_use(text: str) -> bool:
 
 def _seven_bits(data: bytes, meant: str | None) -> str | None:
     """Return text whose encoding uses seven bits, by its declaration or its escapes, or None."""
-    if (meant not in _SEVEN_BITS and b"\x1b$" not in data) or _BEYOND_UTF8.search(data):
+    if (meant not in _SEVEN_BITS and b"\x1b$" not in data) or not data.isascii():
         return None
     if meant == "iso2022_jp" or (meant not in _SEVEN_BITS and _JAPANESE.search(data)):
         return _japanese(data)
@@ -218,6 +230,8 @@ def _meant(declared: str) -> str | None:
     """Return the codec that a declaration means to browsers, or None if it can't be right."""
     label = declared.strip().lower()
     iso = _ISO_8859.fullmatch(label)
+    if label.startswith(("iso-2022-jp", "cp5022")):  # with extensions that all programs read
+        return "iso2022_jp"
     spelled = (f"iso8859-{iso[1]}",) if iso else (label, label.removeprefix("x-"), label.removeprefix("cs"))
     name = next(filter(None, map(_codec, spelled)), "")
     try:
@@ -236,11 +250,22 @@ def _codec(label: str) -> str | None:
 
 
 def _guess(data: bytes) -> str | None:
+    """Return the encoding that the data are most likely in, or None."""
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(data, cp_exclusion=_NEVER_GUESSED)
-    best = matches.best()
-    if best is None:
-        return None
-    equals = [m for m in matches if (m.chaos, m.coherence) == (best.chaos, best.coherence)]
-    return "cp1252" if any("cp1252" in m.could_be_from_charset for m in equals) else best.encoding
+    runs = [len(run) for run in _BEYOND_ASCII.findall(data[:_LOOKED_AT])]
+    is_latin = bool(runs) and sum(runs) < _LONG_RUN * len(runs)  # Letters with accents stand between others.
+    among = _LATIN if is_latin else (*_LATIN, *_OTHERS)
+    matches = [m for m in from_bytes(data, cp_isolation=list(among)) if _is_likely(m.encoding, str(m))]
+    best = [m for m in matches if (m.chaos, m.coherence) == (matches[0].chaos, matches[0].coherence)]
+    equal = {name for match in best for name in match.could_be_from_charset}
+    return next((name for name in among if name in equal), "cp1252" if is_latin else None)
+
+
+def _is_likely(encoding: str, text: str) -> bool:
+    """Return whether a text has the characters that texts in its encoding mostly have."""
+    if encoding not in _MOSTLY:
+        return True
+    beyond = [character for character in text if character >= "\x80"]
+    script, share = _MOSTLY[encoding]
+    return len(script.findall("".join(beyond))) >= share * len(beyond)

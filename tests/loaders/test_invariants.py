@@ -20,7 +20,7 @@ from .office import epub, presentation, saved
 _STRATEGY = create("structure", unit="character", chunk_size=60, min_chunk_size=1)
 _FRAGMENTS = {
     ".txt": ["word ", "ITEM 1. A\n", "ITEM 1A. B\n", "PART I\n", "\n1.1 C\n\n", "\r", "\ufeff", "\u2028"],
-    ".md": ["# ", "---\n", "title: ", "```\n", "\n\n"],
+    ".md": ["# ", "---\n", "title: ", "- ", "[", "+++\n", "a = 1\n", "```\n", "\n\n"],
     ".html": [
         "<p>",
         "</p>",
@@ -74,6 +74,19 @@ _FRAGMENTS = {
         "<v Ann>",
     ],
     ".ipynb": ['{"cells": [', '{"source": ["a"]}', '{"cell_type": "code", "outputs": [{}]}', ",", "]}", "null"],
+    ".csv": ["a,b\n", "1;2\n", '"', '""', "sep=;\n", ",", "\t", "\r", '\\"', "x"],
+    ".eml": [
+        "Subject: =?utf-8?B?",
+        "?=",
+        "\n\n",
+        "Content-Type: multipart/mixed; boundary=B\n\n",
+        "--B\n",
+        "Content-Type: text/html\n\n<p>",
+        "Content-Type: message/rfc822\n\n",
+        "Content-Disposition: attachment; filename=a.csv\n\n",
+        "Content-Transfer-Encoding: base64\n",
+    ],
+    ".mbox": ["From a Mon 10:00\n", "Subject: a\n", "\n\n", ">From a\n"],
     ".json": ['{"docid": "', '", "text": "', '"}', "[", "]", ","],
     ".jsonl": ['{"docid": "a", "text": "x"}\n', '{"docid": "b", "text": "\\u0000\\ud800"}\n', "\n"],
 }

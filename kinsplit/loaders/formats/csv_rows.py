@@ -26,7 +26,8 @@ from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
 
 _SEPARATORS = "\t;|,"  # Where several divide rows evenly, the first: decimals and thousands have commas.
-_LOOKED_AT = 20  # rows from which the separator is inferred
+_NONE = "\x1f"  # separates units, and is in no text
+_LOOKED_AT = 100  # rows from which the separator is inferred
 _COMPARED = 1000  # rows from which the width of the table and the types of its columns are inferred
 _GROUP = 1000  # code points of rows after which the header is repeated
 _LONGEST_CELL = 2**24
@@ -53,7 +54,7 @@ def read(data: bytes, separators: str = _SEPARATORS) -> Reading:
     named = _NAMED.match(text)
     text = text[named.end() :] if named else text
     try:
-        separator = named[1] if named else max(separators, key=lambda each: _evenness(text, each))
+        separator = named[1] if named else _separator(text, separators)
         rows, stray = _sound_rows(text, separator) or _rows(text, separator)
     except csv.Error as error:
         raise UnreadableError(f"is not a table of separated values: {error}. Save it again as CSV.") from error
@@ -112,11 +113,18 @@ def _valid(lines: Iterable[str], separator: str) -> int:
     return count
 
 
+def _separator(text: str, separators: str) -> str:
+    """Return the separator that divides a table's first rows most evenly, or one that isn't there if none does."""
+    evenness = {separator: _evenness(text, separator) for separator in separators}
+    return max(evenness, key=evenness.__getitem__) if any(evenness.values()) else _NONE
+
+
 def _evenness(text: str, separator: str) -> int:
-    """Return how many of the first rows have the same number of cells, beyond one."""
+    """Return how many of the first rows have the same number of cells, beyond one; 0 if most rows have one."""
     rows = _read(itertools.islice(io.StringIO(text, newline=""), _COMPARED), separator)
-    widths = Counter(len(row) for row in itertools.islice(rows, _LOOKED_AT))
-    return max((count for width, count in widths.items() if width > 1), default=0)
+    widths = Counter(len(row) for row in itertools.islice(rows, _LOOKED_AT) if row)
+    alone = widths.pop(1, 0)
+    return max(widths.values(), default=0) if alone <= widths.total() else 0
 
 
 def _sound_rows(text: str, separator: str) -> _Rows | None:

@@ -51,6 +51,8 @@ def test_every_group_of_rows_has_the_header(tmp_path):
     [
         ("", ""),
         ("a,b", "| a | b |\n| --- | --- |"),
+        ("notes\nhello, world\nbye\nand so on", "| notes |\n| --- |\n| hello, world |\n| bye |\n| and so on |"),
+        ('a, b\n"c, d"\ne', "| a, b |\n| --- |\n| c, d |\n| e |"),
         ("alone", "| alone |\n| --- |"),
         ("a\n1,2,3", "| a |  |  |\n| --- | --- | --- |\n| 1 | 2 | 3 |"),
         (
