@@ -12,6 +12,7 @@ for loaded in load_files(found.files):          # or load(["courses"], subjects=
 **Ids.** A file's id consists of the name of the given folder, `/`, and the path below it
 (`courses/cs/6_0001/lecture_10.pdf`); for a file that is given itself, of its folder's name and its own. Ids therefore
 don't depend on the machine or the working directory. Bytes of a name that are not UTF-8 become hexadecimal escapes.
+Files inside files, such as attachments of an e-mail, have the file's id, `/`, and their own name.
 JSON rows have their own `docid`; where strangers give files, as the service's uploads are, a row's id is `FILE#docid`.
 
 **Readers.** What reads a file depends on its suffix; see `kinsplit.loaders.registry`, also for readers of other
@@ -50,13 +51,14 @@ refer to that text.
 
 from __future__ import annotations
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError, row_id
+from kinsplit.loaders.content import Attachment, Content, Format, Reading, UnreadableError, row_id
 from kinsplit.loaders.discovery import Discovery, SourceFile, discover
 from kinsplit.loaders.registry import FORMATS, suffixes
 from kinsplit.loaders.run import Limits, Loaded, load, load_file, load_files
 
 __all__ = [
     "FORMATS",
+    "Attachment",
     "Content",
     "Discovery",
     "Format",

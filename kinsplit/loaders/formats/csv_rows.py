@@ -61,13 +61,18 @@ def read(data: bytes, separators: str = _SEPARATORS) -> Reading:
     if stray:
         number = "1 quotation mark is" if len(stray) == 1 else f"{len(stray):,} quotation marks are"
         warnings.append(f"{number} never closed, and read as text (line {stray[0] + 1 + bool(named):,})")
-    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
+    cells = [[cell if cell.isalnum() else " ".join(cell.split()) for cell in row] for row in rows]
     above, table = _parted(cells)
     blocks = [escaped(" ".join(filter(None, row))) for row in above]
-    headless = bool(table) and _is_headless(table)
-    if not headless and (longer := sum(len(row) > len(table[0]) and any(row[len(table[0]) :]) for row in table)):
+    longer = 0
+    for part in _parts(table):
+        headless = _is_headless(part)
+        blocks += row_groups(part, headless=headless)
+        width = len(part[0])
+        longer += 0 if headless else sum(len(row) > width and any(row[width:]) for row in part)
+    if longer:
         warnings.append(f"{longer:,} row{'s have' if longer > 1 else ' has'} more cells than the header")
-    return Reading((Content("\n\n".join([*blocks, *row_groups(table, headless=headless)])),), tuple(warnings))
+    return Reading((Content("\n\n".join(blocks)),), tuple(warnings))
 
 
 def row_groups(rows: Iterable[list[str]], *, headless: bool = False) -> Iterator[str]:
@@ -129,6 +134,8 @@ def _evenness(text: str, separator: str) -> int:
 
 def _sound_rows(text: str, separator: str) -> _Rows | None:
     """Return the cells of all rows, or None if a quotation mark seems to stand for itself."""
+    if '"' not in text:
+        return _Rows(list(_read(io.StringIO(text, newline=""), separator)), [])
     rows = []
     before = 0
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
@@ -245,23 +252,45 @@ def _usual(widths: Iterable[int]) -> int:
     return max(Counter(widths).items(), key=lambda item: item[::-1], default=(0, 0))[0]
 
 
+def _parts(rows: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+    """Yield the tables that blank rows part: each but the first has a header above numbers."""
+    part: list[list[str]] = []
+    for filled, group in itertools.groupby(rows, any):
+        following = list(group) if filled else []
+        if part and following and all(following[0]) and _has_header(following):
+            yield part
+            part = []
+        part += following
+    if part:
+        yield part
+
+
 def _is_headless(table: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row has numbers where the others have them, and nothing else there."""
+    kinds = _kinds(table)
+    return "number" in kinds and "name" not in kinds
+
+
+def _has_header(table: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has names where the others have numbers, and no numbers there."""
+    kinds = _kinds(table)
+    return "name" in kinds and "number" not in kinds
+
+
+def _kinds(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return what the first row has above each column of numbers: a name, or a number like the others."""
     first, *others = table[:_COMPARED]
     columns: list[list[str]] = [[] for _ in first]
     for row in others:
         for values, cell in zip(columns, row, strict=False):
             if cell:
                 values.append(cell)
-    has_numbers = False
+    kinds = []
     for cell, below in zip(first, columns, strict=True):
-        if not below or sum(map(bool, map(_NUMBER.fullmatch, below))) < 0.9 * len(below):
-            continue
-        is_name = _YEAR.fullmatch(cell) and not any(map(_YEAR.fullmatch, below))
-        if not _NUMBER.fullmatch(cell) or is_name:
-            return False
-        has_numbers = True
-    return has_numbers
+        if below and sum(map(bool, map(_NUMBER.fullmatch, below))) >= 0.9 * len(below):
+            is_year = _YEAR.fullmatch(cell) and not any(map(_YEAR.fullmatch, below))
+            kinds.append("number" if _NUMBER.fullmatch(cell) and not is_year else "name")
+    return kinds
 
 
 _TEXT = "pipe tables of a few rows each, with the header repeated"

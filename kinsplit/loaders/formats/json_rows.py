@@ -1,9 +1,9 @@
 """JSON rows with `docid`, `title` and `text`, each a document.
 
 `.jsonl` has one object per line; only a line feed ends a line, since U+2028 or U+0085 may occur inside a row. `.json`
-has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other fields become
-metadata. One broken row rejects the file: half a corpus would be worse than none. A file without any `"docid"` has
-another purpose.
+has one object or a list of them; either suffix may have the other's form. `docid` and `text` are required strings,
+`title` is optional, other fields become metadata. One broken row rejects the file: half a corpus would be worse than
+none. A file without any `"docid"` has another purpose.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ def _read(data: bytes, rows: Callable[[str], Iterable[tuple[str, object]]]) -> R
 
 
 def _rows(text: str) -> Iterator[tuple[str, object]]:
+    if _is_lines(text):
+        yield from _lines(text)
+        return
     value = parse(text, "")
     if not isinstance(value, dict | list):
         raise UnreadableError(f"holds a JSON {_kind(value)}, not a row or a list of rows. {_SHAPE}")
@@ -37,7 +40,19 @@ def _rows(text: str) -> Iterator[tuple[str, object]]:
         yield f"row {number}", row
 
 
+def _is_lines(text: str) -> bool:
+    """Return whether a text has several values, as files of JSON Lines have under the wrong suffix."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(text.lstrip())
+    except (RecursionError, ValueError):
+        return False
+    return bool(text.lstrip()[end:].strip())
+
+
 def _lines(text: str) -> Iterator[tuple[str, object]]:
+    if text.lstrip().startswith("["):  # a list under the wrong suffix
+        yield from _rows(text)
+        return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield f"line {number}", parse(line, f"line {number}: ")

@@ -48,7 +48,7 @@ def read_mail(data: bytes) -> Reading:
     """Return the text of an e-mail, and its attachments."""
     body = _Body()
     try:
-        message = _parsed(data.removeprefix(codecs.BOM_UTF8).lstrip())
+        message = _parsed(data.removeprefix(codecs.BOM_UTF8).lstrip().removeprefix(b">"))
         if not message.keys():
             raise UnreadableError("is not an e-mail: it has no header. Save it again as .eml.")
         body.add(message)

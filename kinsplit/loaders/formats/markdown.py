@@ -97,6 +97,8 @@ def without_blanks(rows: list[list[str]]) -> list[list[str]]:
     """Return a table's cells without empty rows and columns; rows may differ in length."""
     filled = [row for row in rows if any(row)]
     columns = sorted({column for row in filled for column, cell in enumerate(row) if cell})
+    if columns == list(range(max(map(len, filled), default=0))):
+        return filled
     return [[row[column] for column in columns[: bisect.bisect_left(columns, len(row))]] for row in filled]
 
 

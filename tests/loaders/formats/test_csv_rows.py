@@ -211,3 +211,12 @@ def letters(lines: Iterable[str]) -> str:
 )
 def test_hostile_tables_stay_small(text: str):
     assert len(text_of(text)) < 20 * len(text)
+
+
+def test_tables_below_one_another_have_their_own_names():
+    table = "| a | b |\n| --- | --- |\n| x | 2 |"
+
+    assert text_of("a,b\nx,2\n\nc,d\ny,4\n,\n\ne,f\nz,6") == "\n\n".join(
+        (table, table.translate(str.maketrans("abx2", "cdy4")), table.translate(str.maketrans("abx2", "efz6")))
+    )
+    assert text_of("a,b\nx,2\n\ny,3\n\nTotal,5") == f"{table}\n| y | 3 |\n| Total | 5 |"

@@ -80,6 +80,17 @@ def test_json_holds_a_row_or_a_list(tmp_path, data):
     assert (document.id, document.text) == ("a", "t")
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("d.json", '{"docid": "a", "text": "t"}\n{"docid": "b", "text": "u"}\n'),
+        ("d.jsonl", '[{"docid": "a", "text": "t"},\n{"docid": "b", "text": "u"}]'),
+    ],
+)
+def test_either_suffix_may_have_the_form_of_the_other(tmp_path, name, data):
+    assert [(one.id, one.text) for one in rows_of(tmp_path, name, data).documents] == [("a", "t"), ("b", "u")]
+
+
 @pytest.mark.parametrize(("name", "data"), [("d.json", "[]"), ("d.jsonl", ""), ("d.jsonl", "\n \n")])
 def test_no_rows_is_a_warning(tmp_path, name, data):
     loaded = rows_of(tmp_path, name, data)
