@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from kinsplit.errors import MissingExtraError
-from kinsplit.loaders.content import Attachment, Format, Reading, UnreadableError, left_out
+from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.registry import format_of
 
 _DEEPEST = 8  # files inside files
@@ -31,12 +31,12 @@ def with_attachments(reading: Reading, readers: Sequence[str] = (), depth: int =
     contents, warnings = [*reading.contents], [*reading.warnings]
     taken: Counter[str] = Counter()
     unread: list[str] = []
-    pictures = 0
+    left_out = LeftOut()
     for attachment in reading.attachments:
         name = _own_name(attachment, taken)
         fmt = _format(name, attachment.media_type, readers) if depth <= _DEEPEST else None
         if fmt is None and attachment.media_type.startswith("image/"):
-            pictures += 1
+            left_out.add("picture")
         elif fmt is None:
             unread.append(name)
         else:
@@ -45,12 +45,10 @@ def with_attachments(reading: Reading, readers: Sequence[str] = (), depth: int =
                 path = f"{name}/{content.path}" if content.path else name
                 contents.append(replace(content, path=path, file_type=content.file_type or fmt.name))
             warnings += [f"{name}: {warning}" for warning in inner.warnings]
-    if pictures:
-        warnings.append(left_out(pictures, "picture"))
     if unread:
-        more = ", ..." if len(unread) > _NAMED else ""
-        warnings.append(f"{left_out(len(unread), 'attachment')}: {', '.join(unread[:_NAMED])}{more}")
-    return replace(reading, contents=tuple(contents), warnings=tuple(warnings), attachments=())
+        names = ", ".join(unread[:_NAMED]) + (", ..." if len(unread) > _NAMED else "")
+        left_out.add(f"attachment ({names})", f"attachments ({names})", len(unread))
+    return replace(reading, contents=tuple(contents), warnings=(*warnings, *left_out.warnings), attachments=())
 
 
 def _read(attachment: Attachment, fmt: Format, readers: Sequence[str], depth: int) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,9 +25,20 @@ def row_id(file_id: str, docid: str) -> str:
     return f"{file_id}#{docid}"
 
 
-def left_out(count: int, one: str, several: str = "") -> str:
-    """Return the warning that things of a kind were left out, by its name and that of several (default: with an s)."""
-    return f"1 {one} was left out" if count == 1 else f"{count:,} {several or f'{one}s'} were left out"
+class LeftOut(Counter[tuple[str, str]]):
+    """The numbers of things that a reader saw and did not keep, by their name in the singular and the plural."""
+
+    def add(self, one: str, several: str = "", count: int = 1) -> None:
+        """Count things; the plural is the singular with an s by default."""
+        self[one, several or f"{one}s"] += count
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning for each kind of thing."""
+        return tuple(
+            f"1 {one} was left out" if count == 1 else f"{count:,} {several} were left out"
+            for (one, several), count in self.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)

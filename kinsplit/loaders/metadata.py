@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kinsplit.chunk import ABSOLUTE_PATH, PLACED, RESERVED
+from kinsplit.loaders.content import LeftOut
 from kinsplit.loaders.decoding import clean
 
 # JSON characters of a value, which is stored with every chunk. Longer ones are vectors or texts.
 _LONGEST = 10_000
 _OWN = RESERVED | PLACED | {ABSOLUTE_PATH}
-
-
-class LeftOut:
-    """Counts the metadata that were left out."""
-
-    def __init__(self) -> None:
-        self._names: Counter[tuple[str, str]] = Counter()
-
-    def add(self, name: str, reason: str) -> None:
-        """Count a value that was left out."""
-        self._names[name, reason] += 1
-
-    def warnings(self) -> Iterator[str]:
-        """Yield a warning for each name."""
-        for (name, reason), count in self._names.items():
-            where = "" if count == 1 else f" of {count:,} documents"
-            yield f"the metadata {name!r}{where} was left out, since {reason}"
 
 
 def stated(metadata: Mapping[str, Any], left_out: LeftOut, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,12 +28,16 @@ def stated(metadata: Mapping[str, Any], left_out: LeftOut, facts: Mapping[str, A
     for stated_name, value in metadata.items():
         name, storable = clean(stated_name).text, _storable(value)
         if name in _OWN or (name in facts and facts[name] != storable):
-            left_out.add(name, "kinsplit has its own of this name")
+            _count(left_out, f"of the metadata {name!r}, which kinsplit sets itself,")
         elif len(json.dumps(storable) if isinstance(storable, list | dict) else str(storable)) > _LONGEST:
-            left_out.add(name, f"it has more than {_LONGEST:,} characters")
+            _count(left_out, f"of more than {_LONGEST:,} characters of the metadata {name!r}")
         else:
             kept[name] = storable
     return kept
+
+
+def _count(left_out: LeftOut, what: str) -> None:
+    left_out.add(f"value {what}", f"values {what}")
 
 
 def _storable(value: Any) -> Any:

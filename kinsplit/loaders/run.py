@@ -26,10 +26,10 @@ from kinsplit.errors import (
     require,
 )
 from kinsplit.loaders.attachments import with_attachments
-from kinsplit.loaders.content import Content, ForeignError, Reading, UnreadableError, row_id
+from kinsplit.loaders.content import Content, ForeignError, LeftOut, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import Paths, SourceFile, discover
-from kinsplit.loaders.metadata import LeftOut, stated
+from kinsplit.loaders.metadata import stated
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
@@ -256,7 +256,7 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
         left_out = LeftOut()
         documents = tuple(_document(source, content, read.digest, left_out) for content in read.contents)
         record(documents=len(documents), characters=sum(len(document.text) for document in documents))
-    return Loaded(source, documents, (*read.warnings, *left_out.warnings()))
+    return Loaded(source, documents, (*read.warnings, *left_out.warnings))
 
 
 def _document(source: SourceFile, content: Content, digest: str, left_out: LeftOut) -> Document:

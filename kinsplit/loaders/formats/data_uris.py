@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kinsplit.loaders.content import left_out
+from kinsplit.loaders.content import LeftOut
 
 # Shorter ones stay: they are what an article about them shows.
 _SHORTEST = 200
@@ -24,21 +24,20 @@ _ALPHABETS = tuple(map(re.compile, ("[A-Z]", "[a-z]", "[0-9]")))
 NOTE = "(base64)"
 
 
-def without_data(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return text without long `data:` URIs and base64, and a warning for each kind.
+def without_data(text: str, left_out: LeftOut) -> str:
+    """Return text without long `data:` URIs and base64, which are counted.
 
     Of a URI nothing stays, so that `![a chart](data:...)` becomes `![a chart]()`.
     """
-    text, uris = _URI.subn("", text) if "data:" in text else (text, 0)
-    blocks = 0
 
     def noted(match: re.Match[str]) -> str:
-        nonlocal blocks
         if not all(alphabet.search(match[0]) for alphabet in _ALPHABETS):  # numbers, or a sequence of genes
             return match[0]
-        blocks += 1
+        left_out.add("block of base64", "blocks of base64")
         return NOTE + "\n" * match[0].endswith("\n")
 
-    text = _LINES.sub(noted, _LONG.sub(noted, text))
-    kinds = ((uris, "data: URI", ""), (blocks, "block of base64", "blocks of base64"))
-    return text, tuple(left_out(*kind) for kind in kinds if kind[0])
+    if "data:" in text:
+        text, count = _URI.subn("", text)
+        if count:
+            left_out.add("data: URI", count=count)
+    return _LINES.sub(noted, _LONG.sub(noted, text))

@@ -24,11 +24,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.content import Content, Format, LeftOut, Reading
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
 from kinsplit.loaders.formats.html_page import PageReader
-from kinsplit.loaders.formats.markdown_writer import LeftOut, MarkdownWriter
+from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 from kinsplit.spans import Heading
 from kinsplit.text.blocks import markdown_headings
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 from email.message import Message
 from typing import cast
 
-from kinsplit.loaders.content import Attachment, Format, Reading, UnreadableError, left_out
+from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats import html
 from kinsplit.loaders.formats.calendar import events
@@ -68,14 +68,14 @@ class _Body:
         self.blocks: list[str] = []
         self.attachments: list[Attachment] = []
         self._told: Counter[str] = Counter()
-        self._left_out: Counter[str] = Counter()
+        self._left_out = LeftOut()
         self._depth = depth  # level of the heading above
 
     def add(self, part: Message) -> None:
         """Add a part with all parts inside it."""
         kind, inner = part.get_content_type(), part.get_payload()
         if kind in _ENCRYPTED:
-            self._left_out["encrypted or sealed part"] += 1
+            self._left_out.add("encrypted or sealed part")
         elif kind in _MESSAGES:
             self._forward(part)
         elif isinstance(inner, list) and kind == "multipart/alternative":
@@ -90,7 +90,7 @@ class _Body:
             for one in cast("list[Message]", inner):
                 self.add(one)
         elif kind in _SIGNATURES:
-            self._left_out["signature"] += 1
+            self._left_out.add("signature")
         elif kind == "text/calendar":
             self.blocks += map(escaped, events(self._text(part)))
         elif part.get_content_disposition() == "attachment" or _file_name(part) or not _is_text(kind):
@@ -102,7 +102,7 @@ class _Body:
         """Yield what was decided and what was left out."""
         for warning, count in self._told.items():
             yield f"a part {warning}" if count == 1 else f"{count:,} parts: {warning}"
-        yield from (left_out(count, what) for what, count in self._left_out.items())
+        yield from self._left_out.warnings
 
     def _forward(self, part: Message) -> None:
         """Add a message inside the message, below a heading."""
@@ -144,14 +144,14 @@ class _Body:
 
     def _block(self, part: Message) -> str:
         if part.get_content_type() in _MARKED_UP:
-            if part.get_content_charset() is None:  # which the page may declare
-                page = html.read(_bytes(part))
-                self._told.update(page.warnings)
-                return page.contents[0].text
-            return html.readable_html(self._text(part)).text
+            is_declared = part.get_content_charset() is not None  # else perhaps by the page
+            page = html.readable_html(self._text(part)) if is_declared else html.read_page(_bytes(part))
+            self._told.update(page.warnings)
+            self._left_out += page.left_out
+            return page.text
         text, hidden = _ARMOUR.subn("", self._text(part))
         if hidden:
-            self._left_out["encrypted or sealed part"] += hidden
+            self._left_out.add("encrypted or sealed part", count=hidden)
         text = self._without_files(text)
         if str(part.get_param("format", "")).lower() == "flowed":
             text = _unflowed(text, delete_space=str(part.get_param("delsp", "")).lower() == "yes")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.content import Content, Format, LeftOut, Reading
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.data_uris import without_data
 from kinsplit.loaders.formats.front_matter import front_matter
@@ -37,9 +37,10 @@ def with_front_matter(text: str, warnings: Sequence[str] = ()) -> Reading:
     metadata = dict(matter.fields)
     title = metadata.pop("title", None)
     stated = None if title is None else str(title)
-    text, left_out = without_data(text[matter.end :])
+    left_out = LeftOut()
+    text = without_data(text[matter.end :], left_out)
     content = markdown_content(text, title_of(text) if stated is None else stated, above=stated, metadata=metadata)
-    return Reading((content,), (*warnings, *matter.warnings, *left_out))
+    return Reading((content,), (*warnings, *matter.warnings, *left_out.warnings))
 
 
 def markdown_content(

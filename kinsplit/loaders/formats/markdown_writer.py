@@ -11,12 +11,12 @@ with very long cells are read as blocks.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
+from kinsplit.loaders.content import LeftOut
 from kinsplit.loaders.formats.grid import Value, in_columns
 from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table
 from kinsplit.loaders.formats.scripts import Script, written
@@ -36,22 +36,6 @@ _BLANKS = re.compile(r"[^\S\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 _ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"} | {
     10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"
 }  # fmt: skip
-
-
-class LeftOut(Counter[tuple[str, str]]):
-    """The numbers of things that a reader saw and did not keep, by their name in the singular and the plural."""
-
-    def add(self, one: str, several: str = "", count: int = 1) -> None:
-        """Count things; the plural is the singular with an s by default."""
-        self[one, several or f"{one}s"] += count
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A warning for each kind of thing."""
-        return tuple(
-            f"1 {one} was left out" if count == 1 else f"{count:,} {several} were left out"
-            for (one, several), count in self.items()
-        )
 
 
 @dataclass(slots=True)

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from typing import Any
 
-from kinsplit.loaders.content import Format, Reading, UnreadableError, left_out
+from kinsplit.loaders.content import Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.html import readable_html
 from kinsplit.loaders.formats.markdown import closed, fenced, with_front_matter
 
 _LONGEST_RESULT = 2_000  # characters; longer results are logs or data sets
 _SHORTEST_RESULT = len(fenced("", "text"))
+_TOO_LONG = f"of more than {_LONGEST_RESULT:,} characters"
 # What stands for a result that is a picture, or has no text.
 _STAND_IN = re.compile(r"\A```text\n<(?:Figure|IPython\.|PIL\.)|\A\Z")
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other terminal control sequences
@@ -41,49 +41,49 @@ def read(data: bytes) -> Reading:
         raise UnreadableError(f"{reason}. Convert an older one: jupyter nbconvert --to notebook")
     language = _language(notebook)
     blocks: list[str] = []
-    left: Counter[str] = Counter()
-    too_long = 0
+    left_out = LeftOut()
     for cell in cells:
         text = _joined(cell.get("source")).strip("\n")
         if cell.get("cell_type") != "code":
             # An unclosed fence ends with its cell, as in Jupyter.
             blocks.append(closed(text) if cell.get("cell_type") == "markdown" else text)
             attached = cell.get("attachments")
-            left["picture"] += len(attached) if isinstance(attached, dict) else 0
+            if attached and isinstance(attached, dict):
+                left_out.add("picture", count=len(attached))
             continue
         blocks.append(fenced(text, language) if text.strip() else "")
         outputs = cell.get("outputs")
         given = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
-        results = [result for output in given if (result := _result(output, left)).strip()]
-        short = [result for result in results if len(result) - _SHORTEST_RESULT <= _LONGEST_RESULT]
-        too_long += len(results) - len(short)
-        blocks += short
+        results = [result for output in given if (result := _result(output, left_out)).strip()]
+        for result in results:
+            if len(result) - _SHORTEST_RESULT <= _LONGEST_RESULT:
+                blocks.append(result)
+            else:
+                left_out.add(f"result {_TOO_LONG}", f"results {_TOO_LONG}")
     text = "\n\n".join(block for block in blocks if block.strip())
-    lost = [left_out(count, what) for what, count in left.items() if count]
-    if too_long:
-        more = f"of more than {_LONGEST_RESULT:,} characters"
-        lost.append(left_out(too_long, f"result {more}", f"results {more}"))
-    return with_front_matter(text, (*warnings, *lost))
+    return with_front_matter(text, (*warnings, *left_out.warnings))
 
 
-def _result(output: dict[str, Any], left: Counter[str]) -> str:
+def _result(output: dict[str, Any], left_out: LeftOut) -> str:
     """Return the text of an output, and count what is left out."""
     kind = output.get("output_type")
     if kind == "stream" and output.get("name") == "stdout":
         return _plain(output.get("text"))
     if kind in ("stream", "error"):
-        left["standard-error output" if kind == "stream" else "error message"] += 1
+        left_out.add("standard-error output" if kind == "stream" else "error message")
     data = output.get("data")
     if kind not in ("execute_result", "display_data") or not isinstance(data, dict):
         return ""
     plain, html = _plain(data.get("text/plain")), _joined(data.get("text/html"))
     if any(str(name).startswith("image/") for name in data):
-        left["picture"] += 1
+        left_out.add("picture")
         return "" if _STAND_IN.search(plain) else plain
     if markdown := _joined(data.get("text/markdown")):
         return closed(markdown.strip("\n"))
     if "<table" in html or _STAND_IN.search(plain):
-        return readable_html(html).text if html else _joined(data.get("text/latex"))
+        page = readable_html(html)
+        left_out += page.left_out
+        return page.text or _joined(data.get("text/latex"))
     return plain
 
 

@@ -51,8 +51,8 @@ def test_metadata_that_no_store_takes_are_told_or_written_out(tmp_path):
     metadata = loaded.documents[1].metadata
     assert (metadata["n"], metadata["big"], metadata["s"]) == ("nan", str(10**30), "\ufffd")
     assert loaded.warnings == (
-        "the metadata 'level' of 2 documents was left out, since kinsplit has its own of this name",
-        "the metadata 'vector' of 2 documents was left out, since it has more than 10,000 characters",
+        "2 values of the metadata 'level', which kinsplit sets itself, were left out",
+        "2 values of more than 10,000 characters of the metadata 'vector' were left out",
     )
 
 

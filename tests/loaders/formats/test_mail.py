@@ -260,7 +260,7 @@ def test_attachments_are_documents_of_their_own(tmp_path):
     assert {document.metadata["file_path"] for document in loaded.documents} == {own}
     broken, left_out = loaded.warnings
     assert broken.startswith("broken.ipynb: was left out, since it is not a notebook")
-    assert left_out == "1 attachment was left out: a.zip"
+    assert left_out == "1 attachment (a.zip) was left out"
 
 
 def test_attachments_of_attachments_are_read_to_a_depth(tmp_path):
@@ -277,7 +277,7 @@ def test_attachments_of_attachments_are_read_to_a_depth(tmp_path):
     loaded = load_one(path)
 
     assert len(loaded.documents) == 9
-    assert loaded.warnings[-1].endswith("1 attachment was left out: in.eml")
+    assert loaded.warnings[-1].endswith("1 attachment (in.eml) was left out")
 
 
 def test_files_between_the_lines_are_attachments():
