@@ -6,15 +6,18 @@ import functools
 import hashlib
 import importlib
 import itertools
+import json
+import math
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
-from kinsplit.chunk import Document
+from kinsplit.chunk import ABSOLUTE_PATH, PLACED, RESERVED, Document
 from kinsplit.errors import (
     LoadError,
     MemoryLimitError,
@@ -29,7 +32,6 @@ from kinsplit.loaders.attachments import with_attachments
 from kinsplit.loaders.content import Content, ForeignError, LeftOut, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import Paths, SourceFile, discover
-from kinsplit.loaders.metadata import stated
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
@@ -121,6 +123,9 @@ def _cleaned(reading: Reading) -> Reading:
     return Reading(tuple(contents), tuple(warnings))
 
 
+# JSON characters of a value, which is stored with every chunk. Longer ones are vectors or texts.
+_LONGEST = 10_000
+_OWN = RESERVED | PLACED | {ABSOLUTE_PATH}
 # Number of files read ahead, while an earlier one is embedded. Each may take all of its memory.
 _AHEAD = 2
 
@@ -262,13 +267,43 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
 def _document(source: SourceFile, content: Content, digest: str, left_out: LeftOut) -> Document:
     title = {"title": content.title} if content.title else {}
     file_type = {"file_type": content.file_type} if content.file_type else {}
-    metadata = {**stated(content.metadata, left_out, source.metadata), **title, **source.metadata, **file_type}
+    metadata = {**_stated(content.metadata, left_out, source.metadata), **title, **source.metadata, **file_type}
     file = f"{source.source_id}/{content.path}" if content.path else source.source_id
     own = row_id(file, content.id) if content.id and (source.scoped or content.path) else content.id
     structure = content.pages, content.times, content.outline, content.headings
     # A row or an attachment stays the same while its file gets others.
     more = "" if content.id or content.path else digest, content.kind, content.voices
     return Document(own or file, content.text, metadata, *structure, *more)
+
+
+def _stated(metadata: Mapping[str, Any], left_out: LeftOut, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata that a file states, with values that every store takes; those known otherwise take precedence."""
+    kept: dict[str, Any] = {}
+    for name_there, value in metadata.items():
+        name, storable = clean(name_there).text, _storable(value)
+        if name in _OWN or (name in facts and facts[name] != storable):
+            _count(left_out, f"of the metadata {name!r}, which kinsplit sets itself,")
+        elif len(json.dumps(storable) if isinstance(storable, list | dict) else str(storable)) > _LONGEST:
+            _count(left_out, f"of more than {_LONGEST:,} characters of the metadata {name!r}")
+        else:
+            kept[name] = storable
+    return kept
+
+
+def _count(left_out: LeftOut, what: str) -> None:
+    left_out.add(f"value {what}", f"values {what}")
+
+
+def _storable(value: Any) -> Any:
+    """Return a value of JSON without what stores refuse: NUL, infinite numbers, and integers of more than 64 bits."""
+    if isinstance(value, str):
+        return clean(value).text
+    if isinstance(value, list):
+        return list(map(_storable, value))
+    if isinstance(value, dict):
+        return {clean(key).text: _storable(child) for key, child in value.items()}
+    is_number = isinstance(value, int) and -(2**63) <= value < 2**63
+    return value if value is None or is_number or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 
 @functools.lru_cache(maxsize=1)
