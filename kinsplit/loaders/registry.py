@@ -36,6 +36,7 @@ from kinsplit.loaders.formats import (
     notebook,
     pdf,
     plain,
+    rich_text,
     slides,
     spreadsheets,
     transcript,
@@ -56,7 +57,7 @@ FORMATS: tuple[Format, ...] = (
         word.FORMAT,
     ),
     *(
-        plain.RICH_TEXT,
+        rich_text.FORMAT,
         epub.FORMAT,
         spreadsheets.SPREADSHEET,
         csv_rows.CSV,
