@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.loaders.decoding import clean, decode
+from kinsplit.loaders.formats import html
 
 GERMAN = "Über die Größe der Straße können wir später sprechen – sagte „Jürgen“.\r\n"
 
@@ -163,6 +164,22 @@ def test_a_declared_encoding_holds_in_spite_of_a_bad_byte():
         text + "\ufffd",
         ("1 sequence of bytes is not valid shift_jis and became U+FFFD",),
     )
+
+
+@pytest.mark.parametrize(
+    ("charset", "codec", "text"),
+    [
+        ("iso-2022-jp", "iso2022_jp", "明日の会議"),
+        ("iso-8859-8-i", "iso8859-8", "שלום"),
+        ("gb2312", "gb18030", "朱镕基"),
+    ],
+)
+def test_a_page_is_read_by_the_charset_in_its_head(charset, codec, text):
+    page = f'<html><head><meta http-equiv="Content-Type" content="text/html; charset={charset}"></head><p>{text}</p>'
+
+    reading = html.read(page.encode(codec))
+
+    assert (reading.contents[0].text, reading.warnings) == (text, ())
 
 
 MEETING = b"\x1b$BL@F|$N2q5D$O;M;~$G$9!#\x1b(B ok"
