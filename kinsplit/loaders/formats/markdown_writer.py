@@ -27,6 +27,7 @@ ListStyle = Literal["1", "a", "A", "i", "I"]
 _DEEPEST = 8  # maximum number of indented list levels, and of tables inside tables
 _BELOW_ALL = 7  # level of a bold line, below the six of headings
 _LONGEST_BOLD = 150  # characters of a bold line that may be a heading
+_LONGEST_SCRIPT = 100  # characters of several pieces that are one script
 _LONGEST_CELL = 1_000  # characters of a cell with several blocks
 _WIDEST = 1_000  # columns of a merged cell, as in HTML
 _MOST_COVERED = 200  # columns in which cells reach into the rows below
@@ -335,8 +336,14 @@ class MarkdownWriter:
     def _script(self, text: str, kind: Script) -> None:
         if self._pre is not None:
             self._pre.append(written(text, kind, "".join(self._pre[-1:]), ""))
-        elif text.strip():
-            self._inline.append((text, kind))
+        elif not text.strip():
+            self.text(text)
+        else:
+            last = self._inline[-1] if self._inline else ""
+            if isinstance(last, tuple) and last[1] == kind != "mark" and len(last[0]) < _LONGEST_SCRIPT:
+                self._inline[-1] = (last[0] + text, kind)
+            else:
+                self._inline.append((text, kind))
 
     def _take(self) -> list[str]:
         """Return the open block's paragraphs, which empty lines part, with white space collapsed; start a new block."""

@@ -67,7 +67,8 @@ def fill(writer: MarkdownWriter, rows: tuple[list[str | tuple[str, int, int]], .
         (("v", (SUB, "max"), " and log", (SUB, "10"), "100"), "v_max and log_(10)100"),
         (("1010", (SUB, "2"), " is ten"), "1010_2 is ten"),
         (("word", (MARK, "1"), " and", (MARK, "[2]")), "word[1] and[2]"),
-        (("1", (SUP, " "), "2"), "12"),
+        (("1", (SUP, " "), "2"), "1 2"),
+        (("10", (SUP, "1"), (SUP, "2"), " of x", (SUB, "a"), (SUB, "b")), "10^12 of x_ab"),
     ],
 )
 def test_scripts_never_join_the_number_beside_them(parts, text):
