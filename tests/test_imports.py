@@ -131,8 +131,6 @@ ONLY_IN: dict[str, set[str]] = {
     "nh3": {"server"},
     "mdit_py_plugins": {"server"},
     "latex2mathml": {"server"},
-    "pptx": {"loaders"},
-    "mammoth": {"loaders"},
     "webvtt": {"loaders"},
     "httpx": {"support", "model_servers", "language_models", "stores", "wikipedia"},
     "openai": {"model_servers", "embedding", "language_models"},

@@ -10,7 +10,6 @@ from kinsplit.errors import MissingExtraError
 # Where the distribution has another name than the module.
 _DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
-    "pptx": "python-pptx",
     "qdrant_edge": "qdrant-edge-py",
     "webvtt": "webvtt-py",
 }

@@ -6,10 +6,11 @@ Equations of Office files (OMML) become one line of text, close to Unicode's lin
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 import zipfile
-from collections.abc import Callable, KeysView
-from typing import Any
+from collections.abc import Iterator, KeysView
+from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.scripts import bracketed
@@ -18,12 +19,24 @@ from kinsplit.support.extras import needs
 # Far beyond any lecture or book, but readable on any machine: dense Word XML takes 70 times its size in memory.
 _MOST_FILES = 20_000
 _MOST_BYTES = 2**26
-_MARKUP = (".xml", ".rels")
+_PROPERTIES = "docProps/core.xml"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted files, and of the formats before 2007
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+# Files in the strict form of the standard differ in their namespaces only, as far as text goes.
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
+_RELATIONSHIP = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 
 
 class BombError(UnreadableError):
     """The archive would unpack to far more data than such files contain."""
+
+
+class Relation(NamedTuple):
+    """What a part of an office file says of another one."""
+
+    kind: str  # such as "footnotes"
+    target: str  # name of the part in the archive, or an address outside of it
 
 
 class Archive:
@@ -35,7 +48,9 @@ class Archive:
 
     def __init__(self, data: bytes, name: str) -> None:
         if data.startswith(_OLE):
-            raise UnreadableError("has a password, or the format of before 2007. Save a copy without either.")
+            if _ENCRYPTED in data:
+                raise UnreadableError("has a password. Save a copy without it.")
+            raise UnreadableError(f"has the format of before 2007, or is no {name}. Save it in the newer format.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except MemoryError:
@@ -82,28 +97,32 @@ class Archive:
         """Return the root of an XML file, or raise UnreadableError if it is missing, damaged or declares entities."""
         data = self.read(name)
         try:
-            return parse(data)
+            return parse(_transitional(data))
         except UnreadableError as error:
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 
-    def without_media(self, edit: Callable[[bytes], bytes] | None = None) -> io.BytesIO:
-        """Return a copy for a library that opens archives itself, in which all files but XML are empty.
+    def relations(self, name: str = "") -> dict[str, Relation]:
+        """Return the relations of a part by their ids; without a name, those of the whole office file."""
+        folder, base = posixpath.split(name)
+        place = posixpath.join(folder, "_rels", f"{base}.rels")
+        found = {}
+        for one in self.xml(place).iter(_RELATIONSHIP) if place in self._infos else ():
+            target = one.get("Target", "")
+            if one.get("TargetMode") != "External":
+                target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+            found[one.get("Id", "")] = Relation(one.get("Type", "").rpartition("/")[2], target)
+        return found
 
-        Raises:
-            BombError: There is far more XML than such archives contain.
-            UnreadableError: XML has a document type, which serves attacks on parsers and which no office program
-                writes; or a file is damaged.
-        """
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w") as files:
-            for name in self.names:
-                data = self.read(name) if name.lower().endswith(_MARKUP) else b""
-                # In UTF-16 every other byte is zero.
-                if b"<!DOCTYPE" in data.replace(b"\0", b""):
-                    raise UnreadableError(f"declares a document type in {name}, which no office program does.")
-                files.writestr(name, edit(data) if edit and data else data)
-        copy.seek(0)
-        return copy
+    @property
+    def title(self) -> str | None:
+        """The title in the properties of an office file."""
+        if _PROPERTIES not in self._infos:
+            return None
+        return (self.xml(_PROPERTIES).findtext("{http://purl.org/dc/elements/1.1/}title") or "").strip() or None
+
+
+def _transitional(data: bytes) -> bytes:
+    return _STRICT.sub(_TRANSITIONAL, data)
 
 
 def parse(data: bytes) -> Any:
@@ -161,6 +180,21 @@ def linear(element: Any) -> str:
 def local_name(element: Any) -> str:
     """Return the name of an XML element without its namespace; Office has two for each."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""  # a comment's tag is a function
+
+
+def chosen(alternatives: Any) -> Any:
+    """Return the form of an `mc:AlternateContent` that Office shows: the first one; the others are for old programs."""
+    return next((form for form in alternatives if len(form)), ())
+
+
+def drawn(element: Any, closed: frozenset[str] = frozenset()) -> Iterator[Any]:
+    """Yield the elements of a drawing that Office shows, in order, but not those inside elements of the given names."""
+    waiting = list(reversed(element))
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if (name := local_name(part)) not in closed:
+            waiting += reversed(chosen(part) if name == "AlternateContent" else part)
 
 
 def _parts(element: Any, name: str) -> list[str]:

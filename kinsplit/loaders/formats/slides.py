@@ -1,308 +1,422 @@
-"""PowerPoint presentations (`.pptx`): every slide is a page that begins with its title as a Markdown heading.
+"""PowerPoint presentations (`.pptx` and the like): every slide is a page that begins with its title as a heading.
 
-The slide's shapes follow from the top left to the bottom right, groups as one shape: text with indented lists,
-equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts, charts as
-their titles and data. Shapes without text, such as pictures, films and drawings, give their alternative
-text. Speaker notes follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden
-slides, which are counted in a warning. An unreadable shape, or a chart with too many values to be listed, is named in a
-warning, and the others are read.
-
-Charts of Office files as text: the titles, and a table of the data that the chart shows. The data are those that the
-file keeps beside the drawing, so that no embedded workbook is opened. A chart of categories has a row for each category
-and a column for each series; scatter and bubble charts have a row for each point. Percentages and dates are written as
-such if the number format of the file says that they are.
+The slide's shapes follow from the top left to the bottom right, groups as one shape: text with its lists, tables,
+equations as a line of text (see `equations`), diagrams (SmartArt) as their texts, charts as their titles and data.
+Shapes without text, such as pictures, films and drawings, give their alternative text. Speaker notes follow under a
+`### Notes` heading, then comments. Footers stand on their first slide; slide numbers and hidden slides are left out.
 """
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
-from kinsplit.loaders.formats.archive import Archive, linear, local_name, parse
-from kinsplit.loaders.formats.markdown import escaped, markdown_content, pipe_table, without_blanks
-from kinsplit.support.extras import needs
-
-_MOST_ROWS = 200  # A longer table is a data set, and would bury the text around it.
-_POINTS = {"xVal": "x", "yVal": "y", "bubbleSize": "size"}
-_CACHES = frozenset({"strCache", "numCache", "strLit", "numLit", "lvl"})
-_AXES = frozenset({"catAx", "dateAx", "serAx", "valAx", "axis"})
-_LITERAL = re.compile(r'"[^"]*"|\[[^][]*\]|\\.|General|Standard')
-_DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
-_DAY_ZERO = datetime.date(1899, 12, 30)
-
-
-class ChartText(NamedTuple):
-    """The text of a chart."""
-
-    text: str
-    left_out: int  # Number of rows if there are too many for a table, of which only the header is kept; else 0.
-
-
-def chart_text(data: bytes) -> ChartText:
-    """Return the text of a chart from the XML of its part, or raise UnreadableError if the XML is damaged."""
-    root = parse(data)
-    axes = [_axis_words(_child(element, "title")) for element in root.iter() if local_name(element) in _AXES]
-    titles = [_axis_words(_child(_child(root, "chart"), "title")), "; ".join(filter(None, axes))]
-    series = _all(root, "ser")
-    rows = _table(series) if series else _newer_table(root)
-    left_out = len(rows) - 1 if len(rows) > _MOST_ROWS else 0
-    rows = without_blanks(rows)
-    table = ", ".join(filter(None, rows[0])) if left_out else pipe_table(rows) if len(rows) > 1 else ""
-    return ChartText("\n\n".join(filter(None, [*map(escaped, titles), table])), left_out)
-
-
-def _table(series: list[Any]) -> list[list[str]]:
-    if points := [name for name in _POINTS if any(_child(one, name) is not None for one in series)]:
-        rows = [["", *(_POINTS[name] for name in points)]]
-        for one in series:
-            rows += _rows(_name(one), [_values(_child(one, name)) for name in points])
-        return rows
-    categories = next((found for one in series if (found := _values(_child(one, "cat")))), {})
-    columns = [categories, *(_values(_child(one, "val")) for one in series)]
-    return [["", *map(_name, series)], *_rows(None, columns)]
-
-
-def _newer_table(root: Any) -> list[list[str]]:
-    """Return the header and rows of a chart of the newer kind (`chartex`), such as a waterfall or a tree map."""
-    names = iter([_name(one) for one in _all(root, "series")])
-    header: list[str] = []
-    columns: list[dict[int, str]] = []
-    for dimension in (element for element in root.iter() if local_name(element) in {"strDim", "numDim"}):
-        levels = [_cached(element) for element in dimension if local_name(element) == "lvl"]
-        columns += reversed(levels)
-        header += ["" if local_name(dimension) == "strDim" else next(names, "")] * len(levels)
-    return [header, *_rows(None, columns)] if columns else []
-
-
-def _rows(name: str | None, columns: list[dict[int, str]]) -> Iterator[list[str]]:
-    for number in sorted({number for column in columns for number in column}):
-        yield [*([] if name is None else [name]), *(column.get(number, "") for column in columns)]
-
-
-def _name(series: Any) -> str:
-    text = _child(series, "tx")
-    return " ".join(_values(text).values()) or _axis_words(text)
-
-
-def _values(source: Any) -> dict[int, str]:
-    """Return the values by number of their points. An outer level of categories names the first of its points."""
-    found: dict[int, str] = {}
-    for level in () if source is None else map(_cached, (e for e in source.iter() if local_name(e) in _CACHES)):
-        name, inner, found = "", found or level, {}
-        for number, text in inner.items():
-            name = level.get(number, name)
-            found[number] = text if inner is level else f"{name} {text}".strip()
-    return found
-
-
-def _cached(cache: Any) -> dict[int, str]:
-    code = cache.get("formatCode") or getattr(_child(cache, "formatCode"), "text", None)
-    found = {}
-    for point in _all(cache, "pt"):
-        text = " ".join((getattr(_child(point, "v"), "text", None) or point.text or "").split())
-        if text and (number := point.get("idx", "")).isdecimal() and len(number) < 10:
-            found[int(number)] = _number(text, point.get("formatCode") or code)
-    return dict(sorted(found.items()))
-
-
-def _number(text: str, code: str | None) -> str:
-    """Return a number as the chart shows it; text has no number format."""
-    if code is None:
-        return text
-    code = _LITERAL.sub("", code)
-    try:
-        value = float(text)
-        if "%" in code:
-            return f"{value * 100:.12g}%"
-        if _DATE.search(code):
-            return (_DAY_ZERO + datetime.timedelta(days=value)).isoformat()
-        return f"{value:.15g}"
-    except (ValueError, OverflowError):
-        return text
-
-
-def _all(element: Any, name: str) -> list[Any]:
-    return [each for each in element.iter() if local_name(each) == name]
-
-
-def _child(element: Any, name: str) -> Any:
-    return next((child for child in element if local_name(child) == name), None) if element is not None else None
-
-
-def _axis_words(element: Any) -> str:
-    """Return the text of a title, with a space between its paragraphs."""
-    if element is None:
-        return ""
-    paragraphs = ("".join(text.text or "" for text in _all(paragraph, "t")) for paragraph in _all(element, "p"))
-    return " ".join([*paragraphs, *(value.text or "" for value in _all(element, "v"))]).strip()
-
+from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
+from kinsplit.loaders.formats.charts import write_chart, write_diagram
+from kinsplit.loaders.formats.losses import Losses
+from kinsplit.loaders.formats.markdown import markdown_content
+from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.formats.office_lists import BULLET, OpenLists, in_form
+from kinsplit.loaders.formats.symbols import FONTS, in_font
 
 _BREAK = "\n\n"
-_DEEPEST = 8  # maximum indentation level of PowerPoint; a file may claim any
-_DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
-_DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
-_DIAGRAM = f"{{{_DGM}}}relIds"
+_DEEPEST = 8  # indentation level of PowerPoint; a file may claim any
+_ROW = 457_200  # half an inch; shapes less apart from the top stand in one row
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
-_EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
-_RUN = f'<a:r xmlns:a="{_DML}"><a:t/></a:r>'
+_TITLES, _AROUND = frozenset({"title", "ctrTitle"}), frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})
+_ON = frozenset({"1", "true", "on"})
+_SHAPES = frozenset({"sp", "grpSp", "graphicFrame", "pic", "cxnSp", "contentPart"})
+_PICTURES = frozenset({"pic", "contentPart"})
+_OFFSETS = [f"{way}/{_A}off" for way in (f"{_P}spPr/{_A}xfrm", f"{_P}grpSpPr/{_A}xfrm", f"{_P}xfrm")]
+_BULLETS = frozenset({"buNone", "buChar", "buAutoNum", "buBlip"})
+_PRIVATE = re.compile("[\uf000-\uf0ff]")
+_FORMS = {
+    "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman",
+    "circleNumDb": "decimalEnclosedCircle", "ea1Chs": "japaneseCounting",
+}  # fmt: skip
+_MARKS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})"}
 
 
 def read(data: bytes) -> Reading:
     """Return the text of a presentation with its slides as pages."""
-    with needs("files"):
-        from pptx import Presentation
-
-    markup = Archive(data, "PowerPoint presentation").without_media()
+    archive = Archive(data, "PowerPoint presentation")
     try:
-        presentation = Presentation(markup)
-        slides = list(enumerate(presentation.slides, 1))
-        shown = [(number, slide) for number, slide in slides if slide.element.get("show") != "0"]
-        hidden = len(slides) - len(shown)
-        lost: list[str] = []
-        pages = [legible(_BREAK.join(_slide(slide, partial(_lose, lost, number)))) for number, slide in shown]
-        title = presentation.core_properties.title.strip()
-    except MemoryError:
-        raise
+        return _Presentation(archive).reading()
     except RecursionError:
         raise UnreadableError("nests its shapes too deeply. Open it and save it again.") from None
-    except Exception as error:  # python-pptx raises exceptions of any kind for a malformed part
-        reason = f"is broken or not a valid PowerPoint presentation: {error!r}. Open it and save it again."
-        raise UnreadableError(reason) from error
-    starts = list(accumulate((len(page) + len(_BREAK) for page in pages), initial=0))[:-1]
-    first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
-    # PowerPoint's default title.
-    own = title if title.lower() not in {"", "powerpoint presentation"} else first
-    warnings = (f"{hidden:,} hidden slides were left out",) if hidden else ()
-    content = markdown_content(_BREAK.join(pages), own, above=own, pages=starts)
-    return Reading((content,), (*warnings, *lost))
 
 
-# Warns of a part that can't be read.
-_Lose = Callable[[Any, str], None]
+class _Part:
+    """A slide, a layout, a master or a page of notes, with what it inherits."""
+
+    def __init__(self, archive: Archive, name: str) -> None:
+        self.name = name
+        self.root = archive.xml(name)
+        self.relations = archive.relations(name)
+        self.tree = self.root.find(f"{_P}cSld/{_P}spTree")
+
+    def related(self, kind: str) -> Iterator[Relation]:
+        """Yield the parts of a kind."""
+        return (one for one in self.relations.values() if one.kind == kind)
+
+    @cached_property
+    def places(self) -> dict[tuple[str, str], Any]:
+        """The placeholders by type, and by number."""
+        found: dict[tuple[str, str], Any] = {}
+        for shape in () if self.tree is None else self.tree.iter(f"{_P}sp"):
+            if (place := _place(shape)) is not None:
+                found.setdefault((_kind(place), ""), shape)
+                found.setdefault(("", place.get("idx", "0")), shape)
+        return found
 
 
-def _lose(warnings: list[str], number: int, shape: Any, reason: str) -> None:
-    warnings.append(f"slide {number:,}: its shape {shape.name!r} {reason}")
+class _Presentation:
+    """The slides of a presentation, and what is common to them."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.losses = Losses()
+        targets = (one.target for one in archive.relations().values() if one.kind == "officeDocument")
+        self._main = next(targets, "ppt/presentation.xml")
+        self._root = archive.xml(self._main)
+        self._relations = archive.relations(self._main)
+        self._known: dict[str, _Part] = {}
+        self.footers: set[str] = set()
+
+    def reading(self) -> Reading:
+        """Return the text and what was left out."""
+        pages = []
+        for number, link in enumerate(self._root.iterfind(f"{_P}sldIdLst/{_P}sldId"), 1):
+            relation = self._relations.get(link.get(f"{_RELATIONSHIPS}id", ""))
+            if relation is None:
+                raise UnreadableError(f"is broken: it has no slide {number:,}. Open it and save it again.")
+            slide = _Part(self.archive, relation.target)
+            if slide.tree is None:
+                raise UnreadableError(f"is broken at {slide.name}: it is no slide. Open it and save it again.")
+            if slide.root.get("show", "1") in _ON:
+                pages.append(legible(_Slide(self, slide, number, MarkdownWriter()).text()))
+            else:
+                self.losses.add("slides")
+        if any(name.rpartition("/")[2] == "vbaProject.bin" for name in self.archive.names):
+            self.losses.add("macros were left out")
+        starts = list(accumulate((len(page) + len(_BREAK) for page in pages), initial=0))[:-1]
+        first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
+        title = self.archive.title or ""
+        # PowerPoint's default title.
+        own = title if title.lower() not in {"", "powerpoint presentation"} else first
+        content = markdown_content(_BREAK.join(pages), own, above=own, pages=starts)
+        return Reading((content,), self.losses.warnings())
+
+    def part(self, name: str) -> _Part | None:
+        """Return a part that several slides share, or None without it."""
+        if name not in self._known and name in self.archive.names:
+            self._known[name] = _Part(self.archive, name)
+        return self._known.get(name)
+
+    @cached_property
+    def authors(self) -> dict[str, str]:
+        """The names of the authors of comments by their ids."""
+        parts = [one.target for one in self._relations.values() if one.kind in {"authors", "commentAuthors"}]
+        found = (author for name in parts if name in self.archive.names for author in self.archive.xml(name))
+        return {author.get("id", ""): author.get("name", "") for author in found}
 
 
-def _slide(slide: Any, lose: _Lose) -> Iterator[str]:
-    _make_plain(slide.element)
-    title = slide.shapes.title
-    if title is not None and (not title.has_text_frame or not title.text_frame.text.strip()):
-        title = None  # The place of the title may hold a picture.
-    if title is not None:
-        yield f"## {' '.join(title.text_frame.text.split())}"
-    for shape in _in_order(slide.shapes):
-        if title is None or shape.element is not title.element:  # Ids of shapes are not unique.
-            yield from _readable(shape, lose)
-    if slide.has_notes_slide:
-        _make_plain(slide.notes_slide.element)
-        if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
-            yield "### Notes"
-            yield _text(frame)
+class _Slide:
+    """Writes a slide, or the page of its notes."""
+
+    def __init__(self, presentation: _Presentation, part: _Part, number: int, writer: MarkdownWriter) -> None:
+        self._presentation = presentation
+        self._part = part
+        self._number = number
+        self._writer = writer
+
+    def text(self) -> str:
+        """Return the slide's text."""
+        write = self._writer
+        shapes = list(_shapes(self._part.tree))
+        title = next((one for one in shapes if _kind(_place(one)) in _TITLES and _has_text(one)), None)
+        if title is not None:
+            write.start_heading(2)
+            self._lines(title, is_listed=False)
+            write.end_heading()
+        self._in_order([shape for shape in shapes if shape is not title])
+        for notes in self._related("notesSlide"):
+            shapes = [shape for shape in _shapes(notes.tree) if _kind(_place(shape)) not in _AROUND]
+            if any(map(_has_text, shapes)):
+                write.start_heading(3)
+                write.text("Notes")
+                write.end_heading()
+                _Slide(self._presentation, notes, self._number, write)._in_order(shapes)
+        for comments in self._related("comments"):
+            self._comments(comments.root)
+        return write.finish()
+
+    def _related(self, kind: str) -> list[_Part]:
+        archive = self._presentation.archive
+        return [_Part(archive, one.target) for one in self._part.related(kind) if one.target in archive.names]
+
+    def _in_order(self, shapes: list[Any], *, is_described: bool = False) -> bool:
+        """Write shapes in rows from the top, and from the left within a row; return whether they have a text."""
+        has_text = False
+        for *_, shape in sorted((*self._position(shape), at, shape) for at, shape in enumerate(shapes)):
+            has_text = self._shape(shape, is_described=is_described) or has_text
+        return has_text
+
+    def _position(self, shape: Any) -> tuple[int, int]:
+        """Return the row and the distance from the left."""
+        offsets = (one.find(way) for one in self._line(shape) for way in _OFFSETS)
+        offset = next((found for found in offsets if found is not None), None)
+        return (0, 0) if offset is None else (round(_number(offset.get("y")) / _ROW), _number(offset.get("x")))
+
+    @cached_property
+    def _above(self) -> list[_Part]:
+        """The layout and the master, from which placeholders inherit."""
+        found = [self._part]
+        for kind in ("slideLayout", "slideMaster"):
+            names = [one.target for one in found[-1].related(kind)]
+            part = self._presentation.part(names[0]) if names else None
+            if part is None:
+                break
+            found.append(part)
+        return found[1:]
+
+    def _line(self, shape: Any) -> list[Any]:
+        """Return a shape and those that it inherits from."""
+        line, place = [shape], _place(shape)
+        for part in self._above if place is not None else ():
+            kind, number = _kind(place), place.get("idx", "")
+            keys = [("", number)] if number and part is self._above[0] else [(kind, ""), ("body", "")]
+            if (found := next((part.places[key] for key in keys if key in part.places), None)) is not None:
+                line.append(found)
+                place = _place(found)
+        return line
+
+    def _shape(self, shape: Any, *, is_described: bool) -> bool:
+        """Write a shape's text, else its alternative text; return whether it has one.
+
+        A picture without any is counted, unless a group around it is described.
+        """
+        properties = next((one for one in shape.iter() if local_name(one) == "cNvPr"), None)
+        if properties is not None and properties.get("hidden") in _ON:
+            self._losses.add("hidden", sum(len(text.text or "") for text in shape.iter(f"{_A}t")))
+            return True
+        if _kind(_place(shape)) in _AROUND:
+            self._around(shape)
+            return True
+        description = "" if properties is None else " ".join((properties.get("descr") or "").split())
+        if local_name(shape) == "grpSp":
+            is_described = is_described or bool(description)
+            has_text = self._in_order(list(_shapes(shape)), is_described=is_described)
+        else:
+            has_text = self._content(shape)
+        if not has_text and description:
+            self._writer.text(description)
+            self._writer.block()
+        elif not (has_text or is_described or _is_decorative(properties)) and local_name(shape) in _PICTURES:
+            self._losses.add("pictures")
+        return has_text or bool(description)
+
+    def _around(self, shape: Any) -> None:
+        """Write a footer, or a date that does not change, once for all slides."""
+        text = "".join(text.text or "" for text in shape.iter(f"{_A}t"))
+        if next(shape.iter(f"{_A}fld"), None) is None and text not in self._presentation.footers:
+            self._presentation.footers.add(text)
+            self._lines(shape, is_listed=False)
+
+    def _content(self, shape: Any) -> bool:
+        """Write the text of a shape; return whether there is any."""
+        if _has_text(shape):
+            self._lines(shape)
+            return True
+        for element in drawn(shape):
+            match local_name(element):
+                case "tbl" if any((text.text or "").strip() for text in element.iter(f"{_A}t")):
+                    self._table(element)
+                    return True
+                case "chart":
+                    return self._drawn(shape, element.get(f"{_RELATIONSHIPS}id", ""), self._chart)
+                case "relIds":
+                    return self._drawn(shape, element.get(f"{_RELATIONSHIPS}dm", ""), self._diagram)
+                case "oleObj":
+                    self._losses.add("objects", name=element.get("progId", ""))
+        return False
+
+    def _drawn(self, shape: Any, link: str, write: Callable[[bytes, str], bool]) -> bool:
+        """Write what is drawn from the data of another part; return whether it has a text."""
+        properties = next((one for one in shape.iter() if local_name(one) == "cNvPr"), None)
+        name = f"slide {self._number:,} {'' if properties is None else properties.get('name', '')!r}"
+        relation = self._part.relations.get(link)
+        try:
+            return write(self._presentation.archive.read(relation.target if relation else link), name)
+        except BombError:
+            raise
+        except UnreadableError:
+            self._losses.add("damage", name=name)
+            return False
+
+    def _chart(self, data: bytes, name: str) -> bool:
+        return write_chart(self._writer, data, self._losses, name)
+
+    def _diagram(self, data: bytes, name: str) -> bool:
+        del name
+        return write_diagram(self._writer, data)
+
+    def _table(self, table: Any) -> None:
+        write = self._writer
+        write.start_table()
+        for row in table.iterfind(f"{_A}tr"):
+            write.start_row()
+            for cell in row.iterfind(f"{_A}tc"):
+                write.start_cell(1, 1)  # those that a merged cell covers stand in the file, too
+                if cell.get("hMerge") not in _ON and cell.get("vMerge") not in _ON:
+                    self._lines(cell)
+                write.end_cell()
+        write.end_table()
+
+    # Text
+
+    def _lines(self, shape: Any, *, is_listed: bool = True) -> None:
+        """Write paragraphs, each on a line of its own, and those with bullets or numbers as items."""
+        lists = OpenLists(self._writer)
+        line = self._line(shape)
+        counts: dict[int, tuple[str, int]] = {}
+        is_first = True
+        for paragraph in _paragraphs(shape):
+            properties = paragraph.find(f"{_A}pPr")
+            stated = None if properties is None else properties.get("lvl")
+            level = min(max(_number(stated), 0), _DEEPEST)
+            label = _label(self._bullet(line, properties, level), level, counts) if is_listed else ""
+            if label:
+                lists.item(level, label)
+            else:
+                lists.end()
+            if not (label or is_first):
+                self._writer.line_break()
+            self._runs(paragraph)
+            is_first = bool(label)
+        lists.end()
+        self._writer.block()
+
+    def _bullet(self, line: list[Any], properties: Any, level: int) -> Any:
+        """Return the element that says which bullet or number a paragraph has, or None."""
+        way = f"{_P}txBody/{_A}lstStyle/{_A}lvl{level + 1}pPr"
+        stated = [properties, *(one.find(way) for one in line)]
+        kind = _kind(_place(line[0]))
+        if len(line) > 1 and self._above[1:]:
+            style = "titleStyle" if kind in _TITLES else "bodyStyle"
+            stated.append(self._above[1].root.find(f"{_P}txStyles/{_P}{style}/{_A}lvl{level + 1}pPr"))
+        bullets = (one for own in stated if own is not None for one in own if local_name(one) in _BULLETS)
+        return next(bullets, None)
+
+    def _runs(self, parent: Any) -> None:
+        write = self._writer
+        for element in parent:
+            match local_name(element):
+                case "r" | "fld":
+                    self._run(element)
+                case "br":
+                    write.line_break()
+                case "m":
+                    write.text("".join(map(linear, element)))
+                case "AlternateContent":
+                    self._runs(chosen(element))
+
+    def _run(self, run: Any) -> None:
+        text, properties = run.findtext(f"{_A}t") or "", run.find(f"{_A}rPr")
+        for name in ("latin", "sym"):
+            font = None if properties is None else properties.find(_A + name)
+            face = "" if font is None else font.get("typeface", "").lower()
+            if face in FONTS:
+                text = in_font(text, face) if name == "latin" else _PRIVATE.sub(partial(_sign, face), text)
+        raised = _number(None if properties is None else properties.get("baseline"))
+        if raised:
+            (self._writer.superscript if raised > 0 else self._writer.subscript)(text)
+        else:
+            self._writer.text(text)
+
+    def _comments(self, root: Any) -> None:
+        """Write the comments on the slide, and the replies to them."""
+        for comment in (one for one in root.iter() if local_name(one) in {"cm", "reply"}):
+            bodies = (child for child in comment if local_name(child) in {"text", "txBody"})
+            text = " ".join(text for body in bodies for text in body.itertext())
+            author = self._presentation.authors.get(comment.get("authorId", ""))
+            self._writer.text(f"Comment by {author}: {text}" if author else f"Comment: {text}")
+            self._writer.block()
+
+    @property
+    def _losses(self) -> Losses:
+        return self._presentation.losses
 
 
-def _make_plain(slide: Any) -> None:
-    """Replace elements in a slide's XML that python-pptx skips with all their text: alternatives and equations."""
-    from pptx.oxml import parse_xml
-
-    for element in list(slide.iter(_ALTERNATIVES)):
-        # PowerPoint shows the first one; the others are fallbacks for other programs, often a picture.
-        choice = next((form for form in element if len(form)), ())
-        for child in reversed(choice):
-            element.addnext(child)
-        element.getparent().remove(element)
-    for element in list(slide.iter(_EQUATION)):
-        run = parse_xml(_RUN)
-        run.t.text = "".join(map(linear, element))
-        element.getparent().replace(element, run)
+def _shapes(parent: Any) -> Iterator[Any]:
+    """Yield the shapes of a slide or a group."""
+    for child in parent:
+        if local_name(child) == "AlternateContent":
+            yield from _shapes(chosen(child))
+        elif local_name(child) in _SHAPES:
+            yield child
 
 
-def _in_order(shapes: Iterable[Any]) -> list[Any]:
-    """Return shapes in rows from the top, and from the left within a row; half an inch counts as the same row."""
-    return sorted(shapes, key=lambda shape: (round(_position(shape, "top") / 457_200), _position(shape, "left")))
+def _place(shape: Any) -> Any:
+    """Return the element that says which placeholder a shape is, or None."""
+    return next((place for part in shape if local_name(part).startswith("nv") for place in part.iter(f"{_P}ph")), None)
 
 
-def _position(shape: Any, side: str) -> int:
-    try:
-        return getattr(shape, side) or 0
-    except Exception:  # python-pptx raises exceptions of any kind for a malformed shape, which may still have text
-        return 0
+def _is_decorative(properties: Any) -> bool:
+    parts = () if properties is None else properties.iter()
+    return any(local_name(one) == "decorative" and one.get("val") in _ON for one in parts)
 
 
-def _readable(shape: Any, lose: _Lose) -> list[str]:
-    try:
-        return list(_blocks(shape, lose))
-    except (RecursionError, MemoryError):
-        raise
-    except Exception as error:  # python-pptx raises exceptions of any kind for a malformed shape
-        lose(shape, f"can't be read ({error!r})")
-        return []
+def _kind(place: Any) -> str:
+    return "" if place is None else str(place.get("type", "obj"))
 
 
-def _blocks(shape: Any, lose: _Lose) -> Iterator[str]:
-    """Yield a shape's texts, else its alternative text."""
-    found = [block for block in _texts(shape, lose) if block.strip()]
-    yield from found or filter(None, [_alternative(shape)])
+def _paragraphs(shape: Any) -> Iterator[Any]:
+    """Yield the paragraphs of a shape or a cell that show something."""
+    for body in (child for child in shape if local_name(child) == "txBody"):
+        for paragraph in body.iterfind(f"{_A}p"):
+            if any(local_name(one) == "t" and (one.text or "").strip() for one in paragraph.iter()):
+                yield paragraph
 
 
-def _alternative(shape: Any) -> str:
-    properties = next(shape.element.iter("{*}cNvPr"), None)  # The first one is the shape's own.
-    return "" if properties is None else " ".join(properties.get("descr", "").split())
+def _has_text(shape: Any) -> bool:
+    return next(_paragraphs(shape), None) is not None
 
 
-def _texts(shape: Any, lose: _Lose) -> Iterator[str]:
-    from pptx.enum.shapes import PP_PLACEHOLDER
-    from pptx.shapes.group import GroupShape
-
-    around = {PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.HEADER}
-    if shape.is_placeholder and shape.placeholder_format.type in around:
-        return
-    if isinstance(shape, GroupShape):
-        for inner in _in_order(shape.shapes):
-            yield from _readable(inner, lose)
-    elif shape.has_text_frame:
-        yield _text(shape.text_frame)
-    elif shape.has_table:
-        rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
-        if rows := without_blanks(rows):
-            yield pipe_table(rows)
-    elif (chart := next(shape.element.iter("{*}chart"), None)) is not None:
-        text, left_out = chart_text(shape.part.related_part(chart.get(f"{_RELATIONSHIPS}id")).blob)
-        if left_out:
-            lose(shape, f"is a chart of {left_out:,} rows; they were left out")
-        yield text
-    elif (diagram := next(shape.element.iter(_DIAGRAM), None)) is not None:
-        yield from _diagram(shape.part.related_part(diagram.get(f"{_RELATIONSHIPS}dm")).blob)
+def _number(text: str | None) -> int:
+    return int(text) if text and re.fullmatch(r"-?\d{1,12}", text) else 0
 
 
-def _diagram(data: bytes) -> Iterator[str]:
-    """Yield a diagram's texts as a list, in the order of the file."""
-    texts = (_words(text) for text in parse(data).iter(f"{{{_DGM}}}t"))
-    if lines := [f"- {text}" for text in texts if text]:
-        yield "\n".join(lines)
+def _sign(font: str, match: re.Match[str]) -> str:
+    return in_font(match[0], font)
 
 
-def _words(element: Any) -> str:
-    return " ".join("".join(text.text or "" for text in element.iter(f"{{{_DML}}}t")).split())
+def _label(bullet: Any, level: int, counts: dict[int, tuple[str, int]]) -> str:
+    """Return what is shown before a paragraph, and count its number among those of the text so far."""
+    for deeper in [deeper for deeper in counts if deeper > level]:
+        del counts[deeper]
+    kind = "" if bullet is None else local_name(bullet)
+    if kind != "buAutoNum":
+        counts.pop(level, None)
+        return "" if kind in {"", "buNone"} else BULLET
+    first = _number(bullet.get("startAt", "1"))
+    series = f"{bullet.get('type')} {first}"
+    own, last = counts.get(level, ("", 0))
+    counts[level] = series, last + 1 if own == series else first
+    form, mark, rest = bullet.get("type", "arabicPeriod").partition("P")
+    return _MARKS.get(mark + rest, "{}").format(in_form(counts[level][1], _FORMS.get(form, "decimal")))
 
 
-def _text(frame: Any) -> str:
-    """Return paragraphs, one per line, indented ones as list items."""
-    lines = []
-    for paragraph in frame.paragraphs:
-        text = "\n".join(line for part in paragraph.text.split("\v") if (line := " ".join(part.split())))
-        if text:
-            level = min(paragraph.level, _DEEPEST)
-            lines.append(f"{'  ' * (level - 1)}- {text}" if level else text)
-    return escaped("\n".join(lines))
-
-
-FORMAT = Format("slides", (".pptx",), "slides as pages, with tables, the data of charts and speaker notes", read)
+FORMAT = Format(
+    "slides",
+    (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"),
+    "slides as pages, with tables, the data of charts and speaker notes",
+    read,
+)

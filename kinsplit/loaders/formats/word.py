@@ -1,102 +1,474 @@
-"""Word documents (`.docx`), converted to HTML and then read like HTML.
+"""Word documents (`.docx`, `.docm` and templates), as Word shows them without marked changes.
 
-`mammoth` reads headings, lists, tables, footnotes and text boxes in the document's order. Titles become headings of the
-first level, pictures their alternative text, equations a line of text (see `equations`). Page headers and footers,
-comments and deleted text are left out.
+The text has its headings and lists with the numbers that Word shows, tables, code, equations and the texts of charts
+and diagrams. Text boxes, footnotes and comments follow the block in which they are anchored, endnotes the text. Page
+headers go before the text and footers after it, each once and without page numbers. Deleted and hidden text is left
+out. A single cell is no table.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
-from kinsplit.loaders.formats.archive import Archive, linear, local_name, parse
-from kinsplit.loaders.formats.headings import titled
-from kinsplit.loaders.formats.html import readable_html
-from kinsplit.support.extras import needs
+from kinsplit.loaders.decoding import legible
+from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, linear, local_name
+from kinsplit.loaders.formats.charts import write_chart, write_diagram
+from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
+from kinsplit.loaders.formats.losses import Losses
+from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.formats.office_lists import BULLET, OpenLists
+from kinsplit.loaders.formats.symbols import FONTS, in_font, sign
+from kinsplit.loaders.formats.word_drawings import read_drawing
+from kinsplit.loaders.formats.word_fields import PAGE, Fields
+from kinsplit.loaders.formats.word_notes import Notes
+from kinsplit.loaders.formats.word_styles import Look, Numbering, Style, Styles, W, is_on, number, value
+from kinsplit.text.blocks import markdown_headings
 
-# Simple fields, text of another direction, and equations in paragraphs of their own.
-_WRAPPERS = frozenset({"fldSimple", "bdo", "dir", "oMathPara"})
-_DROPPED = re.compile(rb":(?:oMath|fldSimple|bdo|dir)\b")
-_TOO_DEEP = "nests its content too deeply. Open it and save it again."
-_STYLES = """
-p[style-name='Title'] => h1:fresh
-p[style-name='Subtitle'] => p:fresh
-p[style-name^='HTML Preformatted'] => pre:separator('\\n')
-p[style-name^='Code'] => pre:separator('\\n')
-p[style-name^='Macro Text'] => pre:separator('\\n')
-"""
+_RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_TAB = "\1"  # in page headers; no XML can contain it
+_LONGEST_PAGE_LABEL = 15  # letters around a page number, such as "Page of"
+_WRAPPERS = frozenset(W + name for name in ("sdt", "sdtContent", "customXml", "ins", "moveTo"))
 
 
 def read(data: bytes) -> Reading:
     """Return the text of a Word document, with its title."""
-    with needs("files"):
-        import mammoth
-
     archive = Archive(data, "Word document")
-    markup = archive.without_media(_for_mammoth)
     try:
-        picture = mammoth.images.img_element(_without_picture)
-        safe = {"external_file_access": False, "include_embedded_style_map": False}
-        result = mammoth.convert_to_html(markup, style_map=_STYLES, convert_image=picture, **safe)
-    except MemoryError:
-        raise
+        return _Document(archive).reading()
     except RecursionError:
-        raise UnreadableError(_TOO_DEEP) from None
-    except Exception as error:  # mammoth raises exceptions of any kind for a malformed part
-        reason = f"is broken or not a valid Word document: {error!r}. Open it and save it again."
-        raise UnreadableError(reason) from error
-    page, title = readable_html(result.value), _core_title(archive)
-    return Reading((Content(page.text, title or page.first_heading, headings=titled(page.headings, title)),))
+        raise UnreadableError("nests its content too deeply. Open it and save it again.") from None
 
 
-def _for_mammoth(part: bytes) -> bytes:
-    """Return XML in which elements that mammoth would drop with all their text are replaced."""
-    from xml.etree.ElementTree import tostring
+class _Document:
+    """Walks through the parts of a document in the order of its text and tells a writer what is there.
 
-    if not _DROPPED.search(part):
-        return part
-    try:
-        root = parse(part)
-    except UnreadableError:
-        return part  # mammoth reports the fault if the document needs this part.
-    namespace = root.tag.rpartition("}")[0] + "}"
-    try:
-        for parent in list(root.iter()):
-            parent[:] = list(_lifted(parent, namespace))
-        return bytes(tostring(root, "utf-8"))
-    except RecursionError:
-        raise UnreadableError(_TOO_DEEP) from None
+    Every element that is not known only wraps its content.
+    """
 
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._writer = MarkdownWriter()
+        self._losses = Losses()
+        targets = (one.target for one in archive.relations().values() if one.kind == "officeDocument")
+        self._main = next(targets, "word/document.xml")
+        self._known: dict[str, dict[str, Relation]] = {}  # relations by part
+        self._relations = self._relations_of(self._main)
+        self._body = archive.xml(self._main).find(f"{W}body")
+        if self._body is None:
+            raise UnreadableError("is not a valid Word document: it has no body. Open it and save it again.")
+        self._styles = Styles(self._part("styles"))
+        self._numbering = Numbering(self._part("numbering"))
+        self._settings = self._part("settings")
+        self._lines: dict[str, list[str]] = {}  # of page headers and footers by part
+        self._notes = Notes(self._part)
+        self._waiting: deque[Callable[[], None]] = deque()  # writes notes of the last block
+        self._endnotes: list[Callable[[], None]] = []
+        self._look = Look()
+        self._fields = Fields(self._body, self._losses, in_margin=False)
+        self._lists = OpenLists(self._writer)
+        self._in_code = self._in_margin = False
+        self._begun: list[Any] = []  # paragraphs that go on in the next one
+        self._tables = 0  # open ones
+        self._prefix = ""  # of the next paragraph
+        self._after: list[Callable[[], None]] = []  # writes what is anchored in the open paragraph
 
-def _lifted(parent: Any, namespace: str) -> Iterator[Any]:
-    """Yield an element's children, with equations as runs and without wrappers around their content."""
-    from xml.etree.ElementTree import Element, SubElement
+    def reading(self) -> Reading:
+        """Return the text and what was left out."""
+        self._margins("header")
+        self._walk(self._body)
+        self._settle()
+        self._write_notes()
+        self._waiting.extend(self._endnotes)
+        self._write_notes()
+        self._margins("footer")
+        text = legible(self._writer.finish())
+        for name in self._archive.names:
+            if name.rpartition("/")[2] == "vbaProject.bin":
+                self._losses.add("macros were left out")
+        title = self._archive.title
+        tagged, bold = without_running(markdown_headings(text), 0.5), without_running(self._writer.bold_lines)
+        headings = titled(layered(filing_headings(text), tagged, bold), title)
+        content = Content(text, title or self._writer.first_heading, headings=headings)
+        return Reading((content,), self._losses.warnings())
 
-    for child in parent:
-        name = local_name(child)
-        if name in _WRAPPERS:
-            yield from _lifted(child, namespace)
-        elif name == "oMath":
-            run = Element(f"{namespace}r")
-            SubElement(run, f"{namespace}t").text = linear(child)
-            yield run
+    def _target(self, kind: str) -> str:
+        """Return the name of the part that the text has of a kind; empty without one."""
+        targets = (one.target for one in self._relations_of(self._main).values() if one.kind == kind)
+        return next((target for target in targets if target in self._archive.names), "")
+
+    def _part(self, kind: str) -> Any:
+        """Return the root of the part that the text has of a kind, or None."""
+        name = self._target(kind)
+        return self._archive.xml(name) if name else None
+
+    def _relations_of(self, name: str) -> dict[str, Relation]:
+        if name not in self._known:
+            self._known[name] = self._archive.relations(name)
+        return self._known[name]
+
+    def _in_part(self, name: str, root: Any, prefix: str = "") -> None:
+        """Write the content of another part, or a note in it, as blocks of their own."""
+        around = self._relations, self._fields, self._look
+        self._relations = self._relations_of(name)
+        self._fields = Fields(root, self._losses, in_margin=self._in_margin)
+        self._look, self._prefix = Look(), prefix
+        self._walk(root)
+        self._settle()
+        self._prefix = ""
+        self._relations, self._fields, self._look = around
+
+    def _walk(self, parent: Any) -> None:
+        for element in parent:
+            if element.tag in _HANDLERS:
+                _HANDLERS[element.tag](self, element)
+            else:
+                self._walk(element)
+
+    # Blocks
+
+    def _paragraph(self, element: Any) -> None:
+        properties = element.find(f"{W}pPr")
+        mark = None if properties is None else properties.find(f"{W}rPr")
+        self._begun.append(element)
+        if mark is None or all(mark.find(W + name) is None for name in ("del", "moveFrom")):
+            self._end_paragraph(properties)
+
+    def _end_paragraph(self, properties: Any) -> None:
+        """Write a paragraph, with those before it whose marks were deleted, so that they go on in it."""
+        parts, self._begun = self._begun, []
+        style = self._styles.paragraph(properties)
+        self._begin(style, *self._numbering.label(style))
+        if self._prefix:
+            self._writer.text(self._prefix)
+            self._prefix = ""
+        look, after, self._after = self._look, self._after, []
+        for part in parts:
+            self._look = style.look if part is parts[-1] else self._styles.paragraph(part.find(f"{W}pPr")).look
+            self._walk(part)
+        if not self._in_code:
+            self._writer.end_heading()
+        self._look, after, self._after = look, self._after, after
+        for write in after:
+            write()
+        self._write_notes()
+
+    def _settle(self) -> None:
+        """End what is open where a part, a cell or a text box ends."""
+        if self._begun:
+            self._end_paragraph(self._begun[-1].find(f"{W}pPr"))
+        self._lists.end()
+        self._end_code()
+
+    def _begin(self, style: Style, level: int, label: str) -> None:
+        """Begin a heading, an item, code or another paragraph."""
+        is_heading = style.outline > 0 and not self._in_margin
+        is_code = style.is_code and not is_heading
+        if not is_code:
+            self._end_code()
+        if is_heading or is_code or not label:
+            self._lists.end()
+            self._write_notes()
+        if is_heading:
+            self._writer.start_heading(min(style.outline, 6), "" if label == BULLET else label)
+        elif is_code and self._in_code:
+            self._writer.text("\n")
+        elif is_code:
+            self._writer.start_pre("")
+            self._in_code = True
+        elif label:
+            self._lists.item(level, label)
+
+    def _end_code(self) -> None:
+        if self._in_code:
+            self._writer.end_pre()
+        self._in_code = False
+
+    def _table(self, element: Any) -> None:
+        rows = [row for row in _within(element, "tr") if not self._is_left_out(row)]
+        cells = [list(_within(row, "tc")) for row in rows]
+        self._settle()
+        if self._in_margin or sum(map(len, cells)) == 1:
+            for cell in (cell for row in cells for cell in row):
+                self._walk(cell)
+            return
+        self._tables += 1
+        self._writer.start_table()
+        merged: dict[int, int] = {}  # columns of cells that reach into the next row, with their widths
+        for row, own in zip(rows, cells, strict=True):
+            merged = self._row(row, own, merged)
+        self._writer.end_table()
+        self._tables -= 1
+        self._write_notes()
+
+    def _row(self, row: Any, cells: list[Any], merged: dict[int, int]) -> dict[int, int]:
+        """Write a row; return where its cells may go on in the next one."""
+        self._writer.start_row()
+        column = number(row.find(f"{W}trPr"), "gridBefore")
+        if column:
+            self._writer.start_cell(column, 1)
+        reaching: dict[int, int] = {}
+        for cell in cells:
+            properties = cell.find(f"{W}tcPr")
+            width = max(number(properties, "gridSpan", 1), 1)
+            merge = None if properties is None else properties.find(f"{W}vMerge")
+            if merge is not None:
+                reaching[column] = width
+            is_rest = merge is not None and merge.get(f"{W}val") != "restart" and merged.get(column) == width
+            self._writer.start_cell(width, 1)
+            if not is_rest and value(properties, "hMerge", "restart") == "restart":
+                self._walk(cell)
+            self._settle()
+            self._writer.end_cell()
+            column += width
+        return reaching
+
+    def _is_left_out(self, row: Any) -> bool:
+        properties = row.find(f"{W}trPr")
+        if is_on(properties, "hidden"):
+            self._losses.add("hidden", sum(len(text.text or "") for text in row.iter(f"{W}t")))
+            return True
+        return properties is not None and properties.find(f"{W}del") is not None
+
+    # Text
+
+    def _run(self, element: Any) -> None:
+        around = self._look
+        properties = element.find(f"{W}rPr")
+        if properties is not None:
+            self._look = self._styles.look(properties, around)
+        self._walk(element)
+        self._look = around
+
+    def _say(self, text: str) -> None:
+        """Add text to the open paragraph, unless the field or the look around it hides it."""
+        look = self._look
+        if not text or self._fields.is_muted:
+            return
+        if look.hidden:
+            self._losses.add("hidden", len(text))
+            return
+        if look.script == "superscript":
+            self._writer.superscript(text)
+        elif look.script:
+            self._writer.subscript(text)
         else:
+            self._writer.text(text, bold=look.bold)
+
+    def _is_unseen(self) -> bool:
+        return self._look.hidden or self._fields.is_muted
+
+    def _text(self, element: Any) -> None:
+        text = element.text or ""
+        self._say(in_font(text, self._look.font) if self._look.font.lower() in FONTS else text)
+
+    def _symbol(self, element: Any) -> None:
+        code = element.get(f"{W}char", "")
+        code = code if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else "0"
+        self._say(sign(int(code, 16), element.get(f"{W}font", ""), self._losses))
+
+    def _tab(self, element: Any) -> None:
+        del element
+        self._say(_TAB if self._in_margin else "\t")
+
+    def _line(self, element: Any) -> None:
+        del element
+        if not self._is_unseen():
+            self._writer.line_break()
+
+    def _ruby(self, element: Any) -> None:
+        """Write the base text and its reading in brackets behind it."""
+        for base in element.findall(f"{W}rubyBase"):
+            self._walk(base)
+        reading = "".join(text.text or "" for top in element.findall(f"{W}rt") for text in top.iter(f"{W}t"))
+        self._say(f"({reading})" if reading else "")
+
+    def _equation(self, element: Any) -> None:
+        self._say(linear(element))
+
+    def _equations(self, element: Any) -> None:
+        """Write equations that stand on lines of their own."""
+        for equation in element.iter(f"{_MATH}oMath"):
+            self._line(equation)
+            self._say(linear(equation))
+        self._line(element)
+
+    def _alternatives(self, element: Any) -> None:
+        self._walk(chosen(element))
+
+    # Fields and notes
+
+    def _field_mark(self, element: Any) -> None:
+        self._say(self._fields.mark(element))
+
+    def _field_code(self, element: Any) -> None:
+        self._fields.add_code(element)
+
+    def _simple_field(self, element: Any) -> None:
+        if self._fields.is_page(element.get(f"{W}instr", "")):
+            self._say(PAGE)
+        else:
+            self._walk(element)
+
+    def _reference(self, element: Any) -> None:
+        """Write the mark of a note, whose text follows later."""
+        if self._is_unseen():
+            return
+        label, note, prefix = self._notes.refer(element)
+        if label:
+            self._writer.mark(label)
+        if note is not None:
+            kind = local_name(note)
+            later = self._endnotes if kind == "endnote" else self._waiting
+            later.append(partial(self._in_part, self._target(f"{kind}s"), note, prefix))
+
+    def _write_notes(self) -> None:
+        """Write the notes of the last blocks, unless a table, a list or code is open."""
+        while self._waiting and not (self._tables or self._lists or self._in_code or self._in_margin):
+            self._waiting.popleft()()
+
+    # Drawings
+
+    def _drawing(self, element: Any) -> None:
+        """Write a drawing's alternative text, or after the paragraph the text in it."""
+        if self._is_unseen():
+            return
+        found = read_drawing(element)
+        for box in found.boxes:
+            self._after.append(partial(self._box, box))
+        for link in found.charts:
+            self._after.append(partial(self._from_part, link, self._chart))
+        for link in found.diagrams:
+            self._after.append(partial(self._from_part, link, self._diagram))
+        for name in found.objects:
+            self._losses.add("objects", name=name)
+        for words in found.words:
+            self._say(f" {words} ")
+        if not (found.boxes or found.charts or found.diagrams or any(found.words)):
+            self._say(f" {'; '.join(found.descriptions)} ")
+            if not (found.descriptions or found.objects or found.is_decorative):
+                self._losses.add("pictures", found.pictures)
+
+    def _box(self, box: Any) -> None:
+        self._walk(box)
+        self._settle()
+
+    def _from_part(self, link: str, write: Callable[[bytes], bool]) -> None:
+        """Write what is drawn from the data of another part."""
+        relation = self._relations.get(link)
+        try:
+            write(self._archive.read(relation.target if relation else link))
+        except BombError:
+            raise
+        except UnreadableError:
+            self._losses.add("damage", name=relation.target if relation else link)
+
+    def _chart(self, data: bytes) -> bool:
+        return write_chart(self._writer, data, self._losses, "")
+
+    def _diagram(self, data: bytes) -> bool:
+        return write_diagram(self._writer, data)
+
+    def _inserted(self, element: Any) -> None:
+        """Count a file in another format, or another document, whose content Word shows here."""
+        relation = self._relations.get(element.get(f"{_RELATIONSHIPS}id", ""))
+        self._losses.add("parts", name=relation.target if relation else "")
+
+    # Page headers and footers
+
+    def _margins(self, kind: str) -> None:
+        """Write the lines of the page headers or footers, each once."""
+        known: dict[str, None] = {}
+        for section in self._body.iter(f"{W}sectPr"):
+            for reference in section.findall(f"{W}{kind}Reference"):
+                relation = self._relations.get(reference.get(f"{_RELATIONSHIPS}id", ""))
+                if relation and self._is_shown(section, reference) and relation.target in self._archive.names:
+                    known |= dict.fromkeys(self._margin(relation.target))
+        for line in known:
+            self._writer.text(line)
+            self._writer.block()
+
+    def _is_shown(self, section: Any, reference: Any) -> bool:
+        match reference.get(f"{W}type"):
+            case "first":
+                return is_on(section, "titlePg")
+            case "even":
+                return is_on(self._settings, "evenAndOddHeaders")
+        return True
+
+    def _margin(self, name: str) -> list[str]:
+        """Return the lines of a page header or footer without page numbers."""
+        if name not in self._lines:
+            around, self._writer, self._in_margin = (self._writer, self._lists), MarkdownWriter(), True
+            self._lists = OpenLists(self._writer)
+            self._in_part(name, self._archive.xml(name))
+            text, self._in_margin = self._writer.finish(), False
+            self._writer, self._lists = around
+            lines = (filter(_is_no_page_number, line.split(_TAB)) for line in text.split("\n"))
+            shown = (" ".join(" ".join(parts).replace(PAGE, " ").split()) for parts in lines)
+            self._lines[name] = list(filter(_is_no_page_number, shown))
+        return self._lines[name]
+
+
+def _is_no_page_number(text: str) -> bool:
+    letters = sum(map(str.isalpha, text))
+    return letters > _LONGEST_PAGE_LABEL if PAGE in text else letters > 0
+
+
+def _within(parent: Any, name: str) -> Iterator[Any]:
+    """Yield the rows of a table or the cells of a row, also those in controls."""
+    for child in parent:
+        if child.tag == W + name:
             yield child
+        elif child.tag in _WRAPPERS:
+            yield from _within(child, name)
 
 
-def _without_picture(image: Any) -> dict[str, str]:
-    del image  # mammoth adds its alternative text
-    return {"src": ""}
+def _skip(document: _Document, element: Any) -> None:
+    del document, element
 
 
-def _core_title(archive: Archive) -> str | None:
-    if "docProps/core.xml" not in archive.names:
-        return None
-    title = archive.xml("docProps/core.xml").findtext("{http://purl.org/dc/elements/1.1/}title")
-    return (title or "").strip() or None
+_SKIPPED = (
+    *("pPr", "rPr", "sectPr", "tblPr", "tblGrid", "trPr", "tcPr", "sdtPr", "sdtEndPr", "rubyPr", "del", "moveFrom"),
+    *("delText", "delInstrText", "tblPrEx", "customXmlPr", "smartTagPr"),
+)
+# What the document does with an element; it walks through any other.
+_HANDLERS: dict[str, Callable[[_Document, Any], None]] = {
+    **dict.fromkeys((W + name for name in _SKIPPED), _skip),
+    f"{W}p": _Document._paragraph,
+    f"{W}tbl": _Document._table,
+    f"{W}r": _Document._run,
+    f"{W}t": _Document._text,
+    f"{W}sym": _Document._symbol,
+    f"{W}noBreakHyphen": lambda document, _: document._say("\u2011"),
+    f"{W}tab": _Document._tab,
+    f"{W}ptab": _Document._tab,
+    f"{W}br": _Document._line,
+    f"{W}cr": _Document._line,
+    f"{W}ruby": _Document._ruby,
+    f"{_MATH}oMath": _Document._equation,
+    f"{_MATH}oMathPara": _Document._equations,
+    f"{_MC}AlternateContent": _Document._alternatives,
+    f"{W}fldChar": _Document._field_mark,
+    f"{W}instrText": _Document._field_code,
+    f"{W}fldSimple": _Document._simple_field,
+    f"{W}pgNum": lambda document, _: document._say(PAGE if document._in_margin else ""),
+    f"{W}footnoteReference": _Document._reference,
+    f"{W}endnoteReference": _Document._reference,
+    f"{W}commentReference": _Document._reference,
+    f"{W}drawing": _Document._drawing,
+    f"{W}pict": _Document._drawing,
+    f"{W}object": _Document._drawing,
+    f"{W}altChunk": _Document._inserted,
+    f"{W}subDoc": _Document._inserted,
+}
 
-
-FORMAT = Format("word", (".docx",), "headings, lists and tables as Markdown", read)
+FORMAT = Format(
+    "word", (".docx", ".docm", ".dotx", ".dotm"), "headings, lists and tables as Markdown, with notes", read
+)
