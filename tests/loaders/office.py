@@ -78,3 +78,76 @@ def epub(
             **{name.replace("___", "/").replace("__", "."): text for name, text in more.items()},
         }
     )
+
+
+_OFFICE = "http://schemas.openxmlformats.org"
+_NAMESPACES = {
+    "w": f"{_OFFICE}/wordprocessingml/2006/main",
+    "r": f"{_OFFICE}/officeDocument/2006/relationships",
+    "m": f"{_OFFICE}/officeDocument/2006/math",
+    "a": f"{_OFFICE}/drawingml/2006/main",
+    "c": f"{_OFFICE}/drawingml/2006/chart",
+    "dgm": f"{_OFFICE}/drawingml/2006/diagram",
+    "p": f"{_OFFICE}/presentationml/2006/main",
+    "pic": f"{_OFFICE}/drawingml/2006/picture",
+    "wp": f"{_OFFICE}/drawingml/2006/wordprocessingDrawing",
+    "mc": f"{_OFFICE}/markup-compatibility/2006",
+    "w14": "http://schemas.microsoft.com/office/word/2010/wordml",
+    "wps": "http://schemas.microsoft.com/office/word/2010/wordprocessingShape",
+    "v": "urn:schemas-microsoft-com:vml",
+    "o": "urn:schemas-microsoft-com:office:office",
+}
+_DECLARED = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in _NAMESPACES.items())
+
+
+def office_xml(root: str, content: str) -> str:
+    """Return a part of an Office file, given its root element and what is in it."""
+    return f"<{root} {_DECLARED}>{content}</{root.partition(' ')[0]}>"
+
+
+def relations(**targets: str) -> str:
+    """Return the relations of a part: the kind and the target by id, separated by a space."""
+    of = f"{_NAMESPACES['r']}/"
+    lines = (
+        f'<Relationship Id="{key}" Type="{of}{kind}" Target="{target}"/>'
+        for key, (kind, _, target) in ((key, text.partition(" ")) for key, text in targets.items())
+    )
+    return f'<Relationships xmlns="{_OFFICE}/package/2006/relationships">{"".join(lines)}</Relationships>'
+
+
+def word(body: str, related: dict[str, str] | None = None, **parts: str) -> bytes:
+    """Return a Word document.
+
+    Args:
+        body: The XML of its blocks.
+        related: Further relations of its text, as in `relations`.
+        parts: The XML in further parts by their kind, such as `footnotes`, or by their names below `word/`.
+    """
+    roots = {"styles": "styles", "numbering": "numbering", "footnotes": "footnotes", "endnotes": "endnotes"}
+    roots |= {"comments": "comments", "settings": "settings"}
+    known = {kind: f"{kind} {kind}.xml" for kind in parts if kind in roots}
+    named = {
+        f"word/{kind}.xml" if kind in roots else f"word/{kind.replace('___', '/').replace('__', '.')}": (
+            office_xml(f"w:{roots[kind]}", content) if kind in roots else content
+        )
+        for kind, content in parts.items()
+    }
+    return zipped(
+        {
+            "_rels/.rels": relations(main="officeDocument word/document.xml"),
+            "word/document.xml": office_xml("w:document", f"<w:body>{body}</w:body>"),
+            "word/_rels/document.xml.rels": relations(**known, **(related or {})),
+            **named,
+        }
+    )
+
+
+def run(text: str, properties: str = "") -> str:
+    """Return a run of a Word document with properties such as `<w:vanish/>`."""
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def paragraph(*runs: str, properties: str = "") -> str:
+    """Return a paragraph of a Word document; what is no XML becomes a run."""
+    inner = "".join(one if one.startswith("<") else run(one) for one in runs)
+    return f"<w:p><w:pPr>{properties}</w:pPr>{inner}</w:p>"

@@ -73,7 +73,7 @@ class _Document:
         self._look = Look()
         self._fields = Fields(self._body, self._losses, in_margin=False)
         self._lists = OpenLists(self._writer)
-        self._in_code = self._in_margin = False
+        self._in_code = self._in_margin = self._in_note = False
         self._begun: list[Any] = []  # paragraphs that go on in the next one
         self._tables = 0  # open ones
         self._prefix = ""  # of the next paragraph
@@ -194,6 +194,7 @@ class _Document:
         rows = [row for row in _within(element, "tr") if not self._is_left_out(row)]
         cells = [list(_within(row, "tc")) for row in rows]
         self._settle()
+        self._write_notes()
         if self._in_margin or sum(map(len, cells)) == 1:
             for cell in (cell for row in cells for cell in row):
                 self._walk(cell)
@@ -329,9 +330,11 @@ class _Document:
             later.append(partial(self._in_part, self._target(f"{kind}s"), note, prefix))
 
     def _write_notes(self) -> None:
-        """Write the notes of the last blocks, unless a table, a list or code is open."""
-        while self._waiting and not (self._tables or self._lists or self._in_code or self._in_margin):
+        """Write the notes of the last blocks, unless a table, a list, code or another note is open."""
+        while self._waiting and not (self._tables or self._lists or self._in_code or self._in_margin or self._in_note):
+            self._in_note = True
             self._waiting.popleft()()
+            self._in_note = False
 
     # Drawings
 

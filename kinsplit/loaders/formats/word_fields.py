@@ -76,7 +76,7 @@ class Fields:
 
     def _without_result(self, code: str) -> str:
         if button := _BUTTON.match(code):
-            return button[1]
+            return button[1].rstrip()
         if symbol := _SYMBOL.match(code):
             return sign(int(symbol[1]), symbol[2].strip(), self._losses)
         if _kind(code) not in _SILENT and not _HIDDEN.search(code) and not self.is_muted:
