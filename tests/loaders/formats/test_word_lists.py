@@ -33,7 +33,9 @@ def labels(*items: str, numbering: str, styles: str = "") -> list[str]:
     return [line.strip().rpartition(" ")[0] for line in text.split("\n") if line]
 
 
-LEGAL = definition(0, level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter"), level(3, "%4)", "lowerRoman"))
+LEGAL = definition(
+    0, level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter"), level(3, "%4)", "lowerRoman")
+)
 
 
 def test_levels_count_for_themselves_and_begin_again_below_a_higher_one():
@@ -64,7 +66,9 @@ def test_a_list_may_have_levels_of_its_own():
     assert labels(item(0), item(0), numbering=LEGAL + numbers(1, 0, override)) == ["Step IV:", "Step V:"]
 
 
-@pytest.mark.parametrize(("restart", "last"), [("", "1"), ('<w:lvlRestart w:val="0"/>', "3"), ('<w:lvlRestart w:val="1"/>', "1")])
+@pytest.mark.parametrize(
+    ("restart", "last"), [("", "1"), ('<w:lvlRestart w:val="0"/>', "3"), ('<w:lvlRestart w:val="1"/>', "1")]
+)
 def test_a_level_begins_again_below_the_levels_that_it_names(restart: str, last: str):
     numbering = definition(0, level(0, "%1"), level(1, "%2"), level(2, "%3", more=restart)) + numbers(1, 0)
 
@@ -79,7 +83,9 @@ def test_a_level_begins_again_only_below_the_levels_that_it_names():
 
 
 def test_legal_numbers_are_digits():
-    numbering = definition(0, level(0, "Article %1", "upperRoman"), level(1, "%1.%2", more="<w:isLgl/>")) + numbers(1, 0)
+    numbering = definition(0, level(0, "Article %1", "upperRoman"), level(1, "%1.%2", more="<w:isLgl/>")) + numbers(
+        1, 0
+    )
 
     assert labels(*map(item, [0, 0, 1]), numbering=numbering) == ["Article I", "Article II", "2.1"]
 
@@ -96,14 +102,28 @@ _HEADINGS = "".join(
 
 
 def test_headings_are_numbered_by_their_styles():
-    linked = [level(at, ".".join(f"%{n}" for n in range(1, at + 2)), more=f'<w:pStyle w:val="H{at + 1}"/>') for at in range(3)]
+    linked = [
+        level(at, ".".join(f"%{n}" for n in range(1, at + 2)), more=f'<w:pStyle w:val="H{at + 1}"/>') for at in range(3)
+    ]
     body = [paragraph(title, properties=f'<w:pStyle w:val="H{at}"/>') for at, title in [(1, "A"), (2, "B"), (3, "C")]]
     body += [paragraph("D", properties='<w:pStyle w:val="H1"/><w:numPr><w:numId w:val="0"/></w:numPr>')]
     reading = read(word("".join(body * 2), styles=_HEADINGS, numbering=definition(0, *linked) + numbers(1, 0)))
 
-    assert [one.title for one in reading.contents[0].headings] == ["1 A", "1.1 B", "1.1.1 C", "D", "2 A", "2.1 B", "2.1.1 C", "D"]
+    assert [one.title for one in reading.contents[0].headings] == [
+        "1 A",
+        "1.1 B",
+        "1.1.1 C",
+        "D",
+        "2 A",
+        "2.1 B",
+        "2.1.1 C",
+        "D",
+    ]
     own = paragraph("E", properties='<w:pStyle w:val="H3"/><w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>')
-    assert read(word(own, styles=_HEADINGS, numbering=definition(0, *linked) + numbers(1, 0))).contents[0].text == "### 1 E"
+    assert (
+        read(word(own, styles=_HEADINGS, numbering=definition(0, *linked) + numbers(1, 0))).contents[0].text
+        == "### 1 E"
+    )
 
 
 def test_a_list_may_refer_to_a_style_of_lists():
@@ -115,7 +135,9 @@ def test_a_list_may_refer_to_a_style_of_lists():
 
 def test_bullets_are_bullets_and_nothing_is_nothing():
     numbering = definition(0, level(0, "\uf0b7", "bullet"), level(1, "", "none")) + numbers(1, 0)
-    text = read(word(item(0, "a") + item(1, "b") + item(0, "c") + item(0, "d", 7), numbering=numbering)).contents[0].text
+    text = (
+        read(word(item(0, "a") + item(1, "b") + item(0, "c") + item(0, "d", 7), numbering=numbering)).contents[0].text
+    )
 
     assert text == "- a\n\nb\n\n- c\n\nd"
 
