@@ -1,4 +1,4 @@
-"""Charts and diagrams of Office files as text.
+"""Drawings of Office files as text: charts, diagrams and the alternative texts of others.
 
 A chart becomes its titles and a table of the data that it shows. The data are those that the file keeps beside the
 drawing, so that no embedded workbook is opened. A chart of categories has a row for each category and a column for each
@@ -17,6 +17,12 @@ from kinsplit.loaders.formats.archive import local_name, parse
 from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 
+#: Kinds of things in drawings that are left out, in the singular and the plural.
+PICTURE = ("picture without a text", "pictures without a text")
+DAMAGED = ("part that can't be read", "parts that can't be read")
+
+# Older versions of Office, and some libraries, take the picture's file for its description.
+_FILE_NAME = re.compile(r"\S*\.(?:bmp|emf|gif|jpe?g|png|svg|tiff?|webp|wmf)", re.IGNORECASE)
 _MOST_ROWS = 200  # A longer table is a data set, and would bury the text around it.
 _POINTS = {"xVal": "x", "yVal": "y", "bubbleSize": "size"}
 _CACHES = frozenset({"strCache", "numCache", "strLit", "numLit", "lvl"})
@@ -24,6 +30,12 @@ _AXES = frozenset({"catAx", "dateAx", "serAx", "valAx", "axis"})
 _LITERAL = re.compile(r'"[^"]*"|\[[^][]*\]|\\.|General|Standard')
 _DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
 _DAY_ZERO = datetime.date(1899, 12, 30)
+
+
+def described(properties: Any) -> str:
+    """Return the alternative text in the properties of a drawing; empty if it is only the name of a file."""
+    text = " ".join((properties.get("descr") or properties.get("title") or "").split())
+    return "" if _FILE_NAME.fullmatch(text) else text
 
 
 def write_chart(writer: MarkdownWriter, data: bytes, losses: Losses, name: str) -> bool:
@@ -40,7 +52,7 @@ def write_chart(writer: MarkdownWriter, data: bytes, losses: Losses, name: str) 
     series = _all(root, "ser")
     rows = _table(series) if series else _newer_table(root)
     if len(rows) > _MOST_ROWS:
-        losses.add("chart rows", len(rows) - 1, name)
+        losses.leave_out("row of a large chart", "rows of large charts", number=len(rows) - 1, name=name)
         lines.append(", ".join(filter(None, rows[0])))
         rows = []
     for line in lines:

@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import dataclass, field
 
-# Each kind for one thing and for several.
-_KINDS = {
-    "chart rows": ("row of a large chart was", "rows of large charts were"),
-    "damage": ("part that can't be read was", "parts that can't be read were"),
-    "fields": ("field without a stored result was", "fields without a stored result were"),
-    "hidden": ("character of hidden text was", "characters of hidden text were"),
-    "objects": ("embedded object was", "embedded objects were"),
-    "parts": ("inserted file was", "inserted files were"),
-    "pictures": ("picture without a text was", "pictures without a text were"),
-    "slides": ("hidden slide was", "hidden slides were"),
-    "symbols": ("symbol of an unknown font was", "symbols of unknown fonts were"),
-}
+_MOST_NAMES = 5
+
+
+@dataclass(slots=True)
+class _Kind:
+    several: str
+    count: int = 0
+    names: dict[str, None] = field(default_factory=dict)
 
 
 class Losses:
     """Counts of what was left out, by kind, with the names of some of it."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._names: dict[str, dict[str, None]] = {}
+        self._kinds: dict[str, _Kind] = {}
 
-    def add(self, kind: str, number: int = 1, name: str = "") -> None:
-        """Count things of a kind; the names go into the warning, each once."""
-        self._counts[kind] += number
-        if name:
-            self._names.setdefault(kind, {})[name] = None
+    def leave_out(self, one: str, several: str = "", *, number: int = 1, name: str = "") -> None:
+        """Count things of a kind.
 
+        Args:
+            one: The kind, in the singular.
+            several: Its plural; by default the singular with an s.
+            number: How many things there are.
+            name: What one of them is called; the warning has each name once.
+        """
+        if number:
+            kind = self._kinds.setdefault(one, _Kind(several or f"{one}s"))
+            kind.count += number
+            kind.names |= {name: None} if name else {}
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """Return a sentence for each kind."""
-        return tuple(self._warning(kind, number) for kind, number in sorted(self._counts.items()) if number)
+        """A sentence for each kind."""
+        return tuple(_warning(one, kind) for one, kind in self._kinds.items())
 
-    def _warning(self, kind: str, number: int) -> str:
-        if kind not in _KINDS:
-            return kind
-        names = list(self._names.get(kind, ()))
-        more = ", ..." if len(names) > 5 else ""
-        listed = f": {', '.join(names[:5])}{more}" if names else ""
-        return f"{number:,} {_KINDS[kind][number != 1]} left out{listed}"
+
+def _warning(one: str, kind: _Kind) -> str:
+    names = list(kind.names)
+    more = ", ..." if len(names) > _MOST_NAMES else ""
+    listed = f": {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
+    return (
+        f"1 {one} was left out{listed}" if kind.count == 1 else f"{kind.count:,} {kind.several} were left out{listed}"
+    )

@@ -17,7 +17,7 @@ from typing import Any
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
-from kinsplit.loaders.formats.charts import write_chart, write_diagram
+from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, described, write_chart, write_diagram
 from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
@@ -103,16 +103,16 @@ class _Presentation:
             if slide.root.get("show", "1") in _ON:
                 pages.append(legible(_Slide(self, slide, number, MarkdownWriter()).text()))
             else:
-                self.losses.add("slides")
+                self.losses.leave_out("hidden slide")
         if any(name.rpartition("/")[2] == "vbaProject.bin" for name in self.archive.names):
-            self.losses.add("macros were left out")
+            self.losses.leave_out("set of macros", "sets of macros")
         starts = list(accumulate((len(page) + len(_BREAK) for page in pages), initial=0))[:-1]
         first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
         title = self.archive.title or ""
         # PowerPoint's default title.
         own = title if title.lower() not in {"", "powerpoint presentation"} else first
         content = markdown_content(_BREAK.join(pages), own, above=own, pages=starts)
-        return Reading((content,), self.losses.warnings())
+        return Reading((content,), self.losses.warnings)
 
     def part(self, name: str) -> _Part | None:
         """Return a part that several slides share, or None without it."""
@@ -205,12 +205,12 @@ class _Slide:
         """
         properties = next((one for one in shape.iter() if local_name(one) == "cNvPr"), None)
         if properties is not None and properties.get("hidden") in _ON:
-            self._losses.add("hidden", sum(len(text.text or "") for text in shape.iter(f"{_A}t")))
+            self._losses.leave_out("hidden shape")
             return True
         if _kind(_place(shape)) in _AROUND:
             self._around(shape)
             return True
-        description = "" if properties is None else " ".join((properties.get("descr") or "").split())
+        description = "" if properties is None else described(properties)
         if local_name(shape) == "grpSp":
             is_described = is_described or bool(description)
             has_text = self._in_order(list(_shapes(shape)), is_described=is_described)
@@ -220,7 +220,7 @@ class _Slide:
             self._writer.text(description)
             self._writer.block()
         elif not (has_text or is_described or _is_decorative(properties)) and local_name(shape) in _PICTURES:
-            self._losses.add("pictures")
+            self._losses.leave_out(*PICTURE)
         return has_text or bool(description)
 
     def _around(self, shape: Any) -> None:
@@ -245,7 +245,7 @@ class _Slide:
                 case "relIds":
                     return self._drawn(shape, element.get(f"{_RELATIONSHIPS}dm", ""), self._diagram)
                 case "oleObj":
-                    self._losses.add("objects", name=element.get("progId", ""))
+                    self._losses.leave_out("embedded object", name=element.get("progId", ""))
         return False
 
     def _drawn(self, shape: Any, link: str, write: Callable[[bytes, str], bool]) -> bool:
@@ -258,7 +258,7 @@ class _Slide:
         except BombError:
             raise
         except UnreadableError:
-            self._losses.add("damage", name=name)
+            self._losses.leave_out(*DAMAGED, name=name)
             return False
 
     def _chart(self, data: bytes, name: str) -> bool:
@@ -346,6 +346,8 @@ class _Slide:
         for comment in (one for one in root.iter() if local_name(one) in {"cm", "reply"}):
             bodies = (child for child in comment if local_name(child) in {"text", "txBody"})
             text = " ".join(text for body in bodies for text in body.itertext())
+            if not text.strip():
+                continue
             author = self._presentation.authors.get(comment.get("authorId", ""))
             self._writer.text(f"Comment by {author}: {text}" if author else f"Comment: {text}")
             self._writer.block()

@@ -15,10 +15,11 @@ from functools import partial
 from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
-from kinsplit.loaders.decoding import legible
+from kinsplit.loaders.decoding import decode, legible
 from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, linear, local_name
-from kinsplit.loaders.formats.charts import write_chart, write_diagram
+from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, write_chart, write_diagram
 from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
+from kinsplit.loaders.formats.html_page import PageReader
 from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 from kinsplit.loaders.formats.office_lists import BULLET, OpenLists
@@ -33,7 +34,15 @@ _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relatio
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _TAB = "\1"  # in page headers; no XML can contain it
+# Files that Word inserts where it opens the document.
+_PAGES = frozenset({"htm", "html", "xhtml"})
+_INSERTED = _PAGES | {"docx", "docm"}
 _LONGEST_PAGE_LABEL = 15  # letters around a page number, such as "Page of"
+# Says of a paragraph that it goes on in the next one: its mark was deleted, or it is a large initial.
+_UNFINISHED = (
+    *(f"{W}rPr/{W}{name}" for name in ("del", "moveFrom")),
+    *(f"{W}framePr[@{W}dropCap='{place}']" for place in ("drop", "margin")),
+)
 _WRAPPERS = frozenset(W + name for name in ("sdt", "sdtContent", "customXml", "ins", "moveTo"))
 
 
@@ -52,10 +61,11 @@ class _Document:
     Every element that is not known only wraps its content.
     """
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, writer: MarkdownWriter | None = None, losses: Losses | None = None) -> None:
         self._archive = archive
-        self._writer = MarkdownWriter()
-        self._losses = Losses()
+        self._is_inserted = writer is not None
+        self._writer = writer or MarkdownWriter()
+        self._losses = losses or Losses()
         targets = (one.target for one in archive.relations().values() if one.kind == "officeDocument")
         self._main = next(targets, "word/document.xml")
         self._known: dict[str, dict[str, Relation]] = {}  # relations by part
@@ -73,7 +83,7 @@ class _Document:
         self._look = Look()
         self._fields = Fields(self._body, self._losses, in_margin=False)
         self._lists = OpenLists(self._writer)
-        self._in_code = self._in_margin = self._in_note = False
+        self._in_code = self._in_margin = self._in_note = self._ends_in_equation = False
         self._begun: list[Any] = []  # paragraphs that go on in the next one
         self._tables = 0  # open ones
         self._prefix = ""  # of the next paragraph
@@ -82,21 +92,25 @@ class _Document:
     def reading(self) -> Reading:
         """Return the text and what was left out."""
         self._margins("header")
+        self.write()
+        self._margins("footer")
+        text = legible(self._writer.finish())
+        for name in self._archive.names:
+            if name.rpartition("/")[2] == "vbaProject.bin":
+                self._losses.leave_out("set of macros", "sets of macros")
+        title = self._archive.title
+        tagged, bold = without_running(markdown_headings(text), 0.5), without_running(self._writer.bold_lines)
+        headings = titled(layered(filing_headings(text), tagged, bold), title)
+        content = Content(text, title or self._writer.first_heading, headings=headings)
+        return Reading((content,), (*self._losses.warnings, *self._writer.warnings))
+
+    def write(self) -> None:
+        """Write all text but page headers and footers."""
         self._walk(self._body)
         self._settle()
         self._write_notes()
         self._waiting.extend(self._endnotes)
         self._write_notes()
-        self._margins("footer")
-        text = legible(self._writer.finish())
-        for name in self._archive.names:
-            if name.rpartition("/")[2] == "vbaProject.bin":
-                self._losses.add("macros were left out")
-        title = self._archive.title
-        tagged, bold = without_running(markdown_headings(text), 0.5), without_running(self._writer.bold_lines)
-        headings = titled(layered(filing_headings(text), tagged, bold), title)
-        content = Content(text, title or self._writer.first_heading, headings=headings)
-        return Reading((content,), self._losses.warnings())
 
     def _target(self, kind: str) -> str:
         """Return the name of the part that the text has of a kind; empty without one."""
@@ -135,13 +149,12 @@ class _Document:
 
     def _paragraph(self, element: Any) -> None:
         properties = element.find(f"{W}pPr")
-        mark = None if properties is None else properties.find(f"{W}rPr")
         self._begun.append(element)
-        if mark is None or all(mark.find(W + name) is None for name in ("del", "moveFrom")):
+        if properties is None or all(properties.find(way) is None for way in _UNFINISHED):
             self._end_paragraph(properties)
 
     def _end_paragraph(self, properties: Any) -> None:
-        """Write a paragraph, with those before it whose marks were deleted, so that they go on in it."""
+        """Write a paragraph, with those before it that go on in it."""
         parts, self._begun = self._begun, []
         style = self._styles.paragraph(properties)
         self._begin(style, *self._numbering.label(style))
@@ -233,7 +246,7 @@ class _Document:
     def _is_left_out(self, row: Any) -> bool:
         properties = row.find(f"{W}trPr")
         if is_on(properties, "hidden"):
-            self._losses.add("hidden", sum(len(text.text or "") for text in row.iter(f"{W}t")))
+            self._losses.leave_out("hidden row")
             return True
         return properties is not None and properties.find(f"{W}del") is not None
 
@@ -250,10 +263,11 @@ class _Document:
     def _say(self, text: str) -> None:
         """Add text to the open paragraph, unless the field or the look around it hides it."""
         look = self._look
+        self._ends_in_equation = False
         if not text or self._fields.is_muted:
             return
         if look.hidden:
-            self._losses.add("hidden", len(text))
+            self._losses.leave_out("character of hidden text", "characters of hidden text", number=len(text))
             return
         if look.script == "superscript":
             self._writer.superscript(text)
@@ -291,7 +305,10 @@ class _Document:
         self._say(f"({reading})" if reading else "")
 
     def _equation(self, element: Any) -> None:
+        if self._ends_in_equation:
+            self._say(" ")
         self._say(linear(element))
+        self._ends_in_equation = True
 
     def _equations(self, element: Any) -> None:
         """Write equations that stand on lines of their own."""
@@ -299,9 +316,6 @@ class _Document:
             self._line(equation)
             self._say(linear(equation))
         self._line(element)
-
-    def _alternatives(self, element: Any) -> None:
-        self._walk(chosen(element))
 
     # Fields and notes
 
@@ -345,43 +359,50 @@ class _Document:
         found = read_drawing(element)
         for box in found.boxes:
             self._after.append(partial(self._box, box))
+        writer, losses = self._writer, self._losses
         for link in found.charts:
-            self._after.append(partial(self._from_part, link, self._chart))
+            self._after.append(partial(self._from_part, link, lambda data: write_chart(writer, data, losses, "")))
         for link in found.diagrams:
-            self._after.append(partial(self._from_part, link, self._diagram))
+            self._after.append(partial(self._from_part, link, partial(write_diagram, writer)))
         for name in found.objects:
-            self._losses.add("objects", name=name)
+            self._losses.leave_out("embedded object", name=name)
         for words in found.words:
             self._say(f" {words} ")
         if not (found.boxes or found.charts or found.diagrams or any(found.words)):
             self._say(f" {'; '.join(found.descriptions)} ")
             if not (found.descriptions or found.objects or found.is_decorative):
-                self._losses.add("pictures", found.pictures)
+                self._losses.leave_out(*PICTURE, number=found.pictures)
 
     def _box(self, box: Any) -> None:
         self._walk(box)
         self._settle()
 
-    def _from_part(self, link: str, write: Callable[[bytes], bool]) -> None:
-        """Write what is drawn from the data of another part."""
+    def _from_part(self, link: str, write: Callable[[bytes], object]) -> None:
+        """Write what another part shows, given the id of the relation to it or its name."""
         relation = self._relations.get(link)
         try:
             write(self._archive.read(relation.target if relation else link))
         except BombError:
             raise
         except UnreadableError:
-            self._losses.add("damage", name=relation.target if relation else link)
-
-    def _chart(self, data: bytes) -> bool:
-        return write_chart(self._writer, data, self._losses, "")
-
-    def _diagram(self, data: bytes) -> bool:
-        return write_diagram(self._writer, data)
+            self._losses.leave_out(*DAMAGED, name=relation.target if relation else link)
 
     def _inserted(self, element: Any) -> None:
-        """Count a file in another format, or another document, whose content Word shows here."""
+        """Write a file that Word shows here; count it if it has another format or lies outside."""
         relation = self._relations.get(element.get(f"{_RELATIONSHIPS}id", ""))
-        self._losses.add("parts", name=relation.target if relation else "")
+        name = relation.target if relation else ""
+        suffix = name.lower().rpartition(".")[2]
+        if name in self._archive.names and suffix in _INSERTED and not self._is_inserted:
+            self._settle()
+            self._from_part(name, self._page if suffix in _PAGES else self._document)
+        else:
+            self._losses.leave_out("inserted file", name=name)
+
+    def _page(self, data: bytes) -> None:
+        PageReader(self._writer).read(decode(data).text)
+
+    def _document(self, data: bytes) -> None:
+        _Document(Archive(data, "Word document"), self._writer, self._losses).write()
 
     # Page headers and footers
 
@@ -457,7 +478,7 @@ _HANDLERS: dict[str, Callable[[_Document, Any], None]] = {
     f"{W}ruby": _Document._ruby,
     f"{_MATH}oMath": _Document._equation,
     f"{_MATH}oMathPara": _Document._equations,
-    f"{_MC}AlternateContent": _Document._alternatives,
+    f"{_MC}AlternateContent": lambda document, element: document._walk(chosen(element)),
     f"{W}fldChar": _Document._field_mark,
     f"{W}instrText": _Document._field_code,
     f"{W}fldSimple": _Document._simple_field,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from kinsplit.loaders.formats.archive import drawn, local_name
+from kinsplit.loaders.formats.charts import described
 
 _CLOSED = frozenset({"txbxContent", "p"})
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-# Old versions of Word took the picture's file for its description.
-_FILE_NAME = re.compile(r"\S*\.(?:bmp|emf|gif|jpe?g|png|svg|tiff?|wmf)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -55,7 +53,7 @@ def read_drawing(element: Any) -> Drawing:
             case "relIds":
                 found.diagrams.append(part.get(f"{_RELATIONSHIPS}dm", ""))
             case "docPr" | "cNvPr":
-                found.descriptions.append(part.get("descr") or part.get("title") or "")
+                found.descriptions.append(described(part))
             case "shape" | "rect" | "group":
                 found.descriptions.append(part.get("alt", ""))
             case "pic" | "imagedata" | "contentPart":
@@ -66,6 +64,5 @@ def read_drawing(element: Any) -> Drawing:
                 found.objects.append("form control")
             case "decorative":
                 found.is_decorative = found.is_decorative or part.get("val") in {"1", "true"}
-    lines = (" ".join(text.split()) for text in found.descriptions)
-    found.descriptions = list(dict.fromkeys(line for line in lines if line and not _FILE_NAME.fullmatch(line)))
+    found.descriptions = list(dict.fromkeys(filter(None, found.descriptions)))
     return found

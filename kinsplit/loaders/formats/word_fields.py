@@ -80,7 +80,7 @@ class Fields:
         if symbol := _SYMBOL.match(code):
             return sign(int(symbol[1]), symbol[2].strip(), self._losses)
         if _kind(code) not in _SILENT and not _HIDDEN.search(code) and not self.is_muted:
-            self._losses.add("fields", name=_kind(code))
+            self._losses.leave_out("field without a stored result", "fields without a stored result", name=_kind(code))
         return ""
 
 

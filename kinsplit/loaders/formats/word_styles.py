@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kinsplit.loaders.formats.office_lists import BULLET, in_form
+from kinsplit.loaders.formats.symbols import FONTS, in_font
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
@@ -15,6 +16,7 @@ _DEPTH = 9  # levels of lists and outlines
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _CODE = re.compile(r"(?:source )?code\b|html preformatted|preformatted text|macro text", re.IGNORECASE)
 _OFF = frozenset({"0", "false", "off", "none"})
+_BOXES = "☐☑☒✓✔✗✘"  # bullets that say whether something is done
 _PLACE = re.compile(r"%([1-9])")
 
 
@@ -227,7 +229,7 @@ class Numbering:
             if at < found.levels.get(deeper, Level()).restart:
                 del counts[deeper]
         if level.form == "bullet":
-            return at, BULLET
+            return at, f"{BULLET} {level.text}" if level.text in _BOXES and level.text else BULLET
         return at, _PLACE.sub(lambda place: _shown(found, level, int(place[1]) - 1), level.text).strip()
 
 
@@ -240,12 +242,13 @@ def _shown(found: _List, level: Level, at: int) -> str:
 def _levels(parent: Any) -> Iterator[tuple[int, Level]]:
     for element in parent.findall(f"{W}lvl"):
         restart = number(element, "lvlRestart", -1)
+        font = _changed_look(Look(), element.find(f"{W}rPr")).font
         yield (
             _attribute(element, "ilvl"),
             Level(
                 number(element, "start", 0),
                 value(element, "numFmt", "decimal"),
-                value(element, "lvlText"),
+                in_font(value(element, "lvlText"), font) if font.lower() in FONTS else value(element, "lvlText"),
                 restart if restart >= 0 else _DEPTH,
                 is_on(element, "isLgl"),
                 value(element, "pStyle"),

@@ -215,6 +215,7 @@ def test_equations_stand_in_the_line_or_on_their_own():
     body = paragraph("If ", equation, " then ", f"<m:oMathPara><m:oMathParaPr/>{equation}{equation}</m:oMathPara>")
 
     assert text_of(body) == "If x=1 then\nx=1\nx=1"
+    assert text_of(paragraph("(", equation, equation, ")")) == "(x=1 x=1)"
 
 
 # Changes
@@ -246,6 +247,12 @@ def levels(*texts: str) -> str:
     )
     definition = f'<w:abstractNum w:abstractNumId="0">{inner}</w:abstractNum>'
     return f'{definition}<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
+
+
+def test_a_large_initial_belongs_to_its_word():
+    initial = paragraph("D", properties='<w:framePr w:dropCap="drop"/>')
+
+    assert text_of(initial + paragraph("rop cap.")) == "Drop cap."
 
 
 # Fields
@@ -450,6 +457,16 @@ def test_charts_and_diagrams_follow_their_paragraph():
     assert text == "Data:\n\n|  | rent |\n| --- | --- |\n| May | 7 |\n\n- Plan"
 
 
+def test_a_damaged_chart_or_insertion_costs_no_more_than_itself():
+    chart = paragraph("a", drawing('<c:chart r:id="c"/>'))
+    lost = ("1 part that can't be read was left out: word/chart.xml",)
+
+    assert text_of(chart, related={"c": "chart chart.xml"}, chart__xml="<c", warnings=lost) == "a"
+    lost = ("1 part that can't be read was left out: word/chunk.docx",)
+    chunk = '<w:altChunk r:id="c"/>'
+    assert text_of(paragraph("a") + chunk, related={"c": "chunk chunk.docx"}, chunk__docx="no", warnings=lost) == "a"
+
+
 def test_what_is_embedded_is_counted():
     sheet = '<w:r><w:object><v:shape><v:imagedata/></v:shape><o:OLEObject ProgID="Excel.Sheet.12"/></w:object></w:r>'
     watermark = '<w:r><w:pict><v:shape><v:textpath string="DRAFT"/></v:shape></w:pict></w:r>'
@@ -460,10 +477,25 @@ def test_what_is_embedded_is_counted():
 
     assert reading.contents[0].text == "a DRAFT"
     assert reading.warnings == (
-        "macros were left out",
         "1 embedded object was left out: Excel.Sheet.12",
         "1 inserted file was left out: word/chunk.rtf",
+        "1 set of macros was left out",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("chunk.html", "<p>See</p><table><tr><td>a<td>b<tr><td>c<td>d</table>"),
+        ("chunk.docx", word(paragraph("See") + table(row("a", "b"), row("c", "d")) + '<w:altChunk r:id="none"/>')),
+    ],
+)
+def test_a_file_that_word_inserts_is_read(name: str, content: str | bytes):
+    data = changed(word('<w:altChunk r:id="chunk"/>', {"chunk": f"aFChunk {name}"}), {f"word/{name}": content})
+    reading = read(data)
+
+    assert reading.contents[0].text == "See\n\n| a | b |\n| --- | --- |\n| c | d |"
+    assert reading.warnings == (("1 inserted file was left out",) if name.endswith("docx") else ())
 
 
 # Files

@@ -142,6 +142,13 @@ def test_bullets_are_bullets_and_nothing_is_nothing():
     assert text == "- a\n\nb\n\n- c\n\nd"
 
 
+def test_a_bullet_that_says_whether_something_is_done_is_kept():
+    font = '<w:rPr><w:rFonts w:ascii="Wingdings"/></w:rPr>'
+    numbering = definition(0, level(0, "☐", "bullet"), level(1, "\uf0fe", "bullet", font)) + numbers(1, 0)
+
+    assert read(word(item(0, "a") + item(1, "b"), numbering=numbering)).contents[0].text == "- ☐ a\n  - ☑ b"
+
+
 def test_levels_are_indented_and_cells_have_lists_of_their_own():
     numbering = LEGAL + numbers(1, 0)
     body = item(0, "a") + item(1, "b") + item(3, "c") + item(1, "d")
