@@ -1,4 +1,4 @@
-"""What a reader saw in a file and did not keep, as one warning for each kind of thing."""
+"""Things that a reader saw in a file and did not keep, as one warning for each kind."""
 
 from __future__ import annotations
 

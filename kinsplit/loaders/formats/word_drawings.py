@@ -1,4 +1,4 @@
-"""What a drawing in a Word document holds: text boxes, charts, diagrams, pictures and embedded objects."""
+"""Contents of drawings in Word documents: text boxes, charts, diagrams, pictures and embedded objects."""
 
 from __future__ import annotations
 
