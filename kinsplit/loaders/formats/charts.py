@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinsplit.loaders.formats.archive import local_name, parse
-from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 
 #: Kinds of things in drawings that are left out, in the singular and the plural.
@@ -38,7 +37,7 @@ def described(properties: Any) -> str:
     return "" if _FILE_NAME.fullmatch(text) else text
 
 
-def write_chart(writer: MarkdownWriter, data: bytes, losses: Losses, name: str) -> bool:
+def write_chart(writer: MarkdownWriter, data: bytes) -> bool:
     """Write the text of a chart from the XML of its part; return whether it has any.
 
     Too many rows are left out and counted; the header is kept.
@@ -52,7 +51,7 @@ def write_chart(writer: MarkdownWriter, data: bytes, losses: Losses, name: str) 
     series = _all(root, "ser")
     rows = _table(series) if series else _newer_table(root)
     if len(rows) > _MOST_ROWS:
-        losses.leave_out("row of a large chart", "rows of large charts", number=len(rows) - 1, name=name)
+        writer.left_out.add("row of a large chart", "rows of large charts", len(rows) - 1)
         lines.append(", ".join(filter(None, rows[0])))
         rows = []
     for line in lines:

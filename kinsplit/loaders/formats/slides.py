@@ -18,9 +18,8 @@ from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
 from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, described, write_chart, write_diagram
-from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown import markdown_content
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.formats.markdown_writer import LeftOut, MarkdownWriter
 from kinsplit.loaders.formats.office_lists import BULLET, OpenLists, in_form
 from kinsplit.loaders.formats.symbols import FONTS, in_font
 
@@ -82,7 +81,7 @@ class _Presentation:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self.losses = Losses()
+        self.left_out = LeftOut()
         targets = (one.target for one in archive.relations().values() if one.kind == "officeDocument")
         self._main = next(targets, "ppt/presentation.xml")
         self._root = archive.xml(self._main)
@@ -101,18 +100,20 @@ class _Presentation:
             if slide.tree is None:
                 raise UnreadableError(f"is broken at {slide.name}: it is no slide. Open it and save it again.")
             if slide.root.get("show", "1") in _ON:
-                pages.append(legible(_Slide(self, slide, number, MarkdownWriter()).text()))
+                writer = MarkdownWriter()
+                pages.append(legible(_Slide(self, slide, writer).text()))
+                self.left_out.update(writer.left_out)
             else:
-                self.losses.leave_out("hidden slide")
+                self.left_out.add("hidden slide")
         if any(name.rpartition("/")[2] == "vbaProject.bin" for name in self.archive.names):
-            self.losses.leave_out("set of macros", "sets of macros")
+            self.left_out.add("set of macros", "sets of macros")
         starts = list(accumulate((len(page) + len(_BREAK) for page in pages), initial=0))[:-1]
         first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
         title = self.archive.title or ""
         # PowerPoint's default title.
         own = title if title.lower() not in {"", "powerpoint presentation"} else first
         content = markdown_content(_BREAK.join(pages), own, above=own, pages=starts)
-        return Reading((content,), self.losses.warnings)
+        return Reading((content,), self.left_out.warnings)
 
     def part(self, name: str) -> _Part | None:
         """Return a part that several slides share, or None without it."""
@@ -131,10 +132,9 @@ class _Presentation:
 class _Slide:
     """Writes a slide, or the page of its notes."""
 
-    def __init__(self, presentation: _Presentation, part: _Part, number: int, writer: MarkdownWriter) -> None:
+    def __init__(self, presentation: _Presentation, part: _Part, writer: MarkdownWriter) -> None:
         self._presentation = presentation
         self._part = part
-        self._number = number
         self._writer = writer
 
     def text(self) -> str:
@@ -153,7 +153,7 @@ class _Slide:
                 write.start_heading(3)
                 write.text("Notes")
                 write.end_heading()
-                _Slide(self._presentation, notes, self._number, write)._in_order(shapes)
+                _Slide(self._presentation, notes, write)._in_order(shapes)
         for comments in self._related("comments"):
             self._comments(comments.root)
         return write.finish()
@@ -205,7 +205,7 @@ class _Slide:
         """
         properties = next((one for one in shape.iter() if local_name(one) == "cNvPr"), None)
         if properties is not None and properties.get("hidden") in _ON:
-            self._losses.leave_out("hidden shape")
+            self._writer.left_out.add("hidden shape")
             return True
         if _kind(_place(shape)) in _AROUND:
             self._around(shape)
@@ -220,7 +220,7 @@ class _Slide:
             self._writer.text(description)
             self._writer.block()
         elif not (has_text or is_described or _is_decorative(properties)) and local_name(shape) in _PICTURES:
-            self._losses.leave_out(*PICTURE)
+            self._writer.left_out.add(*PICTURE)
         return has_text or bool(description)
 
     def _around(self, shape: Any) -> None:
@@ -241,32 +241,23 @@ class _Slide:
                     self._table(element)
                     return True
                 case "chart":
-                    return self._drawn(shape, element.get(f"{_RELATIONSHIPS}id", ""), self._chart)
+                    return self._drawn(element.get(f"{_RELATIONSHIPS}id", ""), write_chart)
                 case "relIds":
-                    return self._drawn(shape, element.get(f"{_RELATIONSHIPS}dm", ""), self._diagram)
+                    return self._drawn(element.get(f"{_RELATIONSHIPS}dm", ""), write_diagram)
                 case "oleObj":
-                    self._losses.leave_out("embedded object", name=element.get("progId", ""))
+                    self._writer.left_out.add("embedded object")
         return False
 
-    def _drawn(self, shape: Any, link: str, write: Callable[[bytes, str], bool]) -> bool:
+    def _drawn(self, link: str, write: Callable[[MarkdownWriter, bytes], bool]) -> bool:
         """Write what is drawn from the data of another part; return whether it has a text."""
-        properties = next((one for one in shape.iter() if local_name(one) == "cNvPr"), None)
-        name = f"slide {self._number:,} {'' if properties is None else properties.get('name', '')!r}"
         relation = self._part.relations.get(link)
         try:
-            return write(self._presentation.archive.read(relation.target if relation else link), name)
+            return write(self._writer, self._presentation.archive.read(relation.target if relation else link))
         except BombError:
             raise
         except UnreadableError:
-            self._losses.leave_out(*DAMAGED, name=name)
+            self._writer.left_out.add(*DAMAGED)
             return False
-
-    def _chart(self, data: bytes, name: str) -> bool:
-        return write_chart(self._writer, data, self._losses, name)
-
-    def _diagram(self, data: bytes, name: str) -> bool:
-        del name
-        return write_diagram(self._writer, data)
 
     def _table(self, table: Any) -> None:
         write = self._writer
@@ -351,10 +342,6 @@ class _Slide:
             author = self._presentation.authors.get(comment.get("authorId", ""))
             self._writer.text(f"Comment by {author}: {text}" if author else f"Comment: {text}")
             self._writer.block()
-
-    @property
-    def _losses(self) -> Losses:
-        return self._presentation.losses
 
 
 def _shapes(parent: Any) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinsplit.loaders.formats.losses import Losses
+from kinsplit.loaders.formats.markdown_writer import LeftOut
 
 _FIRST = 32
 _PRIVATE = 0xF000  # to which Office moves the codes of these fonts
@@ -45,9 +45,9 @@ def in_font(text: str, font: str) -> str:
     return "".join(signs[place] if 0 <= place < len(signs) else char for place, char in places)
 
 
-def sign(code: int, font: str, losses: Losses) -> str:
+def sign(code: int, font: str, left_out: LeftOut) -> str:
     """Return the sign of a code in a font; U+FFFD, which is counted, where that is not known."""
     shown = in_font(chr(code), font) if 32 <= code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
     if shown == "\ufffd":
-        losses.leave_out("symbol of an unknown font", "symbols of unknown fonts", name=font)
+        left_out.add("symbol of an unknown font", "symbols of unknown fonts")
     return shown

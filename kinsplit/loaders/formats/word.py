@@ -20,7 +20,6 @@ from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chose
 from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, write_chart, write_diagram
 from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
 from kinsplit.loaders.formats.html_page import PageReader
-from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 from kinsplit.loaders.formats.office_lists import BULLET, OpenLists
 from kinsplit.loaders.formats.symbols import FONTS, in_font, sign
@@ -61,11 +60,10 @@ class _Document:
     Every element that is not known only wraps its content.
     """
 
-    def __init__(self, archive: Archive, writer: MarkdownWriter | None = None, losses: Losses | None = None) -> None:
+    def __init__(self, archive: Archive, writer: MarkdownWriter | None = None) -> None:
         self._archive = archive
         self._is_inserted = writer is not None
         self._writer = writer or MarkdownWriter()
-        self._losses = losses or Losses()
         targets = (one.target for one in archive.relations().values() if one.kind == "officeDocument")
         self._main = next(targets, "word/document.xml")
         self._known: dict[str, dict[str, Relation]] = {}  # relations by part
@@ -81,7 +79,7 @@ class _Document:
         self._waiting: deque[Callable[[], None]] = deque()  # writes notes of the last block
         self._endnotes: list[Callable[[], None]] = []
         self._look = Look()
-        self._fields = Fields(self._body, self._losses, in_margin=False)
+        self._fields = Fields(self._body, self._writer.left_out, in_margin=False)
         self._lists = OpenLists(self._writer)
         self._in_code = self._in_margin = self._in_note = self._ends_in_equation = False
         self._begun: list[Any] = []  # paragraphs that go on in the next one
@@ -97,12 +95,12 @@ class _Document:
         text = legible(self._writer.finish())
         for name in self._archive.names:
             if name.rpartition("/")[2] == "vbaProject.bin":
-                self._losses.leave_out("set of macros", "sets of macros")
+                self._writer.left_out.add("set of macros", "sets of macros")
         title = self._archive.title
         tagged, bold = without_running(markdown_headings(text), 0.5), without_running(self._writer.bold_lines)
         headings = titled(layered(filing_headings(text), tagged, bold), title)
         content = Content(text, title or self._writer.first_heading, headings=headings)
-        return Reading((content,), (*self._losses.warnings, *self._writer.warnings))
+        return Reading((content,), self._writer.left_out.warnings)
 
     def write(self) -> None:
         """Write all text but page headers and footers."""
@@ -131,7 +129,7 @@ class _Document:
         """Write the content of another part, or a note in it, as blocks of their own."""
         around = self._relations, self._fields, self._look
         self._relations = self._relations_of(name)
-        self._fields = Fields(root, self._losses, in_margin=self._in_margin)
+        self._fields = Fields(root, self._writer.left_out, in_margin=self._in_margin)
         self._look, self._prefix = Look(), prefix
         self._walk(root)
         self._settle()
@@ -246,7 +244,7 @@ class _Document:
     def _is_left_out(self, row: Any) -> bool:
         properties = row.find(f"{W}trPr")
         if is_on(properties, "hidden"):
-            self._losses.leave_out("hidden row")
+            self._writer.left_out.add("hidden row")
             return True
         return properties is not None and properties.find(f"{W}del") is not None
 
@@ -267,7 +265,7 @@ class _Document:
         if not text or self._fields.is_muted:
             return
         if look.hidden:
-            self._losses.leave_out("character of hidden text", "characters of hidden text", number=len(text))
+            self._writer.left_out.add("character of hidden text", "characters of hidden text", len(text))
             return
         if look.script == "superscript":
             self._writer.superscript(text)
@@ -286,7 +284,7 @@ class _Document:
     def _symbol(self, element: Any) -> None:
         code = element.get(f"{W}char", "")
         code = code if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else "0"
-        self._say(sign(int(code, 16), element.get(f"{W}font", ""), self._losses))
+        self._say(sign(int(code, 16), element.get(f"{W}font", ""), self._writer.left_out))
 
     def _tab(self, element: Any) -> None:
         del element
@@ -359,19 +357,18 @@ class _Document:
         found = read_drawing(element)
         for box in found.boxes:
             self._after.append(partial(self._box, box))
-        writer, losses = self._writer, self._losses
         for link in found.charts:
-            self._after.append(partial(self._from_part, link, lambda data: write_chart(writer, data, losses, "")))
+            self._after.append(partial(self._from_part, link, partial(write_chart, self._writer)))
         for link in found.diagrams:
-            self._after.append(partial(self._from_part, link, partial(write_diagram, writer)))
-        for name in found.objects:
-            self._losses.leave_out("embedded object", name=name)
+            self._after.append(partial(self._from_part, link, partial(write_diagram, self._writer)))
+        if found.objects:
+            self._writer.left_out.add("embedded object", count=found.objects)
         for words in found.words:
             self._say(f" {words} ")
         if not (found.boxes or found.charts or found.diagrams or any(found.words)):
             self._say(f" {'; '.join(found.descriptions)} ")
-            if not (found.descriptions or found.objects or found.is_decorative):
-                self._losses.leave_out(*PICTURE, number=found.pictures)
+            if found.pictures and not (found.descriptions or found.objects or found.is_decorative):
+                self._writer.left_out.add(*PICTURE, found.pictures)
 
     def _box(self, box: Any) -> None:
         self._walk(box)
@@ -385,7 +382,7 @@ class _Document:
         except BombError:
             raise
         except UnreadableError:
-            self._losses.leave_out(*DAMAGED, name=relation.target if relation else link)
+            self._writer.left_out.add(*DAMAGED)
 
     def _inserted(self, element: Any) -> None:
         """Write a file that Word shows here; count it if it has another format or lies outside."""
@@ -396,13 +393,13 @@ class _Document:
             self._settle()
             self._from_part(name, self._page if suffix in _PAGES else self._document)
         else:
-            self._losses.leave_out("inserted file", name=name)
+            self._writer.left_out.add("inserted file")
 
     def _page(self, data: bytes) -> None:
         PageReader(self._writer).read(decode(data).text)
 
     def _document(self, data: bytes) -> None:
-        _Document(Archive(data, "Word document"), self._writer, self._losses).write()
+        _Document(Archive(data, "Word document"), self._writer).write()
 
     # Page headers and footers
 
@@ -433,6 +430,7 @@ class _Document:
             self._lists = OpenLists(self._writer)
             self._in_part(name, self._archive.xml(name))
             text, self._in_margin = self._writer.finish(), False
+            around[0].left_out.update(self._writer.left_out)
             self._writer, self._lists = around
             lines = (filter(_is_no_page_number, line.split(_TAB)) for line in text.split("\n"))
             shown = (" ".join(" ".join(parts).replace(PAGE, " ").split()) for parts in lines)

@@ -23,7 +23,7 @@ class Drawing:
         diagrams: Ids of the relations to the data of diagrams.
         descriptions: Alternative texts.
         pictures: Number of pictures.
-        objects: Kinds of embedded objects, such as `Excel.Sheet.12`.
+        objects: Number of embedded objects.
         is_decorative: Whether its author says that its pictures mean nothing.
     """
 
@@ -33,7 +33,7 @@ class Drawing:
     diagrams: list[str] = field(default_factory=list)
     descriptions: list[str] = field(default_factory=list)
     pictures: int = 0
-    objects: list[str] = field(default_factory=list)
+    objects: int = 0
     is_decorative: bool = False
 
 
@@ -58,10 +58,8 @@ def read_drawing(element: Any) -> Drawing:
                 found.descriptions.append(part.get("alt", ""))
             case "pic" | "imagedata" | "contentPart":
                 found.pictures += 1
-            case "OLEObject":
-                found.objects.append(part.get("ProgID", ""))
-            case "control":
-                found.objects.append("form control")
+            case "OLEObject" | "control":
+                found.objects += 1
             case "decorative":
                 found.is_decorative = found.is_decorative or part.get("val") in {"1", "true"}
     found.descriptions = list(dict.fromkeys(filter(None, found.descriptions)))

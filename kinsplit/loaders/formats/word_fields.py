@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kinsplit.loaders.formats.losses import Losses
+from kinsplit.loaders.formats.markdown_writer import LeftOut
 from kinsplit.loaders.formats.symbols import sign
 from kinsplit.loaders.formats.word_styles import W, is_on, number
 
@@ -34,12 +34,12 @@ class Fields:
 
     Args:
         root: The part; a mark that begins a field without an end is ignored.
-        losses: Counts the fields whose result is not known.
+        left_out: Counts the fields whose result is not known.
         in_margin: Whether the part is a page header or footer, where every page number becomes `PAGE`.
     """
 
-    def __init__(self, root: Any, losses: Losses, *, in_margin: bool) -> None:
-        self._losses = losses
+    def __init__(self, root: Any, left_out: LeftOut, *, in_margin: bool) -> None:
+        self._left_out = left_out
         self._in_margin = in_margin
         self._closed = _closed(root)
         self._open: list[_Field] = []
@@ -78,9 +78,9 @@ class Fields:
         if button := _BUTTON.match(code):
             return button[1].rstrip()
         if symbol := _SYMBOL.match(code):
-            return sign(int(symbol[1]), symbol[2].strip(), self._losses)
+            return sign(int(symbol[1]), symbol[2].strip(), self._left_out)
         if _kind(code) not in _SILENT and not _HIDDEN.search(code) and not self.is_muted:
-            self._losses.leave_out("field without a stored result", "fields without a stored result", name=_kind(code))
+            self._left_out.add("field without a stored result", "fields without a stored result")
         return ""
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.charts import write_chart
-from kinsplit.loaders.formats.losses import Losses
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 
 _C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
@@ -36,7 +35,7 @@ def chart(inner: str) -> bytes:
 
 def chart_text(data: bytes) -> str:
     writer = MarkdownWriter()
-    has_text = write_chart(writer, data, Losses(), "")
+    has_text = write_chart(writer, data)
     text = writer.finish()
     assert has_text == bool(text)
     return text

@@ -240,7 +240,7 @@ def test_what_has_no_text_of_its_own_gives_its_alternative_text(kind):
     properties.set("descr", "A  tree\nof calls")
     reading = read(saved(slides))
     assert reading.contents[0].text == "## Before\n\nA tree of calls\n\n### Notes\n\nLook.\n\n## After"
-    embedded = ("1 embedded object was left out: Excel.Sheet.12",)
+    embedded = ("1 embedded object was left out",)
     assert reading.warnings == (embedded if kind == "embedded file" else ())
 
 
@@ -293,7 +293,7 @@ def test_a_chart_with_too_many_values_gives_its_names_and_a_warning():
     reading = read(saved(slides))
 
     assert reading.contents[0].text == "## Measured\n\nforce"
-    assert reading.warnings == ("1,000 rows of large charts were left out: slide 1 'Chart 4'",)
+    assert reading.warnings == ("1,000 rows of large charts were left out",)
 
 
 def test_a_picture_in_the_place_of_the_title_and_merged_cells_are_read():
@@ -349,4 +349,4 @@ def test_a_shape_that_cannot_be_read_costs_a_warning_and_no_more():
     reading = read(saved(slides))
 
     assert reading.contents[0].text == "## One\n\n## Two\n\nkept"
-    assert reading.warnings == ("1 part that can't be read was left out: slide 2 'Chart 7'",)
+    assert reading.warnings == ("1 part that can't be read was left out",)

@@ -176,7 +176,7 @@ def test_every_kind_of_character_is_kept():
 def test_an_unknown_sign_is_counted():
     sign = paragraph("a", '<w:r><w:sym w:font="Runes" w:char="F041"/></w:r><w:r><w:sym w:char="D800"/></w:r>')
 
-    assert text_of(sign, warnings=("2 symbols of unknown fonts were left out: Runes",)) == "a\ufffd\ufffd"
+    assert text_of(sign, warnings=("2 symbols of unknown fonts were left out",)) == "a\ufffd\ufffd"
 
 
 def test_raised_and_lowered_digits_join_no_number():
@@ -305,7 +305,7 @@ def test_a_field_is_what_word_shows_of_it(inner: str, text: str):
 def test_fields_whose_result_word_computes_are_counted():
     body = paragraph("a", field(" EQ \\f(1,2) "), field("LISTNUM"), field("EQ x"))
 
-    assert text_of(body, warnings=("3 fields without a stored result were left out: EQ, LISTNUM",)) == "a"
+    assert text_of(body, warnings=("3 fields without a stored result were left out",)) == "a"
 
 
 def test_a_checked_control_is_a_checked_box():
@@ -451,7 +451,7 @@ def test_charts_and_diagrams_follow_their_paragraph():
         related={"c": "chart charts/chart1.xml", "d": "diagramData diagrams/data1.xml"},
         charts___chart1__xml=office_xml("c:chartSpace", f"<c:chart>{series}</c:chart>"),
         diagrams___data1__xml=office_xml("dgm:dataModel", points),
-        warnings=("1 part that can't be read was left out: lost",),
+        warnings=("1 part that can't be read was left out",),
     )
 
     assert text == "Data:\n\n|  | rent |\n| --- | --- |\n| May | 7 |\n\n- Plan"
@@ -459,10 +459,10 @@ def test_charts_and_diagrams_follow_their_paragraph():
 
 def test_a_damaged_chart_or_insertion_costs_no_more_than_itself():
     chart = paragraph("a", drawing('<c:chart r:id="c"/>'))
-    lost = ("1 part that can't be read was left out: word/chart.xml",)
+    lost = ("1 part that can't be read was left out",)
 
     assert text_of(chart, related={"c": "chart chart.xml"}, chart__xml="<c", warnings=lost) == "a"
-    lost = ("1 part that can't be read was left out: word/chunk.docx",)
+    lost = ("1 part that can't be read was left out",)
     chunk = '<w:altChunk r:id="c"/>'
     assert text_of(paragraph("a") + chunk, related={"c": "chunk chunk.docx"}, chunk__docx="no", warnings=lost) == "a"
 
@@ -477,8 +477,8 @@ def test_what_is_embedded_is_counted():
 
     assert reading.contents[0].text == "a DRAFT"
     assert reading.warnings == (
-        "1 embedded object was left out: Excel.Sheet.12",
-        "1 inserted file was left out: word/chunk.rtf",
+        "1 embedded object was left out",
+        "1 inserted file was left out",
         "1 set of macros was left out",
     )
 
