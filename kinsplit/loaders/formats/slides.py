@@ -104,6 +104,7 @@ class _Presentation:
                 pages.append(legible(_Slide(self, slide, writer).text()))
                 self.left_out.update(writer.left_out)
             else:
+                pages.append("")  # PowerPoint counts it among its pages
                 self.left_out.add("hidden slide")
         if any(name.rpartition("/")[2] == "vbaProject.bin" for name in self.archive.names):
             self.left_out.add("set of macros", "sets of macros")

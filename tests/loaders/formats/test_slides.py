@@ -73,7 +73,8 @@ def test_hidden_slides_are_left_out_and_counted():
 
     reading = read(saved(slides))
 
-    assert reading.contents[0].text == "## Shown\n\n## Last"
+    assert reading.contents[0].text == "## Shown\n\n\n\n## Last"
+    assert reading.contents[0].pages == (0, 10, 12)
     assert reading.contents[0].title == "Week 1"
     assert reading.warnings == ("1 hidden slide was left out",)
 
