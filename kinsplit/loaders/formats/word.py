@@ -32,11 +32,17 @@ from kinsplit.text.blocks import markdown_headings
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_TAB = "\1"  # in page headers; no XML can contain it
+# A page number in a page header or footer, with the words for it.
+_PAGE_NUMBER = re.compile(
+    r"(?:\b(?:pages?|pg?|no|nr|seite|blatt|página|pagina|pág|pag|sida|side|strona|str|sayfa|halaman|trang|стр|страница)\b"
+    rf"[\s.:#-]{{0,3}}|第\s?){{0,2}}{PAGE}(?:\s?[/|-]?\s?(?:(?:of|von|de|di|sur|av|af|z|из)\s)?{PAGE})?(?:\s?[页頁])?",
+    re.IGNORECASE,
+)
+_EDGES = " |/-–—·•"
+_ONLY_NUMBER = re.compile(r"\W*\d{0,4}\W*")
 # Files that Word inserts where it opens the document.
 _PAGES = frozenset({"htm", "html", "xhtml"})
 _INSERTED = _PAGES | {"docx", "docm"}
-_LONGEST_PAGE_LABEL = 15  # letters around a page number, such as "Page of"
 # Says of a paragraph that it goes on in the next one: its mark was deleted, or it is a large initial.
 _UNFINISHED = (
     *(f"{W}rPr/{W}{name}" for name in ("del", "moveFrom")),
@@ -155,7 +161,8 @@ class _Document:
         """Write a paragraph, with those before it that go on in it."""
         parts, self._begun = self._begun, []
         style = self._styles.paragraph(properties)
-        self._begin(style, *self._numbering.label(style))
+        is_hidden = properties is not None and is_on(properties.find(f"{W}rPr"), "vanish")
+        self._begin(style, *((0, "") if is_hidden else self._numbering.label(style)))
         if self._prefix:
             self._writer.text(self._prefix)
             self._prefix = ""
@@ -229,13 +236,12 @@ class _Document:
         for cell in cells:
             properties = cell.find(f"{W}tcPr")
             width = max(number(properties, "gridSpan", 1), 1)
-            merge = None if properties is None else properties.find(f"{W}vMerge")
-            if merge is not None:
-                reaching[column] = width
-            is_rest = merge is not None and merge.get(f"{W}val") != "restart" and merged.get(column) == width
+            down, right = value(properties, "vMerge"), value(properties, "hMerge")
             self._writer.start_cell(width, 1)
-            if not is_rest and value(properties, "hMerge", "restart") == "restart":
+            if not (down == "continue" and merged.get(column) == width) and right != "continue":
                 self._walk(cell)
+            if down:
+                reaching[column] = width
             self._settle()
             self._writer.end_cell()
             column += width
@@ -285,10 +291,6 @@ class _Document:
         code = element.get(f"{W}char", "")
         code = code if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else "0"
         self._say(sign(int(code, 16), element.get(f"{W}font", ""), self._writer.left_out))
-
-    def _tab(self, element: Any) -> None:
-        del element
-        self._say(_TAB if self._in_margin else "\t")
 
     def _line(self, element: Any) -> None:
         del element
@@ -432,15 +434,9 @@ class _Document:
             text, self._in_margin = self._writer.finish(), False
             around[0].left_out.update(self._writer.left_out)
             self._writer, self._lists = around
-            lines = (filter(_is_no_page_number, line.split(_TAB)) for line in text.split("\n"))
-            shown = (" ".join(" ".join(parts).replace(PAGE, " ").split()) for parts in lines)
-            self._lines[name] = list(filter(_is_no_page_number, shown))
+            lines = (_PAGE_NUMBER.sub("", line).strip(_EDGES) for line in text.split("\n"))
+            self._lines[name] = [" ".join(line.split()) for line in lines if not _ONLY_NUMBER.fullmatch(line)]
         return self._lines[name]
-
-
-def _is_no_page_number(text: str) -> bool:
-    letters = sum(map(str.isalpha, text))
-    return letters > _LONGEST_PAGE_LABEL if PAGE in text else letters > 0
 
 
 def _within(parent: Any, name: str) -> Iterator[Any]:
@@ -469,8 +465,8 @@ _HANDLERS: dict[str, Callable[[_Document, Any], None]] = {
     f"{W}t": _Document._text,
     f"{W}sym": _Document._symbol,
     f"{W}noBreakHyphen": lambda document, _: document._say("\u2011"),
-    f"{W}tab": _Document._tab,
-    f"{W}ptab": _Document._tab,
+    f"{W}tab": lambda document, _: document._say("\t"),
+    f"{W}ptab": lambda document, _: document._say("\t"),
     f"{W}br": _Document._line,
     f"{W}cr": _Document._line,
     f"{W}ruby": _Document._ruby,

@@ -17,13 +17,14 @@ _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _CODE = re.compile(r"(?:source )?code\b|html preformatted|preformatted text|macro text", re.IGNORECASE)
 _OFF = frozenset({"0", "false", "off", "none"})
 _BOXES = "☐☑☒✓✔✗✘"  # bullets that say whether something is done
+_UNSAID = {"vMerge": "continue", "hMerge": "continue"}  # values of children without one
 _PLACE = re.compile(r"%([1-9])")
 
 
 def value(parent: Any, name: str, default: str = "") -> str:
-    """Return the value of an element's child."""
+    """Return the value of an element's child, or the default without the child."""
     child = None if parent is None else parent.find(W + name)
-    return default if child is None else str(child.get(f"{W}val", default))
+    return default if child is None else str(child.get(f"{W}val", _UNSAID.get(name, default)))
 
 
 def number(parent: Any, name: str, default: int = 0) -> int:

@@ -76,6 +76,7 @@ def test_a_value_below_a_merged_cell_stands_in_its_own_column():
             cell("North", merge) + row("Q1", "100"),
             cell("<w:p/>", "<w:vMerge/>") + row("Q2", "140"),
             cell("All", '<w:gridSpan w:val="2"/>') + row("240"),
+            cell("Old", '<w:hMerge w:val="restart"/>') + cell("", "<w:hMerge/>") + row("7"),
             f'<w:trPr><w:gridBefore w:val="2"/></w:trPr>{row("late")}',
         )
     )
@@ -84,6 +85,7 @@ def test_a_value_below_a_merged_cell_stands_in_its_own_column():
         "| North | Q1 | 100 |",
         "|  | Q2 | 140 |",
         "| All |  | 240 |",
+        "| Old |  | 7 |",
         "|  |  | late |",
     ]
 
@@ -382,15 +384,15 @@ def margin(kind: str, link: str, which: str = "default") -> str:
 def test_page_headers_and_footers_stand_once_without_page_numbers():
     page = f"{run('Page ')}{field(' PAGE ', '3')}{run(' of ')}<w:fldSimple w:instr='NUMPAGES'>{run('9')}</w:fldSimple>"
     tab = "<w:r><w:tab/></w:r>"
-    header = office_xml("w:hdr", paragraph("ACME", tab, "Confidential", tab, page) + paragraph("12"))
-    footer = office_xml("w:ftr", paragraph(f"{run('Policy of the board | ')}{field('PAGE', '3')}"))
+    header = office_xml("w:hdr", paragraph("ACME", tab, "Confidential", tab, page) + paragraph("- 12 -"))
+    footer = office_xml("w:ftr", paragraph(run("Policy of 2024-05-01, rev. 3 | "), field("PAGE", "3")))
     same = office_xml("w:hdr", paragraph("ACME Confidential"))
     related = {"h": "header header1.xml", "f": "footer footer1.xml", "s": "header header2.xml"}
     first = section(margin("header", "h"), margin("footer", "f"), margin("header", "s", "even"))
     body = paragraph("First.", properties=first) + paragraph("Second.") + section(margin("header", "s"))
     text = text_of(body, related=related, header1__xml=header, footer1__xml=footer, header2__xml=same)
 
-    assert text == "ACME Confidential\n\nFirst.\n\nSecond.\n\nPolicy of the board |"
+    assert text == "ACME Confidential\n\nFirst.\n\nSecond.\n\nPolicy of 2024-05-01, rev. 3"
 
 
 @pytest.mark.parametrize(("more", "shown"), [("", False), ("<w:titlePg/>", True)])

@@ -22,9 +22,12 @@ def numbers(list_id: int, of: int, overrides: str = "") -> str:
     return f'<w:num w:numId="{list_id}"><w:abstractNumId w:val="{of}"/>{overrides}</w:num>'
 
 
-def item(at: int, text: str = "x", list_id: int = 1, style: str = "") -> str:
-    named = f'<w:pStyle w:val="{style}"/>' if style else ""
-    return paragraph(text, properties=f'{named}<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="{list_id}"/></w:numPr>')
+def numbered(at: int, list_id: int = 1) -> str:
+    return f'<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="{list_id}"/></w:numPr>'
+
+
+def item(at: int, text: str = "x", list_id: int = 1) -> str:
+    return paragraph(text, properties=numbered(at, list_id))
 
 
 def labels(*items: str, numbering: str, styles: str = "") -> list[str]:
@@ -58,6 +61,14 @@ def test_a_list_begins_again_where_it_says_so():
     items = [item(0), item(0), item(0, list_id=2), item(0, list_id=2), item(1, list_id=2)]
 
     assert labels(*items, numbering=LEGAL + numbers(1, 0) + numbers(2, 0, override)) == ["1.", "2.", "5.", "6.", "6.1"]
+
+
+def test_a_hidden_item_is_not_counted():
+    hidden = paragraph(
+        "<w:r><w:rPr><w:vanish/></w:rPr><w:t>x</w:t></w:r>", properties=f"{numbered(0)}<w:rPr><w:vanish/></w:rPr>"
+    )
+
+    assert labels(item(0), hidden, item(0), numbering=LEGAL + numbers(1, 0)) == ["1.", "2."]
 
 
 def test_a_list_may_have_levels_of_its_own():
