@@ -148,6 +148,7 @@ class _Slide:
             self._lines(title, is_listed=False)
             write.end_heading()
         self._in_order([shape for shape in shapes if shape is not title])
+        self._background()
         for notes in self._related("notesSlide"):
             shapes = [shape for shape in _shapes(notes.tree) if _kind(_place(shape)) not in _AROUND]
             if any(map(_has_text, shapes)):
@@ -230,6 +231,17 @@ class _Slide:
         if next(shape.iter(f"{_A}fld"), None) is None and text not in self._presentation.footers:
             self._presentation.footers.add(text)
             self._lines(shape, is_listed=False)
+
+    def _background(self) -> None:
+        """Write the texts that the layout and the master show on all slides once."""
+        below = self._part
+        for part in self._above:
+            if below.root.get("showMasterSp", "1") not in _ON:
+                break
+            for shape in () if part.tree is None else _shapes(part.tree):
+                if _place(shape) is None and _has_text(shape):
+                    self._around(shape)
+            below = part
 
     def _content(self, shape: Any) -> bool:
         """Write the text of a shape; return whether there is any."""

@@ -238,7 +238,8 @@ class _Document:
             width = max(number(properties, "gridSpan", 1), 1)
             down, right = value(properties, "vMerge"), value(properties, "hMerge")
             self._writer.start_cell(width, 1)
-            if not (down == "continue" and merged.get(column) == width) and right != "continue":
+            is_covered = right == "continue" or (down == "continue" and merged.get(column) == width)
+            if not (is_covered or (properties is not None and properties.find(f"{W}cellDel") is not None)):
                 self._walk(cell)
             if down:
                 reaching[column] = width

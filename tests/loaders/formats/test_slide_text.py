@@ -129,6 +129,16 @@ def test_footers_stand_once_and_slide_numbers_do_not():
     assert reading.contents[0].pages == (0, 21)
 
 
+@pytest.mark.parametrize(("attributes", "shown"), [("", True), ('showMasterSp="0"', False)])
+def test_texts_of_the_layout_stand_once(attributes: str, shown: bool):
+    sample = shape(paragraph("Click to add text"), place=_BODY)
+    layout = office_xml("p:sldLayout", f"<p:cSld><p:spTree>{shape(paragraph('Draft'))}{sample}</p:spTree></p:cSld>")
+    first = slide(shape(paragraph("One"))).replace("<p:sld ", f"<p:sld {attributes} ")
+
+    text = read(pptx(first, slideLayout=layout)).contents[0].text
+    assert text == ("One\n\nDraft" if shown else "One")
+
+
 def test_notes_and_comments_follow_the_slide():
     notes = office_xml(
         "p:notes",

@@ -111,8 +111,9 @@ def test_rows_and_cells_in_controls_are_read_and_deleted_rows_are_not():
     control = "<w:sdt><w:sdtPr/><w:sdtContent>{}</w:sdtContent></w:sdt>".format
     rows = [f"<w:tr>{row('a', 'b')}</w:tr>", control(f"<w:tr>{cell('c')}{control(cell('d'))}</w:tr>")]
     rows.append(f"<w:tr><w:trPr><w:del/></w:trPr>{row('e', 'f')}</w:tr>")
+    rows.append(f"<w:tr>{cell('e', '<w:cellDel/>')}{cell('g')}</w:tr>")
 
-    assert text_of(f"<w:tbl>{''.join(rows)}</w:tbl>") == "| a | b |\n| --- | --- |\n| c | d |"
+    assert text_of(f"<w:tbl>{''.join(rows)}</w:tbl>") == "| a | b |\n| --- | --- |\n| c | d |\n|  | g |"
 
 
 # Headings
