@@ -38,8 +38,10 @@ _PAGE_NUMBER = re.compile(
     rf"[\s.:#-]{{0,3}}|第\s?){{0,2}}{PAGE}(?:\s?[/|-]?\s?(?:(?:of|von|de|di|sur|av|af|z|из)\s)?{PAGE})?(?:\s?[页頁])?",
     re.IGNORECASE,
 )
+_BOTH_SIDES = "evenAndOddHeaders"
 _EDGES = " |/-–—·•"
 _ONLY_NUMBER = re.compile(r"\W*\d{0,4}\W*")
+_EMOJI = "{http://schemas.microsoft.com/office/word/2015/wordml/symex}"
 # Files that Word inserts where it opens the document.
 _PAGES = frozenset({"htm", "html", "xhtml"})
 _INSERTED = _PAGES | {"docx", "docm"}
@@ -289,9 +291,9 @@ class _Document:
         self._say(in_font(text, self._look.font) if self._look.font.lower() in FONTS else text)
 
     def _symbol(self, element: Any) -> None:
-        code = element.get(f"{W}char", "")
-        code = code if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else "0"
-        self._say(sign(int(code, 16), element.get(f"{W}font", ""), self._writer.left_out))
+        font, code = (element.get(element.tag.partition("}")[0] + "}" + name, "") for name in ("font", "char"))
+        place = int(code, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,6}", code) else 0
+        self._say(sign(place, font, self._writer.left_out))
 
     def _line(self, element: Any) -> None:
         del element
@@ -408,23 +410,19 @@ class _Document:
 
     def _margins(self, kind: str) -> None:
         """Write the lines of the page headers or footers, each once."""
-        known: dict[str, None] = {}
+        lines: dict[str, None] = {}
+        parts: dict[str, str] = {}  # by the pages that they are for; a section inherits those of the one before it
         for section in self._body.iter(f"{W}sectPr"):
             for reference in section.findall(f"{W}{kind}Reference"):
                 relation = self._relations.get(reference.get(f"{_RELATIONSHIPS}id", ""))
-                if relation and self._is_shown(section, reference) and relation.target in self._archive.names:
-                    known |= dict.fromkeys(self._margin(relation.target))
-        for line in known:
+                parts[reference.get(f"{W}type", "default")] = relation.target if relation else ""
+            shown = {"default": True, "first": is_on(section, "titlePg"), "even": is_on(self._settings, _BOTH_SIDES)}
+            for pages, name in parts.items():
+                if shown.get(pages) and name in self._archive.names:
+                    lines |= dict.fromkeys(self._margin(name))
+        for line in lines:
             self._writer.text(line)
             self._writer.block()
-
-    def _is_shown(self, section: Any, reference: Any) -> bool:
-        match reference.get(f"{W}type"):
-            case "first":
-                return is_on(section, "titlePg")
-            case "even":
-                return is_on(self._settings, "evenAndOddHeaders")
-        return True
 
     def _margin(self, name: str) -> list[str]:
         """Return the lines of a page header or footer without page numbers."""
@@ -465,6 +463,7 @@ _HANDLERS: dict[str, Callable[[_Document, Any], None]] = {
     f"{W}r": _Document._run,
     f"{W}t": _Document._text,
     f"{W}sym": _Document._symbol,
+    f"{_EMOJI}symEx": _Document._symbol,
     f"{W}noBreakHyphen": lambda document, _: document._say("\u2011"),
     f"{W}tab": lambda document, _: document._say("\t"),
     f"{W}ptab": lambda document, _: document._say("\t"),

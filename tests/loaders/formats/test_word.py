@@ -173,7 +173,12 @@ def test_every_kind_of_character_is_kept():
     letters = run("b", '<w:rFonts w:ascii="Symbol"/>')
     body = "".join(map(paragraph, [f"{run('a')}{breaks}", hyphens, signs, letters]))
 
-    assert text_of(body) == "a\nb c d\n\nnon\u2011stop software\n\n☑α\n\nβ"
+    emoji = (
+        'xmlns:e="http://schemas.microsoft.com/office/word/2015/wordml/symex" e:font="Segoe UI Emoji" e:char="1F600"'
+    )
+    body += paragraph(f"<w:r><e:symEx {emoji}/></w:r>")
+
+    assert text_of(body) == "a\nb c d\n\nnon\u2011stop software\n\n☑α\n\nβ\n\n😀"
 
 
 def test_an_unknown_sign_is_counted():
@@ -397,8 +402,8 @@ def test_page_headers_and_footers_stand_once_without_page_numbers():
 
 
 @pytest.mark.parametrize(("more", "shown"), [("", False), ("<w:titlePg/>", True)])
-def test_a_header_of_the_first_page_counts_if_the_section_has_one(more: str, shown: bool):
-    body = paragraph("Text.") + section(margin("header", "h", "first"), more=more)
+def test_a_header_of_first_pages_counts_from_a_section_on_that_has_one(more: str, shown: bool):
+    body = paragraph("Text.", properties=section(margin("header", "h", "first"))) + section(more=more)
     header = office_xml("w:hdr", paragraph("Cover"))
 
     assert ("Cover" in text_of(body, related={"h": "header header1.xml"}, header1__xml=header)) == shown
