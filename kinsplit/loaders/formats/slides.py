@@ -29,7 +29,8 @@ _ROW = 457_200  # half an inch; shapes less apart from the top stand in one row
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_TITLES, _AROUND = frozenset({"title", "ctrTitle"}), frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})
+_TITLES, _PAGES = frozenset({"title", "ctrTitle"}), frozenset({"sldNum", "sldImg"})
+_AROUND = frozenset({"dt", "ftr", "hdr", *_PAGES})
 _ON = frozenset({"1", "true", "on"})
 _SHAPES = frozenset({"sp", "grpSp", "graphicFrame", "pic", "cxnSp", "contentPart"})
 _PICTURES = frozenset({"pic", "contentPart"})
@@ -150,8 +151,8 @@ class _Slide:
         self._in_order([shape for shape in shapes if shape is not title])
         self._background()
         for notes in self._related("notesSlide"):
-            shapes = [shape for shape in _shapes(notes.tree) if _kind(_place(shape)) not in _AROUND]
-            if any(map(_has_text, shapes)):
+            shapes = list(_shapes(notes.tree))
+            if any(_has_text(shape) for shape in shapes if _kind(_place(shape)) not in _AROUND):
                 write.start_heading(3)
                 write.text("Notes")
                 write.end_heading()
@@ -209,8 +210,9 @@ class _Slide:
         if properties is not None and properties.get("hidden") in _ON:
             self._writer.left_out.add("hidden shape")
             return True
-        if _kind(_place(shape)) in _AROUND:
-            self._around(shape)
+        if (kind := _kind(_place(shape))) in _AROUND:
+            if kind not in _PAGES:
+                self._around(shape)
             return True
         description = "" if properties is None else described(properties)
         if local_name(shape) == "grpSp":

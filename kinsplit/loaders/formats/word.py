@@ -76,8 +76,8 @@ class _Document:
         self._main = next(targets, "word/document.xml")
         self._known: dict[str, dict[str, Relation]] = {}  # relations by part
         self._relations = self._relations_of(self._main)
-        self._body = archive.xml(self._main).find(f"{W}body")
-        if self._body is None:
+        self._body = archive.xml(self._main)
+        if self._body.find(f"{W}body") is None:
             raise UnreadableError("is not a valid Word document: it has no body. Open it and save it again.")
         self._styles = Styles(self._part("styles"))
         self._numbering = Numbering(self._part("numbering"))
@@ -418,7 +418,7 @@ class _Document:
                 parts[reference.get(f"{W}type", "default")] = relation.target if relation else ""
             shown = {"default": True, "first": is_on(section, "titlePg"), "even": is_on(self._settings, _BOTH_SIDES)}
             for pages, name in parts.items():
-                if shown.get(pages) and name in self._archive.names:
+                if shown.get(pages, True) and name in self._archive.names:
                     lines |= dict.fromkeys(self._margin(name))
         for line in lines:
             self._writer.text(line)

@@ -146,13 +146,17 @@ def test_notes_and_comments_follow_the_slide():
         + shape(paragraph("Say it slowly."), place='<p:ph type="body" idx="1"/>')
         + shape(paragraph("12"), place='<p:ph type="sldNum"/>')
         + shape(paragraph("Also:"), at=1)
+        + shape(paragraph("For the course only"), place='<p:ph type="hdr"/>', at=9)
         + "</p:spTree></p:cSld>",
     )
     old = '<p:cm authorId="0"><p:text>Really?</p:text></p:cm>'
     new = f'<p:cm authorId="{{9}}"><p:reply authorId="0"><p:txBody>{paragraph("Yes.")}</p:txBody></p:reply></p:cm>'
     text = text_of(shape(paragraph("Hello")), notesSlide=notes, comments=office_xml("p:cmLst", old + new))
 
-    assert text == ("Hello\n\n### Notes\n\nSay it slowly.\n\nAlso:\n\nComment by Ann: Really?\n\nComment by Ann: Yes.")
+    assert text == (
+        "Hello\n\n### Notes\n\nSay it slowly.\n\nAlso:\n\nFor the course only\n\n"
+        "Comment by Ann: Really?\n\nComment by Ann: Yes."
+    )
 
 
 def test_hidden_shapes_pictures_and_objects_are_counted():
