@@ -250,7 +250,7 @@ class _Slide:
         if _has_text(shape):
             self._lines(shape)
             return True
-        for element in drawn(shape):
+        for element in drawn(shape) if local_name(shape) == "graphicFrame" else ():
             match local_name(element):
                 case "tbl" if any((text.text or "").strip() for text in element.iter(f"{_A}t")):
                     self._table(element)
