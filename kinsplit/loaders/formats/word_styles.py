@@ -225,6 +225,8 @@ class Numbering:
             at = next(own, at or 0)
         level = found.levels.get(at, Level(form="none"))
         counts = found.counts
+        for skipped in (above for above in range(at) if above not in counts):
+            counts[skipped] = found.restarts.pop(skipped, found.levels.get(skipped, Level()).start)
         counts[at] = found.restarts.pop(at) if at in found.restarts else counts.get(at, level.start - 1) + 1
         for deeper in [deeper for deeper in counts if deeper > at]:
             if at < found.levels.get(deeper, Level()).restart:

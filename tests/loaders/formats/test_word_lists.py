@@ -101,8 +101,8 @@ def test_legal_numbers_are_digits():
     assert labels(*map(item, [0, 0, 1]), numbering=numbering) == ["Article I", "Article II", "2.1"]
 
 
-def test_a_first_item_below_the_first_level_has_the_first_number_above_it():
-    assert labels(item(1), item(1), item(0), numbering=LEGAL + numbers(1, 0)) == ["1.1", "1.2", "1."]
+def test_a_level_that_is_skipped_counts():
+    assert labels(*map(item, [1, 1, 0, 2, 1]), numbering=LEGAL + numbers(1, 0)) == ["1.1", "1.2", "2.", "(a)", "2.2"]
 
 
 _HEADINGS = "".join(
