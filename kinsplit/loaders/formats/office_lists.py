@@ -13,6 +13,7 @@ _ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l"
 #: Forms that count through an alphabet or a row of signs, and then double them.
 _ROWS = {
     "lowerLetter": "abcdefghijklmnopqrstuvwxyz",
+    "α, β, γ, ...": "αβγδεζηθικλμνξοπρστυφχψω",
     "russianLower": "абвгдежзиклмнопрстуфхцчшщыэюя",
     "chicago": "*†‡§",
     "aiueoFullWidth": "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン",
@@ -42,8 +43,8 @@ def in_form(count: int, form: str) -> str:
         return row[(count - 1) % len(row)] * ((count - 1) // len(row) + 1)
     if form == "lowerRoman" and 0 < count < 4000:
         return _roman(count)
-    if form == "decimalZero":
-        return f"{count:02}"
+    if form == "decimalZero" or form.startswith("0"):
+        return str(count).zfill(len(form.partition(",")[0]) if form.startswith("0") else 2)
     if form in {"decimalEnclosedCircle", "decimalEnclosedCircleChinese"} and 0 < count <= 20:
         return chr(ord("①") + count - 1)
     if form in {"decimalFullWidth", "decimalFullWidth2"}:

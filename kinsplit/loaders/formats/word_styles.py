@@ -164,7 +164,7 @@ class Level:
 
     Attributes:
         start: Number of the first item.
-        form: Form of the numbers, such as `upperRoman`.
+        form: Form of the numbers, such as `upperRoman` or `001, 002, 003, ...`.
         text: What is shown, with `%1` for the number of the first level.
         restart: Levels above which an item lets the numbers begin again.
         is_legal: Whether all numbers are shown as digits.
@@ -250,13 +250,19 @@ def _levels(parent: Any) -> Iterator[tuple[int, Level]]:
             _attribute(element, "ilvl"),
             Level(
                 number(element, "start", 0),
-                value(element, "numFmt", "decimal"),
+                _form(element.find(f".//{W}numFmt")),
                 in_font(value(element, "lvlText"), font) if font.lower() in FONTS else value(element, "lvlText"),
                 restart if restart >= 0 else _DEPTH,
                 is_on(element, "isLgl"),
                 value(element, "pStyle"),
             ),
         )
+
+
+def _form(element: Any) -> str:
+    """Return the form of numbers; one of the user's own is shown by its first numbers, such as `001, 002, 003, ...`."""
+    form = "decimal" if element is None else element.get(f"{W}val", "decimal")
+    return str(element.get(f"{W}format", "decimal") if form == "custom" else form)
 
 
 def _attribute(element: Any, name: str) -> int:

@@ -137,6 +137,15 @@ def test_headings_are_numbered_by_their_styles():
     )
 
 
+def test_a_list_may_have_a_form_of_numbers_that_old_programs_do_not_know():
+    own = '<w:numFmt w:val="custom" w:format="001, 002, 003, ..."/>'
+    old = '<mc:Fallback><w:numFmt w:val="decimal"/></mc:Fallback>'
+    both = f"<mc:AlternateContent><mc:Choice>{own}</mc:Choice>{old}</mc:AlternateContent>"
+    padded = f'<w:lvl w:ilvl="0"><w:start w:val="9"/>{both}<w:lvlText w:val="REQ-%1"/></w:lvl>'
+
+    assert labels(item(0), item(0), numbering=definition(0, padded) + numbers(1, 0)) == ["REQ-009", "REQ-010"]
+
+
 def test_a_list_may_refer_to_a_style_of_lists():
     linked = definition(0, more='<w:numStyleLink w:val="Policy"/>')
     own = definition(1, level(0, "§ %1"), more='<w:styleLink w:val="Policy"/>')
@@ -193,6 +202,8 @@ def test_levels_are_indented_and_cells_have_lists_of_their_own():
         ("ideographDigital", 10, "一〇"),
         ("russianUpper", 2, "Б"),
         ("ganada", 3, "다"),
+        ("001, 002, 003, ...", 7, "007"),
+        ("α, β, γ, ...", 2, "β"),
         ("none", 3, ""),
         ("unheard of", 3, "3"),
         ("lowerLetter", 10**8, "100000000"),
