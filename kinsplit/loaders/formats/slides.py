@@ -3,7 +3,8 @@
 The slide's shapes follow from the top left to the bottom right, groups as one shape: text with its lists, tables,
 equations as a line of text (see `equations`), diagrams (SmartArt) as their texts, charts as their titles and data.
 Shapes without text, such as pictures, films and drawings, give their alternative text. Speaker notes follow under a
-`### Notes` heading, then comments. Footers stand on their first slide; slide numbers and hidden slides are left out.
+`### Notes` heading, then comments. Footers, and texts of a layout, stand on the first slide that shows them; slide
+numbers and hidden slides are left out.
 """
 
 from __future__ import annotations
@@ -383,10 +384,11 @@ def _kind(place: Any) -> str:
 
 
 def _paragraphs(shape: Any) -> Iterator[Any]:
-    """Yield the paragraphs of a shape or a cell that show something."""
+    """Yield the paragraphs of a shape or a cell that show something other than the number of the slide."""
     for body in (child for child in shape if local_name(child) == "txBody"):
         for paragraph in body.iterfind(f"{_A}p"):
-            if any(local_name(one) == "t" and (one.text or "").strip() for one in paragraph.iter()):
+            texts = sum(1 for one in paragraph.iter() if local_name(one) == "t" and (one.text or "").strip())
+            if texts > len(paragraph.findall(f"{_A}fld[@type='slidenum']")):
                 yield paragraph
 
 

@@ -123,6 +123,7 @@ def test_footers_stand_once_and_slide_numbers_do_not():
         shape(paragraph("<a:fld type='slidenum'><a:t>7</a:t></a:fld>"), place='<p:ph type="sldNum"/>', at=9),
         shape(paragraph("<a:fld type='datetime1'><a:t>1/2/2003</a:t></a:fld>"), place='<p:ph type="dt"/>', at=9),
     ]
+    around.append(shape(paragraph("<a:fld type='slidenum'><a:t>7</a:t></a:fld>"), at=8))
     reading = read(pptx(slide(shape(paragraph("One")), *around), slide(shape(paragraph("Two")), *around)))
 
     assert reading.contents[0].text == "One\n\nACME, internal\n\nTwo"
