@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import string
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import regex
 
 from kinsplit.embedding.protocol import SparseVector, check_texts
+from kinsplit.embedding.terms import Known, Terms, compatible
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.spans import replace_surrogates
 from kinsplit.support.extras import needs
@@ -74,10 +74,13 @@ def _written(text: str) -> Iterator[str]:
 @lru_cache(_MOST_PHRASES)
 def _initials(phrase: str, is_stop_word: Callable[[str], bool]) -> frozenset[str]:
     """Return the initials of the names and of the runs of content words in a phrase."""
+    words = phrase.replace("-", " ").split()
+    if len(words) < PHRASES.start and phrase.islower():
+        return frozenset()
     found: set[str] = set()
     content = name = ""
     # Initials of small words inside a name are in lower case.
-    for word in (*phrase.replace("-", " ").split(), ""):
+    for word in (*words, ""):
         lower = word.lower()
         if word != lower and lower not in _SMALL:
             name += word[0].upper()
@@ -89,7 +92,8 @@ def _initials(phrase: str, is_stop_word: Callable[[str], bool]) -> frozenset[str
         if len(word) > 1 and not is_stop_word(lower):
             content += lower[0]
         elif content:
-            found.update(content[at : at + size] for size in PHRASES for at in range(len(content) - size + 1))
+            if len(content) >= PHRASES.start:
+                found.update(content[at : at + size] for size in PHRASES for at in range(len(content) - size + 1))
             content = ""
     return frozenset(found)
 
@@ -102,71 +106,30 @@ def _of_name(letters: str) -> Iterator[str]:
 
 
 _WORD = re.compile(r"\w+")
-_JOINT = re.compile(r"[a-z][A-Z]")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-
-def with_parts(text: str) -> str:
-    """Return a text followed by the parts of its names in camel case, such as `is` and `Subset` of `isSubset`.
-
-    Names in snake case need no such parts, since every tokenizer splits them at the underscore.
-    """
-    # A single pattern for both would try a match at every character of a long word.
-    names = [word for word in _WORD.findall(text) if _JOINT.search(word)] if _JOINT.search(text) else []
-    parts = [part for name in names for part in _PART.findall(name) if len(part) > 1]
-    return f"{text}\n{' '.join(parts)}" if parts else text
-
-
-# Runs of scripts written without spaces between words: those whose characters are syllables or words, with the marks
-# that all of them share, and alphabets.
-_RUN = regex.compile(
-    r"(?P<syllables>[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\uff70\u3099\u309a\uff9e\uff9f]++)|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]++"
-)
-# Digits around a term tell it from words, and keep stemmers off it; its letters, some of which no tokenizer takes for
-# parts of a word, are written as numbers.
-_GRAM = "7{}7"
-
-
-def with_grams(text: str) -> str:
-    """Return a text whose runs of scripts without spaces between words are replaced by overlapping terms.
-
-    Chinese and Japanese have a term for each character and each two, as in Lucene's CJK analyzer; Thai, Lao, Khmer and
-    Burmese have one for each three.
-    """
-    return text if text.isascii() else _RUN.sub(_grams, text)
-
-
-def _grams(run: regex.Match[str]) -> str:
-    letters = unicodedata.normalize("NFKC", run[0])
-    sizes = (1, 2) if run["syllables"] else (3,)
-    found = [letters[i : i + size] for size in sizes for i in range(len(letters) - size + 1)] or [letters]
-    return f" {' '.join(_GRAM.format(gram.encode('utf-16-be').hex()) for gram in found)} "
-
-
 #: Language without stop words and stemmer.
 ANY = "any"
-#: Languages written without spaces, whose words come from a segmenter.
-_UNSPACED = ("chinese", "japanese")
+#: Languages whose stop words and stemmers don't need the accents of words.
+_UNACCENTED = (None, "english")
 
-# Kinds of terms besides words: the parts of names (see `with_parts`), acronyms, and those of `with_grams`.
-_TERMS = "parts+acronyms+grams"
+# Kinds of terms besides words: those of `kinsplit.embedding.terms`, and acronyms.
+_TERMS = "forms+parts+acronyms+grams"
 # Digits around an acronym tell its terms from words, and keep stemmers off them.
 _WRITTEN, _INITIALS = "8{}8", "9{}9"
 # Weight of an acronym's letters as a word: "OOP" is the stem of "Oops", too.
 _AS_WORD = 0.5
+# Weight of each of the two terms of a word with accents.
+_WITH_MARKS = 0.5
 # A word in lower case may be an acronym if it is this short, in a question of so few words, such as "what is oop".
 _SHORT, _FEW_WORDS = range(3, 5), 2
-# Number of words known to be stop words or not, about the vocabulary of a language.
-_MOST_WORDS = 50_000
 
 
 class Bm25Embedder:
     """BM25 with stop words and a stemmer, in Qdrant Edge's implementation.
 
-    Names in camel case count as a whole and by their parts. A run without whitespace or punctuation is one term,
-    whatever its length, such as a file of hexadecimal digits. In scripts without spaces between words, overlapping
-    groups of characters are terms (see `with_grams`); Chinese and Japanese are segmented into words if chosen, and so
-    are all of these scripts without a language.
+    What people write in several ways is found under each (see `kinsplit.embedding.terms`): with or without accents, in
+    any form of Unicode, joined or in parts. A run without whitespace or punctuation is one term, whatever its length,
+    such as a file of hexadecimal digits. In scripts without spaces between words, and in Korean, overlapping groups of
+    characters are terms.
 
     Acronyms meet their long forms: "OOP" in a question finds "object-oriented programming" in a text, and the other way
     round (see `kinsplit.embedding.sparse`). Terms of their own serve this, so the weights of words stay as they are.
@@ -194,13 +157,13 @@ class Bm25Embedder:
         remedy = "Leave it out for the default of 256."
         require(average_length > 0, "average_length", "must be positive", average_length, remedy)
         self.language, self.average_length = language, float(average_length)
-        self._is_segmented = segmented = language is None or language in _UNSPACED
-        kind = qe.TokenizerType.Multilingual if segmented else qe.TokenizerType.Word
         # Without a language, neither stop words nor a stemmer.
         without: Any = {"stopwords": qe.StopwordsSet(), "stemmer": qe.DisabledStemmer()} if language is None else {}
-        config = qe.Bm25Config(avg_len=self.average_length, tokenizer=kind, language=language, **without)
+        words = qe.TokenizerType.Word
+        config = qe.Bm25Config(avg_len=self.average_length, tokenizer=words, language=language, **without)
         self._model = qe.Bm25(config)
-        self._is_stop_word = lru_cache(_MOST_WORDS)(self._ends_phrase)
+        self._is_stop_word = Known(self._ends_phrase).__getitem__
+        self._terms = Terms(self._is_stop_word if language else None, keeps_marks=language not in _UNACCENTED)
 
     @classmethod
     def of(cls, fingerprint: str) -> Self:
@@ -229,8 +192,9 @@ class Bm25Embedder:
 
     def embed_query(self, text: str) -> SparseVector:
         """Return weight 1 for each term of a query, and less for an acronym as a word."""
-        text = replace_surrogates(text)
-        words = _weights(self._model.embed_query(self._spaced(text)))
+        text = compatible(replace_surrogates(text))
+        words = _weights(self._model.embed_query(self._terms.of(text, question=True)))
+        words |= dict.fromkeys(self._model.embed_query(self._terms.twice(text)).indices, _WITH_MARKS)
         found = acronyms(text, self._is_stop_word)
         as_words = self._model.embed_query(" ".join(found.written)).indices
         content = [word.lower() for word in _WORD.findall(text) if not self._is_stop_word(word.lower())]
@@ -240,17 +204,15 @@ class Bm25Embedder:
 
     def words(self, text: str) -> frozenset[int]:
         """Return the terms of a text's words, without those of acronyms."""
-        return frozenset(self._model.embed_query(self._spaced(replace_surrogates(text))).indices)
-
-    def _spaced(self, text: str) -> str:
-        return with_parts(text) if self._is_segmented else with_grams(with_parts(text))
+        return frozenset(self._model.embed_query(self._terms.of(compatible(replace_surrogates(text)))).indices)
 
     def _ends_phrase(self, word: str) -> bool:
         # Without a list of stop words, only names are phrases.
         return self.language is None or not self._model.embed_query(word).indices
 
     def _embed(self, text: str) -> SparseVector:
-        words = _weights(self._model.embed_document(self._spaced(text)))
+        text = compatible(text)
+        words = _weights(self._model.embed_document(self._terms.of(text)))
         found = acronyms(text, self._is_stop_word)
         terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
         # On their own, since the weights of words fall with the length of the text.

@@ -45,7 +45,9 @@ class TestMemory(VectorStoreIntegrationTests):
         return KinsplitVectorStore(self.get_embeddings(), "memory:")
 
 
-SCHEMA = Schema("fake", 6, "bm25:english:256:parts+acronyms+grams", '{"name": "given", "parameters": {}}', "given")
+SCHEMA = Schema(
+    "fake", 6, "bm25:english:256:forms+parts+acronyms+grams", '{"name": "given", "parameters": {}}', "given"
+)
 
 
 @pytest.fixture(scope="module")
