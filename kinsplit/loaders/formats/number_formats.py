@@ -42,9 +42,11 @@ _MONTHS = (
 )
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LAST_DAY = 2_958_466  # the first day that no spreadsheet has, of the year 10,000
+_LONGEST_DURATION = 1e9  # days
 _DAY = 86_400
 _LEAP_DAY = 60  # 29 February 1900, which spreadsheets have and history has not
 _MOST_DIGITS = 15
+_HUGE = 1e300
 _LONGEST = 255  # characters of a format, of which Excel allows no more
 
 _TOKEN = re.compile(
@@ -71,20 +73,27 @@ class NumberFormat:
 
     Attributes:
         is_general: Whether numbers are shown as they are.
+        is_date: Whether a number is a day, and not only a time of a day or a duration.
     """
 
     def __init__(self, code: str) -> None:
         sections = _sections(code[:_LONGEST])
+        kinds = {value[0].lower() for section in sections for kind, value in section if kind == "date"}
+        lasts = any(kind == "bracket" and _is_elapsed(value) for section in sections for kind, value in section)
+        self.is_date = not lasts and bool(kinds & set("yd") or kinds == {"m"})
         self.is_general = [kind for kind, _ in sections[0]] in (["general"], []) and len(sections) == 1
         text = sections[3] if len(sections) > 3 else sections[-1]
         self._text = text if any(kind == "mark" and value == "@" for kind, value in text) else None
         numbers = sections[:3] if len(sections) > 3 or self._text is None else sections[:-1] or sections
         self._conditions = [_condition(section) for section in numbers]
+        self._is_conditional = any(self._conditions)
         self._shows = [_renderer(section) for section in numbers]
 
     def number(self, value: float) -> str:
         """Return a number, a date or a time, which are days since 1899-12-30, as a cell shows it."""
-        if not math.isfinite(value):
+        if 0 < value < _HUGE and not self._is_conditional:
+            return self._shows[0](value)
+        if not math.isfinite(value) or (self.is_date and value < 0):
             return general(value)
         chosen, is_negative = self._section(value)
         if chosen is None:
@@ -101,7 +110,7 @@ class NumberFormat:
 
     def _section(self, value: float) -> tuple[int | None, bool]:
         """Return the number of a value's section, and whether the value needs a sign there."""
-        if any(self._conditions):
+        if self._is_conditional:
             for number, condition in enumerate(self._conditions):
                 if condition is None or condition(value):
                     return number, value < 0 and (condition is None or condition(1.0) or condition(0.0))
@@ -116,7 +125,7 @@ number_format = lru_cache(4096)(NumberFormat)
 
 def general(value: float) -> str:
     """Return a number without a format, with all its digits."""
-    return f"{value:.{_MOST_DIGITS}g}".replace("e", "E")
+    return f"{value:.15G}"
 
 
 def _sections(code: str) -> list[list[_Token]]:
@@ -300,7 +309,7 @@ def _date_renderer(section: list[_Token]) -> _Show:
 
     @lru_cache(_MOST_DATES)
     def show(value: float) -> str:
-        if value >= _LAST_DAY and not is_duration:
+        if value >= (_LONGEST_DURATION if is_duration else _LAST_DAY):
             return general(value)
         ticks = math.floor(value * _DAY * 10**digits + 0.5)
         seconds, fraction = divmod(ticks, 10**digits)

@@ -1,52 +1,232 @@
 """Spreadsheets of Excel and OpenDocument: every sheet is a heading with its rows as pipe tables.
 
-`python-calamine` reads the values that the file shows last, without recalculating formulas. Dates are written as ISO
-dates. Hidden sheets are left out and counted in a warning.
+Cells stand as the application shows them in American English: `7.5%`, `$1,234.50`, `01234`, `30:00`, `#N/A`. Formulas
+are not recalculated; those whose value the file lacks are counted in a warning. A merged cell stands once, in its first
+column and row. Blocks of cells with empty rows or columns between them are tables of their own if each has a header,
+and cells above a header are paragraphs. Comments, text boxes, alternative texts of pictures, and headers and footers of
+the page follow their sheet. What is hidden, sheets, rows and columns, is left out and counted in a warning, and so are
+pictures without a text, charts and other drawings.
 """
 
 from __future__ import annotations
 
 import datetime
 import io
+import itertools
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.formats import ods
 from kinsplit.loaders.formats.csv_rows import row_groups
-from kinsplit.loaders.formats.markdown import markdown_content
+from kinsplit.loaders.formats.markdown import escaped, markdown_content
+from kinsplit.loaders.formats.number_formats import general
+from kinsplit.loaders.formats.xlsx import ExcelPackage, SheetParts
 from kinsplit.support.extras import needs
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
+
+_MOST_ABOVE = 3  # rows of one cell that are paragraphs, if no table follows
+_MOST_MERGED = 4  # times that every cell may be looked at for merged ones
+_BREAKS = re.compile(r"[ \t\xa0]*[\n\r\t\v\f\x85\u2028\u2029]\s*| {2,}")
+_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
+Rows = list[list[str]]
 
 
 def read_spreadsheet(data: bytes) -> Reading:
     """Return the text of a spreadsheet."""
+    left_out: Counter[str] = Counter()
+    blocks: list[str] = []
+    files = _files(data)
+    read = ods.sheets if "content.xml" in files else partial(_excel_sheets, files=files)
+    for name, rows, parts in read(data, left_out):
+        left_out += parts.left_out
+        if found := [*_shown_blocks(rows), *_beside(parts)]:
+            blocks += [f"## {' '.join(name.split())}", *found]
+    warnings = tuple(_sentence(kind, number) for kind, number in left_out.items())
+    return Reading((markdown_content("\n\n".join(blocks)),), warnings)
+
+
+def _sentence(kind: str, number: int) -> str:
+    first, _, rest = kind.partition(" without ")
+    rest = f" without {rest}" if rest else ""
+    verb = "was" if number == 1 else "were"
+    return f"{number:,} {first}{'' if number == 1 else 's'}{rest} {verb} left out"
+
+
+def _files(data: bytes) -> Collection[str]:
+    """Return the names of the files in an archive; none if it isn't one."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return set(archive.namelist())
+    except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return ()
+
+
+def _excel_sheets(
+    data: bytes, left_out: Counter[str], files: Collection[str]
+) -> Iterator[tuple[str, Rows, SheetParts]]:
+    """Yield the name, the cells and the parts of each sheet of an Excel file that is shown."""
     with needs("files"):
         from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-    blocks: list[str] = []
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = [sheet for sheet in workbook.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
-        shown = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible]
-        for name in shown:
-            rows = [[_shown(value) for value in row] for row in workbook.get_sheet_by_name(name).to_python()]
-            if groups := list(row_groups(rows)):
-                blocks += [f"## {' '.join(name.split())}", *groups]
+        package = ExcelPackage(data) if files and "xl/workbook.bin" not in files else None
+        for sheet in workbook.sheets_metadata:
+            if sheet.visible != SheetVisibleEnum.Visible:
+                left_out["hidden sheet"] += 1
+            elif sheet.typ != SheetTypeEnum.WorkSheet:
+                left_out["chart sheet" if sheet.typ == SheetTypeEnum.ChartSheet else "macro sheet"] += 1
+            else:
+                parts = package.sheet(sheet.name) if package else SheetParts()
+                yield sheet.name, _cells(workbook.get_sheet_by_name(sheet.name), parts), parts
+        if "xl/vbaProject.bin" in files:
+            left_out["macro project"] += 1
     except PasswordError as error:
         raise UnreadableError("has a password. Save a copy without it.") from error
     except (CalamineError, ValueError) as error:
         raise UnreadableError(f"is broken or not a valid spreadsheet: {error}. Open it and save it again.") from error
-    hidden = len(sheets) - len(shown)
-    warnings = (f"{hidden:,} hidden sheets were left out",) if hidden else ()
-    return Reading((markdown_content("\n\n".join(blocks)),), warnings)
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    if isinstance(value, datetime.datetime):
-        midnight = value.time() == datetime.time()
-        return value.date().isoformat() if midnight else value.isoformat(" ")
-    return " ".join(str(value).split())
+def _cells(sheet: CalamineSheet, parts: SheetParts) -> Rows:
+    """Return the texts of a sheet's cells that are shown, and count those that are hidden."""
+    values: list[list[Any]] = sheet.to_python()
+    top, left = sheet.start or (0, 0)
+    height, width = len(values), max(map(len, values), default=0)
+    for (row, column), text in parts.shown.items():
+        if 0 <= row - top < height and 0 <= column - left < width:
+            values[row - top][column - left] = text
+    rows = [[_SHOWN.get(type(value), str)(value) for value in row] for row in values]
+    looked_at = 0
+    for (first, start), (last, end) in sheet.merged_cell_ranges or ():
+        box = range(max(first - top, 0), min(last - top + 1, height))
+        looked_at += len(box) * max(end - start + 1, 1)
+        if looked_at > _MOST_MERGED * height * width:
+            break
+        for row in box:
+            for column in range(max(start - left, 0), min(end - left + 1, width)):
+                if (row + top, column + left) != (first, start):
+                    rows[row][column] = ""
+    return _without_hidden(rows, top, left, parts)
+
+
+def _without_hidden(rows: Rows, top: int, left: int, parts: SheetParts) -> Rows:
+    if parts.hidden_rows:
+        hidden = [bool(any(row)) for at, row in enumerate(rows) if at + top in parts.hidden_rows]
+        parts.left_out["hidden row"] += sum(hidden)
+        rows = [row for at, row in enumerate(rows) if at + top not in parts.hidden_rows]
+    if parts.hidden_columns:
+        columns = range(max(map(len, rows), default=0))
+        hidden = [any(row[at] for row in rows if at < len(row)) for at in columns if at + left in parts.hidden_columns]
+        parts.left_out["hidden column"] += sum(hidden)
+        kept = [at + left not in parts.hidden_columns for at in columns]
+        rows = [list(itertools.compress(row, kept)) for row in rows]
+    return rows
+
+
+def _line(text: str) -> str:
+    """Return the text of a cell on one line; the spaces inside a number or a name stay."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()
+    return _BREAKS.sub(" ", text.strip())
+
+
+def _moment(value: datetime.datetime) -> str:
+    midnight = value.time() == datetime.time()
+    return value.date().isoformat() if midnight else value.isoformat(" ", "seconds")
+
+
+def _duration(value: datetime.timedelta) -> str:
+    minutes, seconds = divmod(round(value.total_seconds()), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+# Texts of values whose format is unknown or doesn't matter.
+_SHOWN: dict[type, Callable[[Any], str]] = {
+    str: _line,
+    float: general,
+    int: str,
+    datetime.datetime: _moment,
+    datetime.timedelta: _duration,
+    bool: lambda value: str(value).upper(),
+}
+
+
+def _shown_blocks(rows: Rows) -> Iterator[str]:
+    """Yield the paragraphs and tables of a sheet."""
+    table: Rows = []
+    for band in (list(group) for is_filled, group in itertools.groupby(rows, any) if is_filled):
+        above, below = _parted(band)
+        tables = _side_by_side(below)
+        if not above and len(tables) == 1 and _continues(table, below):
+            table += below
+            continue
+        yield from row_groups(table)
+        yield from map(escaped, above)
+        for beside in tables[:-1]:
+            yield from row_groups(beside)
+        table = tables[-1] if tables else []
+    yield from row_groups(table)
+
+
+def _side_by_side(band: Rows) -> list[Rows]:
+    """Return the tables that stand side by side in rows, or the rows as they are if these are not all tables."""
+    empty = list(range(len(band[0]))) if band else []
+    for row in band:
+        empty = [at for at in empty if at >= len(row) or not row[at]]
+        if not empty:
+            break
+    if not empty:
+        return [band] if band else []
+    width = max(map(len, band))
+    gaps = [-1, *empty, width]
+    spans = [(one + 1, two) for one, two in itertools.pairwise(gaps) if two > one + 1]
+    tables = [[row[first:last] for row in band if any(row[first:last])] for first, last in spans]
+    are_tables = all(len(rows) > 1 and len(rows[0]) > 1 and all(rows[0]) and _is_header(rows[0]) for rows in tables)
+    return tables if are_tables else [band]
+
+
+def _parted(rows: Rows) -> tuple[list[str], Rows]:
+    """Return the paragraphs above a table, which are rows of one cell, and the table."""
+    at = 0
+    while at < len(rows) and sum(map(bool, rows[at])) == 1:
+        at += 1
+    if at == len(rows) and at > _MOST_ABOVE:
+        return [], rows  # a column of its own
+    return ["".join(row) for row in rows[:at]], rows[at:]
+
+
+def _continues(table: Rows, rows: Rows) -> bool:
+    """Return whether rows below an empty one belong to the table above it."""
+    if not rows or not table:
+        return False
+    return _places(rows) <= _places(table[:1]) and (len(rows) == 1 or not _is_header(rows[0]))
+
+
+def _places(rows: Iterable[list[str]]) -> set[int]:
+    return {at for row in rows for at, cell in enumerate(row) if cell}
+
+
+def _is_header(row: list[str]) -> bool:
+    """Return whether a row names columns: with words or years, and no other numbers or dates."""
+    return all(_LETTERS.search(cell) or _YEAR.fullmatch(cell) or not any(map(str.isdigit, cell)) for cell in row)
+
+
+def _beside(parts: SheetParts) -> Iterator[str]:
+    """Yield what a sheet shows beside its cells."""
+    yield from map(escaped, parts.texts)
+    if parts.comments:
+        yield "### Comments"
+        yield "\n".join(f"- {reference}: {_line(text)}" for reference, text in parts.comments)
+    yield from map(escaped, parts.printed)
 
 
 _SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")

@@ -1,0 +1,333 @@
+"""The parts of an Excel file (`.xlsx`, `.xlsm`) beside the values of its cells.
+
+Libraries give values. How a cell shows its value, what is hidden and what stands beside the cells is read here, from
+the package's XML. Sheets may hold millions of cells, so they are read in pieces, and only the cells whose text differs
+from their value.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import posixpath
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinsplit.loaders.content import UnreadableError
+from kinsplit.loaders.formats.archive import local_name, parse
+from kinsplit.loaders.formats.number_formats import BUILT_IN, NumberFormat, number_format
+from kinsplit.loaders.formats.scripts import Script, written
+
+_PIECE = 2**22
+_LOOKED_AT = 2**16  # bytes of a piece that tell how a program writes cells
+_MOST_BYTES = 2**28  # of a part that is read as a whole
+_EPOCH_1904 = 1462  # days between the two first days that Excel counts from
+
+_NAME = rb"<(?:\w+:)?"
+_HIDDEN_ROW = re.compile(_NAME + rb'row\b(?=[^<>]*\shidden=["\'](?:1|true))[^<>]*\sr=["\'](\d+)')
+_COLUMN = re.compile(_NAME + rb"col\b([^<>]*)>")
+# Cells begin with these attributes in this order as nearly every program writes them; those of others are put so.
+_START = rb'c r="([A-Z]{1,3})(\d{1,7})"'
+_ODD = re.compile(_NAME + rb'c\s(?!r="[A-Z]{1,3}\d{1,7}"(?: s="\d+")?(?: t="\w+")?(?: [^<>]*)?/?>)[^<>]*')
+_ATTRIBUTE = re.compile(rb'\s([\w:]+)\s*=\s*["\']([^"\'<>]*)["\']')
+_FORMULA = _NAME + rb"f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
+_VALUED = rb"(?: [^<>]*)?>\s*(?:" + _FORMULA + rb")?" + _NAME + rb"v\b[^<>]*>([^<]*)<"
+_UNKNOWN = re.compile(
+    _START + rb"((?: [^<>]*)?)>\s*" + _FORMULA + rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</"
+)
+_INLINE = re.compile(_START + rb'(?: [^<>]*)? t="inlineStr"[^<>]*>(.*?)</(?:\w+:)?is>', re.DOTALL)
+_STRING = re.compile(_NAME + rb"si\b[^<>]*?(?:/>|>(.*?)</(?:\w+:)?si>)", re.DOTALL)
+_PRINTED = re.compile(_NAME + rb"(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<]+)<")
+_CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K\d\d[+-]\d{3}|\d{1,3}|[A-Z])')
+_PART, _PAGE = re.compile("&[LCR]"), re.compile("&[PN]")
+_FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|[ew]mf|svg|webp)", re.IGNORECASE)
+_SCRIPTS: dict[str, Script] = {"superscript": "superscript", "subscript": "subscript"}
+
+Place = tuple[int, int]
+
+
+@dataclass(slots=True)
+class SheetParts:
+    """What a sheet shows beside the values of its cells; rows and columns count from 0.
+
+    Attributes:
+        shown: The text of the cells that don't show their value.
+        hidden_rows: Rows that are not shown.
+        hidden_columns: Columns that are not shown.
+        comments: Comments and notes, with the reference of their cell.
+        texts: Text boxes, and alternative texts of pictures.
+        printed: Headers and footers.
+        left_out: Names of what was not kept, with their number.
+    """
+
+    shown: dict[Place, str] = field(default_factory=dict)
+    hidden_rows: set[int] = field(default_factory=set)
+    hidden_columns: set[int] = field(default_factory=set)
+    comments: list[tuple[str, str]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+class ExcelPackage:
+    """The parts of an Excel file by sheet.
+
+    Raises:
+        UnreadableError: A part is damaged.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._zip = zipfile.ZipFile(io.BytesIO(data))
+        self.names = set(self._zip.namelist())
+        workbook = next((part for kind, part in self._related("") if kind == "officeDocument"), "xl/workbook.xml")
+        root = self._xml(workbook)
+        self._is_1904 = any(
+            element.get("date1904") in ("1", "true") for element in root.iter() if local_name(element) == "workbookPr"
+        )
+        related = self._related_by_id(workbook)
+        self._parts = {
+            element.get("name", ""): related.get(_relation(element), ("", ""))[1]
+            for element in root.iter()
+            if local_name(element) == "sheet"
+        }
+        kinds = dict(related.values())
+        self._formats = self._styles(kinds["styles"]) if kinds.get("styles") in self.names else []
+        self._scripted = self._strings(kinds["sharedStrings"]) if kinds.get("sharedStrings") in self.names else {}
+
+    def sheet(self, name: str) -> SheetParts:
+        """Return the parts of the sheet with a name."""
+        found = SheetParts()
+        part = self._parts.get(name, "")
+        if part not in self.names:
+            return found
+        self._read_cells(part, found)
+        threads: dict[str, list[str]] = {}
+        notes: list[tuple[str, str]] = []
+        for kind, target in self._related(part):
+            if target not in self.names:
+                continue
+            match kind:
+                case "threadedComment":
+                    for comment in _named(self._xml(target), "threadedComment"):
+                        threads.setdefault(comment.get("ref", ""), []).append(_text(comment, "text"))
+                case "comments":
+                    notes += [(note.get("ref", ""), _text(note, "t")) for note in _named(self._xml(target), "comment")]
+                case "drawing":
+                    self._read_drawing(self._xml(target), found)
+                case "oleObject" | "package":
+                    found.left_out["embedded file"] += 1
+        # The note of a thread only tells older versions of Excel that there is one.
+        found.comments = [(ref, text) for ref, texts in threads.items() for text in texts]
+        found.comments += [(ref, text) for ref, text in notes if ref not in threads]
+        return found
+
+    def _read_cells(self, part: str, found: SheetParts) -> None:
+        styled = b"|".join(str(number).encode() for number, each in enumerate(self._formats) if each) or b"(?!)"
+        kinds = b"[es]" if self._scripted else b"e"
+        cell = re.compile(_START + b'(?: s="(%b)"(?: t="n")?|(?: s="[0-9]+")? t="(%b)")' % (styled, kinds) + _VALUED)
+        for piece in self._pieces(part):
+            if _ODD.search(piece, 0, _LOOKED_AT):
+                piece = _ODD.sub(_ordered, piece)
+            self._keep(cell.findall(piece), found.shown)
+            if b"vertAlign" in piece:
+                cells = ((place(*reference), _scripted(content)) for *reference, content in _INLINE.findall(piece))
+                found.shown.update((where, text) for where, text in cells if text)
+            if b"<f" in piece or b":f" in piece:
+                unknown = sum(b't="str"' not in attributes for *_, attributes in _UNKNOWN.findall(piece))
+                found.left_out["formula without a value"] += unknown
+            if b"hidden" in piece:
+                found.hidden_rows.update(int(row) - 1 for row in _HIDDEN_ROW.findall(piece))
+                found.hidden_columns.update(*map(_hidden, _COLUMN.findall(piece)))
+            if b"Header" not in piece and b"Footer" not in piece:
+                continue
+            found.printed += dict.fromkeys(filter(None, map(_printed, _PRINTED.findall(piece))))
+
+    def _keep(self, cells: list[tuple[bytes, bytes, bytes, bytes, bytes]], shown: dict[Place, str]) -> None:
+        """Keep the texts of the cells that don't show their value."""
+        offsets = [_EPOCH_1904 * (self._is_1904 and each.is_date) if each else 0 for each in self._formats]
+        formats = {b"%d" % at: (each.number, offsets[at]) for at, each in enumerate(self._formats) if each}
+        for letters, row, style, kind, content in cells:
+            if style:
+                try:
+                    number = float(content)
+                except ValueError:
+                    continue
+                write, offset = formats[style]
+                shown[int(row) - 1, _COLUMNS[letters]] = write(number + offset)
+            elif kind == b"e":
+                shown[place(letters, row)] = _decoded(content)
+            elif content.isdigit() and (text := self._scripted.get(int(content))):
+                shown[place(letters, row)] = text
+
+    def _styles(self, part: str) -> list[NumberFormat | None]:
+        """Return the number format of each style, or None where a cell shows its value."""
+        root = self._xml(part)
+        codes = BUILT_IN | {
+            int(each.get("numFmtId")): each.get("formatCode", "")
+            for each in _named(root, "numFmt")
+            if each.get("numFmtId", "").isdigit()
+        }
+        styles = [style for block in _named(root, "cellXfs") for style in _named(block, "xf")]
+        numbers = (style.get("numFmtId", "0") for style in styles)
+        formats = (number_format(codes.get(int(number), "General")) for number in numbers if number.isdigit())
+        return [None if each.is_general else each for each in formats]
+
+    def _strings(self, part: str) -> dict[int, str]:
+        """Return the shared strings in which something stands above or below the line."""
+        data = self._read(part)
+        if b"vertAlign" not in data:
+            return {}
+        texts = ((number, _scripted(content)) for number, content in enumerate(_STRING.findall(data)))
+        return {number: text for number, text in texts if text}
+
+    def _read_drawing(self, root: Any, found: SheetParts) -> None:
+        for element in _shapes(root):
+            kind = local_name(element)
+            if kind == "sp":
+                paragraphs = (_text(paragraph, "t") for paragraph in _named(element, "p"))
+                found.texts += filter(None, [" ".join(" ".join(paragraphs).split())])
+            elif kind == "pic":
+                described = next((each.get("descr", "") for each in _named(element, "cNvPr")), "")
+                if described.strip() and not _FILE_NAME.fullmatch(described.strip()):
+                    found.texts.append(" ".join(described.split()))
+                else:
+                    found.left_out["picture without a text"] += 1
+            else:
+                kinds = set(map(local_name, element.iter()))
+                found.left_out["chart" if kinds & {"chart", "relIds"} == {"chart"} else "diagram"] += 1
+
+    def _related(self, part: str) -> list[tuple[str, str]]:
+        return list(self._related_by_id(part).values())
+
+    def _related_by_id(self, part: str) -> dict[str, tuple[str, str]]:
+        """Return the kind and the name of each part that a part refers to, by the reference's id."""
+        folder, name = posixpath.split(part)
+        path = posixpath.join(folder, "_rels", f"{name}.rels")
+        if path not in self.names:
+            return {}
+        return {
+            each.get("Id", ""): (
+                each.get("Type", "").rpartition("/")[2],
+                posixpath.normpath(posixpath.join("/" + folder, each.get("Target", ""))).lstrip("/"),
+            )
+            for each in _named(self._xml(path), "Relationship")
+        }
+
+    def _xml(self, part: str) -> Any:
+        data = self._read(part)
+        try:
+            return parse(data)
+        except UnreadableError as error:
+            raise UnreadableError(f"is broken at {part}: {error}. Open it and save it again.") from error
+
+    def _read(self, part: str) -> bytes:
+        return b"".join(self._chunks(part, _MOST_BYTES))
+
+    def _pieces(self, part: str) -> Iterator[bytes]:
+        """Yield a sheet in pieces that end between rows."""
+        rest = b""
+        for chunk in self._chunks(part):
+            rest += chunk
+            end = rest.rfind(b"<", 0, max(rest.rfind(b"<row "), rest.rfind(b":row ")) + 1)
+            if end > 0:
+                yield rest[:end]
+                rest = rest[end:]
+        yield rest
+
+    def _chunks(self, part: str, most: int | None = None) -> Iterator[bytes]:
+        if most is not None and part in self.names and self._zip.getinfo(part).file_size > most:
+            raise UnreadableError(f"has a part of more than {most:,} bytes, {part}. Split the file.")
+        try:
+            with self._zip.open(part) as opened:
+                while chunk := opened.read(_PIECE):
+                    yield chunk
+        except (KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
+            raise UnreadableError(f"is broken at {part}: {error}. Open it and save it again.") from error
+
+
+class _Columns(dict[bytes, int]):
+    """Numbers of columns by their letters."""
+
+    def __missing__(self, letters: bytes) -> int:
+        number = 0
+        for letter in letters:
+            number = number * 26 + letter - 64
+        self[letters] = number - 1
+        return number - 1
+
+
+_COLUMNS = _Columns()
+
+
+def place(letters: bytes, row: bytes) -> Place:
+    """Return the row and column of a reference such as `B2`."""
+    return int(row) - 1, _COLUMNS[letters]
+
+
+def _ordered(tag: re.Match[bytes]) -> bytes:
+    """Return a cell's tag with its attributes in the usual order; one without a reference stays."""
+    found = dict(_ATTRIBUTE.findall(tag[0]))
+    attributes = b"".join(b' %b="%b"' % (name, found[name]) for name in (b"r", b"s", b"t") if name in found)
+    return b"<c" + attributes + (b" /" if tag[0].endswith(b"/") else b"") if b"r" in found else tag[0]
+
+
+def _hidden(attributes: bytes) -> range:
+    """Return the columns of a `col` if they are hidden."""
+    found = dict(re.findall(rb'\s(\w+)=["\'](\w+)["\']', attributes))
+    if found.get(b"hidden") not in (b"1", b"true") or not found.get(b"min", b"").isdigit():
+        return range(0)
+    first, last = int(found[b"min"]), found.get(b"max", b"")
+    return range(first - 1, min(int(last), 2**14) if last.isdigit() else first)
+
+
+def _decoded(text: bytes) -> str:
+    return html.unescape(text.decode("utf-8", "replace"))
+
+
+def _scripted(content: bytes) -> str:
+    """Return the text of runs in which something stands above or below the line, else nothing."""
+    if b"vertAlign" not in content:
+        return ""
+    pieces: list[tuple[str, Script | None]] = []
+    for run in re.split(rb"<(?:\w+:)?r[\s>]", content):
+        texts = re.findall(rb"<(?:\w+:)?t(?:\s[^<>]*)?>([^<]*)<", run.partition(b"rPh")[0])
+        script = re.search(rb'vertAlign[^<>]*\sval=["\'](\w+)', run)
+        pieces.append((_decoded(b"".join(texts)), _SCRIPTS.get(script[1].decode()) if script else None))
+    shown = ""
+    for at, (text, kind) in enumerate(pieces):
+        after = pieces[at + 1][0] if at + 1 < len(pieces) else ""
+        shown += written(text, kind, shown[-100:], after) if kind else text
+    return shown
+
+
+def _printed(text: bytes) -> str:
+    """Return the words of a header or footer, without the parts that number the pages."""
+    parts = (part for part in _PART.split(_decoded(text)) if not _PAGE.search(part))
+    shown = " ".join(" ".join(_CODE.sub(" ", part) for part in parts).split())
+    return shown if any(map(str.isalpha, shown)) else ""
+
+
+def _relation(element: Any) -> str:
+    return next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
+
+
+def _named(element: Any, name: str) -> Iterator[Any]:
+    return (each for each in element.iter() if local_name(each) == name)
+
+
+def _text(element: Any, name: str) -> str:
+    return "".join(each.text or "" for each in _named(element, name))
+
+
+def _shapes(element: Any) -> Iterator[Any]:
+    """Yield shapes, pictures and frames, without those that only replace others in old programs."""
+    for child in element:
+        name = local_name(child)
+        if name in ("sp", "pic", "graphicFrame"):
+            yield child
+        elif name != "Fallback":
+            yield from _shapes(child)
