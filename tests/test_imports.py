@@ -132,6 +132,7 @@ ONLY_IN: dict[str, set[str]] = {
     "mdit_py_plugins": {"server"},
     "latex2mathml": {"server"},
     "webvtt": {"loaders"},
+    "xlrd": {"loaders"},
     "httpx": {"support", "model_servers", "language_models", "stores", "wikipedia"},
     "openai": {"model_servers", "embedding", "language_models"},
     "watchfiles": {"watch"},

@@ -17,7 +17,7 @@ import regex
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 # Where NFKC would make other words: before exponents and fractions after digits, and marks of trade.
 _APART = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-₎¼-¾⅐-⅞])|[™℠]")
-_HYPHENS, _APOSTROPHES = re.compile("[\u2010\u2011\u2212]"), re.compile("[\u2018\u2019]")
+_HYPHENS, _APOSTROPHES = re.compile("[\u2010\u2011\u2212]"), re.compile("[\u02bb\u02bc\u2018\u2019]")
 _IDEOGRAM = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
 _BROKEN_LINE = regex.compile(rf"(?<={_IDEOGRAM})[ \t]*+\n[ \t]*+(?={_IDEOGRAM})")
 # The first digit stands before what must not precede it, since such patterns are found faster.
@@ -55,8 +55,11 @@ _LONGEST_JOINED = 64
 # `C++`, `C#` and `.NET` are words of their own.
 _SIGNED = re.compile(r"(?<!\w)([A-Za-z])(?:(\+\+)|#)(?!\w)|(?<!\w)\.NET(?!\w)", re.IGNORECASE)
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:[.']\d{3}){2,})(?!\d)")
-# Names of several parts are found without what joins them: `Wi-Fi`, `R&D`, `get_user_by_id`, `Node.js`.
-_JOINED = re.compile(r"(?<![^\W_])[^\W_]++(?:[-&_][^\W_]++)+|(?<![^\W_])[^\W\d_]++(?:\.[^\W\d_]{1,4}(?![^\W_]))+")
+# Names of several parts are found without what joins them: `Wi-Fi`, `R&D`, `get_user_by_id`, `Node.js`, `O'Brien`.
+_JOINED = re.compile(
+    r"(?<![^\W_])[^\W_]++(?:[-&_][^\W_]++)+|(?<![^\W_])[^\W\d_]++(?:\.[^\W\d_]{1,4}(?![^\W_]))+"
+    r"|(?<![^\W_])[A-Z]'[A-Z][^\W_]++"
+)
 _FEWEST_NUMBERS = 4  # parts of an ISBN or a telephone number; ranges and dates have fewer
 # Parts of names in camel case, and of words with a number.
 _JOINT = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
@@ -83,7 +86,7 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def _join(chain: str) -> str:
-    parts = re.split(r"[-&_.]", chain) if len(chain) <= _LONGEST_JOINED else []
+    parts = re.split(r"[-&_.']", chain) if len(chain) <= _LONGEST_JOINED else []
     return "".join(parts) if not "".join(parts).isdigit() or len(parts) >= _FEWEST_NUMBERS else ""
 
 

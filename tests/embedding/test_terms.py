@@ -40,6 +40,7 @@ def meet(question: str, text: str, embedder: Bm25Embedder = _ENGLISH) -> bool:
         *(("the HTTPServer class", "server"), ("get_user_by_id(x)", "getUserById"), ("MacBook", "mac book")),
         *(("R&D budget", "RD"), ("ERR_CONNECTION_REFUSED", "connection"), ("Windows10", "windows 10")),
         *(("We write C++ code", "C++"), ("C# code", "csharp"), ("the .NET runtime", "dotnet"), ("16GB", "16 GB")),
+        ("O’Brien", "OBrien"),
         # Numbers.
         *(("1,000,000 euros", "1000000"), ("1 000 000 euros", "1000000"), ("1.000.000 Euro", "1000000")),
         *(("12,34,567 rupees", "1234567"), ("1'000'000 Franken", "1000000"), ("1\u202f000 euros", "1000")),

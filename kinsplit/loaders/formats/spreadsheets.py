@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
-from kinsplit.loaders.formats import ods
+from kinsplit.loaders.formats import ods, xls
 from kinsplit.loaders.formats.csv_rows import row_groups
 from kinsplit.loaders.formats.markdown import escaped, markdown_content
 from kinsplit.loaders.formats.number_formats import general
@@ -55,6 +55,8 @@ def read_spreadsheet(data: bytes) -> Reading:
 
 
 def _sentence(kind: str, number: int) -> str:
+    if kind.startswith("the "):
+        return f"{kind} were left out"
     first, _, rest = kind.partition(" without ")
     rest = f" without {rest}" if rest else ""
     verb = "was" if number == 1 else "were"
@@ -79,14 +81,17 @@ def _excel_sheets(
 
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        package = ExcelPackage(data) if files and "xl/workbook.bin" not in files else None
+        package = ExcelPackage(data) if "xl/workbook.bin" not in files and files else None
+        older = xls.sheets(data) if not files else {}
+        if not package and not older:
+            left_out["the number formats of cells"] += 1
         for sheet in workbook.sheets_metadata:
             if sheet.visible != SheetVisibleEnum.Visible:
                 left_out["hidden sheet"] += 1
             elif sheet.typ != SheetTypeEnum.WorkSheet:
                 left_out["chart sheet" if sheet.typ == SheetTypeEnum.ChartSheet else "macro sheet"] += 1
             else:
-                parts = package.sheet(sheet.name) if package else SheetParts()
+                parts = package.sheet(sheet.name) if package else older.get(sheet.name, SheetParts())
                 yield sheet.name, _cells(workbook.get_sheet_by_name(sheet.name), parts), parts
         if "xl/vbaProject.bin" in files:
             left_out["macro project"] += 1

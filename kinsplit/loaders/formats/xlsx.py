@@ -25,14 +25,15 @@ from kinsplit.loaders.formats.scripts import Script, written
 _PIECE = 2**22
 _LOOKED_AT = 2**16  # bytes of a piece that tell how a program writes cells
 _MOST_BYTES = 2**28  # of a part that is read as a whole
-_EPOCH_1904 = 1462  # days between the two first days that Excel counts from
+#: Days between the two first days that Excel counts from.
+EPOCH_1904 = 1462
 
 _NAME = rb"<(?:\w+:)?"
 _HIDDEN_ROW = re.compile(_NAME + rb'row\b(?=[^<>]*\shidden=["\'](?:1|true))[^<>]*\sr=["\'](\d+)')
 _COLUMN = re.compile(_NAME + rb"col\b([^<>]*)>")
 # Cells begin with these attributes in this order as nearly every program writes them; those of others are put so.
 _START = rb'c r="([A-Z]{1,3})(\d{1,7})"'
-_ODD = re.compile(_NAME + rb'c\s(?!r="[A-Z]{1,3}\d{1,7}"(?: s="\d+")?(?: t="\w+")?(?: [^<>]*)?/?>)[^<>]*')
+_ODD = re.compile(_NAME + rb'c(?=\s)(?! r="[A-Z]{1,3}\d{1,7}"(?: s="\d+")?(?: t="\w+")?(?: [^<>]*)?/?>)[^<>]*')
 _ATTRIBUTE = re.compile(rb'\s([\w:]+)\s*=\s*["\']([^"\'<>]*)["\']')
 _FORMULA = _NAME + rb"f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
 _VALUED = rb"(?: [^<>]*)?>\s*(?:" + _FORMULA + rb")?" + _NAME + rb"v\b[^<>]*>([^<]*)<"
@@ -148,7 +149,7 @@ class ExcelPackage:
 
     def _keep(self, cells: list[tuple[bytes, bytes, bytes, bytes, bytes]], shown: dict[Place, str]) -> None:
         """Keep the texts of the cells that don't show their value."""
-        offsets = [_EPOCH_1904 * (self._is_1904 and each.is_date) if each else 0 for each in self._formats]
+        offsets = [EPOCH_1904 * (self._is_1904 and each.is_date) if each else 0 for each in self._formats]
         formats = {b"%d" % at: (each.number, offsets[at]) for at, each in enumerate(self._formats) if each}
         for letters, row, style, kind, content in cells:
             if style:
