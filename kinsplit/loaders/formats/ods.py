@@ -13,7 +13,7 @@ from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.archive import local_name, parse
 from kinsplit.loaders.formats.number_formats import general, number_format
 from kinsplit.loaders.formats.scripts import Script, written
-from kinsplit.loaders.formats.xlsx import SheetParts
+from kinsplit.loaders.formats.xlsx import SheetParts, letters_of
 
 _MOST_BYTES = 2**29
 _MOST_CELLS = 2**24
@@ -139,7 +139,7 @@ class _Sheet:
                 paragraphs.append(self._text(child))
             elif name == "annotation":
                 text = " ".join(self._text(each) for each in child if local_name(each) == "p")
-                self.parts.comments.append((f"{_letters(self._column)}{self._row}", " ".join(text.split())))
+                self.parts.comments.append((f"{letters_of(self._column)}{self._row}", " ".join(text.split())))
             else:
                 self._read_shapes(child)
         shown = " ".join(" ".join(paragraphs).split())
@@ -169,11 +169,6 @@ class _Sheet:
                 self.parts.texts.append(" ".join(text.split()))
             elif "image" in kinds:
                 self.parts.left_out["picture without a text"] += 1
-
-
-def _letters(column: int) -> str:
-    """Return the letters of a column that counts from 0."""
-    return (_letters(column // 26 - 1) if column > 25 else "") + chr(65 + column % 26)
 
 
 def _value(cell: Any) -> str:

@@ -14,6 +14,7 @@ import datetime
 import io
 import itertools
 import re
+import struct
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -25,6 +26,7 @@ from kinsplit.loaders.formats import ods, xls
 from kinsplit.loaders.formats.csv_rows import row_groups
 from kinsplit.loaders.formats.markdown import escaped, markdown_content
 from kinsplit.loaders.formats.number_formats import general
+from kinsplit.loaders.formats.xlsb import BinaryPackage
 from kinsplit.loaders.formats.xlsx import ExcelPackage, SheetParts
 from kinsplit.support.extras import needs
 
@@ -81,8 +83,9 @@ def _excel_sheets(
 
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        package = ExcelPackage(data) if "xl/workbook.bin" not in files and files else None
-        older = xls.sheets(data) if not files else {}
+        kind = BinaryPackage if "xl/workbook.bin" in files else ExcelPackage
+        package = kind(data) if files else None
+        older = {} if package else xls.sheets(data)
         if not package and not older:
             left_out["the number formats of cells"] += 1
         for sheet in workbook.sheets_metadata:
@@ -97,7 +100,7 @@ def _excel_sheets(
             left_out["macro project"] += 1
     except PasswordError as error:
         raise UnreadableError("has a password. Save a copy without it.") from error
-    except (CalamineError, ValueError) as error:
+    except (CalamineError, ValueError, IndexError, struct.error) as error:
         raise UnreadableError(f"is broken or not a valid spreadsheet: {error}. Open it and save it again.") from error
 
 
@@ -168,17 +171,20 @@ _SHOWN: dict[type, Callable[[Any], str]] = {
 def _shown_blocks(rows: Rows) -> Iterator[str]:
     """Yield the paragraphs and tables of a sheet."""
     table: Rows = []
+    has_values = False
     for band in (list(group) for is_filled, group in itertools.groupby(rows, any) if is_filled):
         above, below = _parted(band)
         tables = _side_by_side(below)
-        if not above and len(tables) == 1 and _continues(table, below):
+        if not above and len(tables) == 1 and _continues(table, below, has_values):
             table += below
+            has_values = has_values or not _is_header(below[0])
             continue
         yield from row_groups(table)
         yield from map(escaped, above)
         for beside in tables[:-1]:
             yield from row_groups(beside)
         table = tables[-1] if tables else []
+        has_values = not all(map(_is_header, table))
     yield from row_groups(table)
 
 
@@ -209,11 +215,14 @@ def _parted(rows: Rows) -> tuple[list[str], Rows]:
     return ["".join(row) for row in rows[:at]], rows[at:]
 
 
-def _continues(table: Rows, rows: Rows) -> bool:
-    """Return whether rows below an empty one belong to the table above it."""
-    if not rows or not table:
+def _continues(table: Rows, rows: Rows, has_values: bool) -> bool:
+    """Return whether rows below an empty one belong to the table above it, which may hold values rather than words."""
+    if not rows or not table or not _places(rows) <= _places(table[:1]):
         return False
-    return _places(rows) <= _places(table[:1]) and (len(rows) == 1 or not _is_header(rows[0]))
+    if len(rows) == 1 or not _is_header(rows[0]):
+        return True
+    # Between words, nothing tells a header.
+    return not has_values and all(map(_is_header, rows))
 
 
 def _places(rows: Iterable[list[str]]) -> set[int]:

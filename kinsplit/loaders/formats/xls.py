@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kinsplit.loaders.formats.number_formats import number_format
 from kinsplit.loaders.formats.scripts import Script, written
-from kinsplit.loaders.formats.xlsx import EPOCH_1904, SheetParts
+from kinsplit.loaders.formats.xlsx import EPOCH_1904, SheetParts, letters_of
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _parts(book: Book, sheet: Sheet) -> SheetParts:
     found.hidden_rows = {row for row, info in sheet.rowinfo_map.items() if info.hidden}
     found.hidden_columns = {column for column, info in sheet.colinfo_map.items() if info.hidden}
     notes = sorted(sheet.cell_note_map.items())
-    found.comments = [(_reference(row, column), note.text) for (row, column), note in notes]
+    found.comments = [(f"{letters_of(column)}{row + 1}", note.text) for (row, column), note in notes]
     return found
 
 
@@ -68,9 +68,3 @@ def _shown(book: Book, sheet: Sheet) -> Iterator[tuple[tuple[int, int], str]]:
                 run = text[start:end]
                 joined += written(run, script, joined[-100:], text[end:]) if script else run
             yield (row, column), joined
-
-
-def _reference(row: int, column: int) -> str:
-    from xlrd import cellname
-
-    return str(cellname(row, column))

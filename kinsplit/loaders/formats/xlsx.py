@@ -13,7 +13,7 @@ import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,19 +85,26 @@ class ExcelPackage:
         self._zip = zipfile.ZipFile(io.BytesIO(data))
         self.names = set(self._zip.namelist())
         workbook = next((part for kind, part in self._related("") if kind == "officeDocument"), "xl/workbook.xml")
-        root = self._xml(workbook)
-        self._is_1904 = any(
-            element.get("date1904") in ("1", "true") for element in root.iter() if local_name(element) == "workbookPr"
-        )
+        self._is_1904 = False
+        self._parts: dict[str, str] = {}
+        self._formats: list[NumberFormat | None] = []
+        self._scripted: dict[int, str] = {}
         related = self._related_by_id(workbook)
-        self._parts = {
-            element.get("name", ""): related.get(_relation(element), ("", ""))[1]
-            for element in root.iter()
-            if local_name(element) == "sheet"
-        }
-        kinds = dict(related.values())
-        self._formats = self._styles(kinds["styles"]) if kinds.get("styles") in self.names else []
-        self._scripted = self._strings(kinds["sharedStrings"]) if kinds.get("sharedStrings") in self.names else {}
+        kinds = {kind: part for kind, part in related.values() if part in self.names}
+        self._open(workbook, {key: part for key, (_, part) in related.items()}, kinds)
+
+    def _open(self, workbook: str, by_id: Mapping[str, str], by_kind: Mapping[str, str]) -> None:
+        """Read what holds for all sheets."""
+        for element in self._xml(workbook).iter():
+            match local_name(element):
+                case "workbookPr":
+                    self._is_1904 = element.get("date1904") in ("1", "true")
+                case "sheet":
+                    self._parts[element.get("name", "")] = by_id.get(_relation(element), "")
+        if "styles" in by_kind:
+            self._formats = self._styles(by_kind["styles"])
+        if "sharedStrings" in by_kind:
+            self._scripted = self._strings(by_kind["sharedStrings"])
 
     def sheet(self, name: str) -> SheetParts:
         """Return the parts of the sheet with a name."""
@@ -116,7 +123,7 @@ class ExcelPackage:
                     for comment in _named(self._xml(target), "threadedComment"):
                         threads.setdefault(comment.get("ref", ""), []).append(_text(comment, "text"))
                 case "comments":
-                    notes += [(note.get("ref", ""), _text(note, "t")) for note in _named(self._xml(target), "comment")]
+                    notes += self._notes(target)
                 case "drawing":
                     self._read_drawing(self._xml(target), found)
                 case "oleObject" | "package":
@@ -125,6 +132,9 @@ class ExcelPackage:
         found.comments = [(ref, text) for ref, texts in threads.items() for text in texts]
         found.comments += [(ref, text) for ref, text in notes if ref not in threads]
         return found
+
+    def _notes(self, part: str) -> Iterable[tuple[str, str]]:
+        return [(note.get("ref", ""), _text(note, "t")) for note in _named(self._xml(part), "comment")]
 
     def _read_cells(self, part: str, found: SheetParts) -> None:
         styled = b"|".join(str(number).encode() for number, each in enumerate(self._formats) if each) or b"(?!)"
@@ -173,9 +183,8 @@ class ExcelPackage:
             if each.get("numFmtId", "").isdigit()
         }
         styles = [style for block in _named(root, "cellXfs") for style in _named(block, "xf")]
-        numbers = (style.get("numFmtId", "0") for style in styles)
-        formats = (number_format(codes.get(int(number), "General")) for number in numbers if number.isdigit())
-        return [None if each.is_general else each for each in formats]
+        numbers = [style.get("numFmtId", "0") for style in styles]
+        return [unless_general(codes.get(int(number) if number.isdigit() else 0, "General")) for number in numbers]
 
     def _strings(self, part: str) -> dict[int, str]:
         """Return the shared strings in which something stands above or below the line."""
@@ -264,9 +273,20 @@ class _Columns(dict[bytes, int]):
 _COLUMNS = _Columns()
 
 
+def unless_general(code: str) -> NumberFormat | None:
+    """Return a number format, or None where a cell shows its value."""
+    made = number_format(code)
+    return None if made.is_general else made
+
+
 def place(letters: bytes, row: bytes) -> Place:
     """Return the row and column of a reference such as `B2`."""
     return int(row) - 1, _COLUMNS[letters]
+
+
+def letters_of(column: int) -> str:
+    """Return the letters of a column that counts from 0."""
+    return (letters_of(column // 26 - 1) if column > 25 else "") + chr(65 + column % 26)
 
 
 def _ordered(tag: re.Match[bytes]) -> bytes:

@@ -253,6 +253,22 @@ def test_tables_with_empty_rows_or_columns_between_them_have_their_own_headers()
     )
 
 
+@pytest.mark.parametrize(
+    ("rows", "tables"),
+    [
+        ([["name", "role"], ["Ann", "chief"], [""], ["Bob", "cook"], ["Cid", "clerk"]], 1),
+        ([["name", "age"], ["Ann", 50.0], [""], ["Bob", 40.0], ["Cid", 30.0]], 1),
+        ([["name", "age"], ["Ann", 50.0], [""], ["city", "river"], ["Bern", "Aare"]], 2),
+        ([["name", "role"], ["Ann", "chief"], [""], ["city", "people"], ["Bern", 5.0]], 2),
+        ([["name", "age"], ["Ann", 50.0], [""], ["a", "b", "c"], ["d", "e", "f"]], 2),
+        ([["item", "2023"], ["tax", 5.0], [""], ["item", "2024"], ["tax", 6.0]], 2),
+        ([["name", "age"], ["Ann", 50.0], [""], ["Total", 50.0]], 1),
+    ],
+)
+def test_rows_below_an_empty_one_are_a_table_if_they_have_a_header(rows: list[list[str | float]], tables: int):
+    assert text_of(workbook(S=rows)).count("\n| --- |") == tables
+
+
 def test_an_empty_column_inside_a_table_keeps_its_rows_whole():
     text = text_of(
         workbook(S=[["item", "", "2023", "", "2022"], ["sales", "", 5.0, "", 4.0], ["tax", "", 3.0, "", 2.0]])
