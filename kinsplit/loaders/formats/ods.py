@@ -21,11 +21,8 @@ _DURATION = re.compile(r"-?PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _GROUPS = frozenset(
     f"table-{name}" for name in ("header-rows", "rows", "row-group", "columns", "column-group", "header-columns")
 )
-_CELL, _COVERED = (
-    "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}table-cell",
-    "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}covered-table-cell",
-)
-_REPEATED = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}number-columns-repeated"
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_CELL, _COVERED, _REPEATED = f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell", f"{_TABLE}number-columns-repeated"
 _PARAGRAPH = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p"
 _BLANKS = {"s": " ", "tab": " ", "line-break": " "}
 
@@ -103,7 +100,8 @@ class _Sheet:
             if cell.tag not in (_CELL, _COVERED):
                 continue
             self._column = column
-            times = min(int(cell.get(_REPEATED) or 1), 2**14)
+            repeated = cell.get(_REPEATED, "")
+            times = min(max(int(repeated), 1), 2**14) if repeated.isdigit() else 1
             text = self._shown(cell) if cell.tag == _CELL else ""
             shown = times
             if self._hidden:

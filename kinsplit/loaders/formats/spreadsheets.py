@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _MOST_ABOVE = 3  # rows of one cell that are paragraphs, if no table follows
 _MOST_MERGED = 4  # times that every cell may be looked at for merged ones
+_LOCKED = "has a password. Save a copy without it."
 _BREAKS = re.compile(r"[ \t\xa0]*[\n\r\t\v\f\x85\u2028\u2029]\s*| {2,}")
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
@@ -47,12 +48,15 @@ def read_spreadsheet(data: bytes) -> Reading:
     left_out: Counter[str] = Counter()
     blocks: list[str] = []
     files = _files(data)
+    if "encrypted-package" in files:
+        raise UnreadableError(_LOCKED)
+    left_out["macro project"] += any(name == "xl/vbaProject.bin" or name.startswith("Basic/") for name in files)
     read = ods.sheets if "content.xml" in files else partial(_excel_sheets, files=files)
     for name, rows, parts in read(data, left_out):
         left_out += parts.left_out
         if found := [*_shown_blocks(rows), *_beside(parts)]:
             blocks += [f"## {' '.join(name.split())}", *found]
-    warnings = tuple(_sentence(kind, number) for kind, number in left_out.items())
+    warnings = tuple(_sentence(kind, number) for kind, number in left_out.items() if number)
     return Reading((markdown_content("\n\n".join(blocks)),), warnings)
 
 
@@ -96,10 +100,8 @@ def _excel_sheets(
             else:
                 parts = package.sheet(sheet.name) if package else older.get(sheet.name, SheetParts())
                 yield sheet.name, _cells(workbook.get_sheet_by_name(sheet.name), parts), parts
-        if "xl/vbaProject.bin" in files:
-            left_out["macro project"] += 1
     except PasswordError as error:
-        raise UnreadableError("has a password. Save a copy without it.") from error
+        raise UnreadableError(_LOCKED) from error
     except (CalamineError, ValueError, IndexError, struct.error) as error:
         raise UnreadableError(f"is broken or not a valid spreadsheet: {error}. Open it and save it again.") from error
 

@@ -33,7 +33,9 @@ _HIDDEN_ROW = re.compile(_NAME + rb'row\b(?=[^<>]*\shidden=["\'](?:1|true))[^<>]
 _COLUMN = re.compile(_NAME + rb"col\b([^<>]*)>")
 # Cells begin with these attributes in this order as nearly every program writes them; those of others are put so.
 _START = rb'c r="([A-Z]{1,3})(\d{1,7})"'
-_ODD = re.compile(_NAME + rb'c(?=\s)(?! r="[A-Z]{1,3}\d{1,7}"(?: s="\d+")?(?: t="\w+")?(?: [^<>]*)?/?>)[^<>]*')
+_ODD = re.compile(_NAME + rb'c(?=[\s/>])(?! r="[A-Z]{1,3}\d{1,7}"(?: s="\d+")?(?: t="\w+")?(?: [^<>]*)?/?>)')
+_TAG = re.compile(_NAME + rb"(row|c)((?:\s[^<>]*)?/?)>")
+_REFERENCE = re.compile(rb"([A-Z]{1,3})(\d{1,7})")
 _ATTRIBUTE = re.compile(rb'\s([\w:]+)\s*=\s*["\']([^"\'<>]*)["\']')
 _FORMULA = _NAME + rb"f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
 _VALUED = rb"(?: [^<>]*)?>\s*(?:" + _FORMULA + rb")?" + _NAME + rb"v\b[^<>]*>([^<]*)<"
@@ -140,9 +142,10 @@ class ExcelPackage:
         styled = b"|".join(str(number).encode() for number, each in enumerate(self._formats) if each) or b"(?!)"
         kinds = b"[es]" if self._scripted else b"e"
         cell = re.compile(_START + b'(?: s="(%b)"(?: t="n")?|(?: s="[0-9]+")? t="(%b)")' % (styled, kinds) + _VALUED)
+        order = _Order()
         for piece in self._pieces(part):
             if _ODD.search(piece, 0, _LOOKED_AT):
-                piece = _ODD.sub(_ordered, piece)
+                piece = _TAG.sub(order, piece)
             self._keep(cell.findall(piece), found.shown)
             if b"vertAlign" in piece:
                 cells = ((place(*reference), _scripted(content)) for *reference, content in _INLINE.findall(piece))
@@ -289,11 +292,25 @@ def letters_of(column: int) -> str:
     return (letters_of(column // 26 - 1) if column > 25 else "") + chr(65 + column % 26)
 
 
-def _ordered(tag: re.Match[bytes]) -> bytes:
-    """Return a cell's tag with its attributes in the usual order; one without a reference stays."""
-    found = dict(_ATTRIBUTE.findall(tag[0]))
-    attributes = b"".join(b' %b="%b"' % (name, found[name]) for name in (b"r", b"s", b"t") if name in found)
-    return b"<c" + attributes + (b" /" if tag[0].endswith(b"/") else b"") if b"r" in found else tag[0]
+class _Order:
+    """Puts the attributes of cells in the usual order, with the references that some programs leave out."""
+
+    def __init__(self) -> None:
+        self._row = self._column = 0
+
+    def __call__(self, tag: re.Match[bytes]) -> bytes:
+        found = dict(_ATTRIBUTE.findall(tag[2]))
+        reference = found.get(b"r", b"")
+        if tag[1] == b"row":
+            self._row, self._column = int(reference) if reference.isdigit() else self._row + 1, 0
+            return tag[0]
+        if stated := _REFERENCE.fullmatch(reference):
+            self._column = _COLUMNS[stated[1]]
+        else:
+            found[b"r"] = f"{letters_of(self._column)}{self._row}".encode()
+        self._column += 1
+        attributes = b"".join(b' %b="%b"' % (name, found[name]) for name in (b"r", b"s", b"t") if name in found)
+        return b"<c%b%b>" % (attributes, b" /" if tag[2].endswith(b"/") else b"")
 
 
 def _hidden(attributes: bytes) -> range:

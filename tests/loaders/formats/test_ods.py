@@ -135,6 +135,8 @@ def test_what_is_hidden_is_counted():
 def test_encrypted_and_broken_files_are_told():
     with pytest.raises(UnreadableError, match="password"):
         read_spreadsheet(spreadsheet("", "<manifest:encryption-data/>"))
+    with pytest.raises(UnreadableError, match="password"):
+        read_spreadsheet(zipped({"encrypted-package": b"x"}))
     with pytest.raises(UnreadableError, match="valid spreadsheet"):
         read_spreadsheet(zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}))
 

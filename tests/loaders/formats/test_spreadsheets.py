@@ -184,6 +184,8 @@ def test_every_cell_has_its_own_format(cells: list[tuple[str, float]]):
         "<c r='A2' t='n' s='1'><v>43831</v></c>",
         '<c r="A2" s="1" t="n" cm="1"><f>TODAY()</f><v>43831</v></c>',
         '<c r="A2" s="1">\n  <v>43831</v>\n</c>',
+        '<c\n  r="A2"\ts="1"><v>43831</v></c>',
+        '<c s="1"><v>43831</v></c>',
     ],
 )
 def test_cells_are_read_however_programs_write_them(cell: str, prefix: str):
@@ -353,6 +355,11 @@ def test_formulas_without_a_value_are_counted():
 def test_macros_are_counted():
     data = changed(workbook(S=[["a"]]), {"xl/vbaProject.bin": b"x"})
     assert read_spreadsheet(data).warnings == ("1 macro project was left out",)
+
+
+def test_cells_without_references_follow_each_other():
+    rows = "".join(f'<row><c><v>{row}</v></c><c s="1"><v>{43831 + row}</v></c><c/></row>' for row in range(3))
+    assert "| 0 | 1/1/2020 |\n| --- | --- |\n| 1 | 1/2/2020 |\n| 2 | 1/3/2020 |" in text_of(with_sheet(rows))
 
 
 def test_a_broken_part_is_named():
