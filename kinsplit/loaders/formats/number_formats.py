@@ -51,7 +51,7 @@ _LONGEST = 255  # characters of a format, of which Excel allows no more
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_(?P<wide>.)|\*(?P<fill>.)|\[(?P<bracket>[^\]]*)\]|(?P<general>General)'
-    r"|(?P<exponent>E[+-])|(?P<noon>AM/PM|A/P)|(?P<fraction>(?<=[sS])\.0+|(?<=[sS]\])\.0+)|(?P<date>y+|m+|d+|h+|s+|e+|b+)"
+    r"|(?P<exponent>E[+-])|(?P<noon>AM/PM|A/P)|(?P<fraction>(?<=[sS])\.0+|(?<=[sS]\])\.0+)|(?P<date>y+|m+|d+|h+|s+|e+|b+|g+|a{3,4})"
     r"|(?P<digit>[0#?])|(?P<mark>[.,%/@;])|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -80,7 +80,7 @@ class NumberFormat:
         sections = _sections(code[:_LONGEST])
         kinds = {value[0].lower() for section in sections for kind, value in section if kind == "date"}
         lasts = any(kind == "bracket" and _is_elapsed(value) for section in sections for kind, value in section)
-        self.is_date = not lasts and bool(kinds & set("yd") or kinds == {"m"})
+        self.is_date = not lasts and bool(kinds & set("yeda") or kinds == {"m"})
         self.is_general = [kind for kind, _ in sections[0]] in (["general"], []) and len(sections) == 1
         text = sections[3] if len(sections) > 3 else sections[-1]
         self._text = text if any(kind == "mark" and value == "@" for kind, value in text) else None
@@ -136,7 +136,15 @@ def _sections(code: str) -> list[list[_Token]]:
             sections.append([])
         else:
             sections[-1].append(token)
-    return sections
+    return [_with_units(section) for section in sections]
+
+
+def _with_units(section: list[_Token]) -> list[_Token]:
+    """Return a section in which letters beside digits are units, as in `0.0 kg`, unless they can only mean a date."""
+    letters = {value[0].lower() for kind, value in section if kind == "date"}
+    if not letters or letters & set("ymdhs") or all(kind != "digit" for kind, _ in section):
+        return section
+    return [("literal", value) if kind == "date" else (kind, value) for kind, value in section]
 
 
 def _condition(section: list[_Token]) -> Callable[[float], bool] | None:
@@ -380,7 +388,9 @@ class _Clock:
                 return f"{(self._year + 543) % 100:02}" if long < 3 else str(self._year + 543)
             case "m":
                 return _named(_MONTHS[self._month - 1], self._month, long)
-            case "d":
+            case "g":
+                return ""  # the era, of which the year is not counted
+            case "d" | "a":
                 return _named(_DAYS[self._weekday], self._day, long)
             case "h":
                 return _padded((self._hour + 11) % 12 + 1 if self._has_noon else self._hour, long)

@@ -18,11 +18,12 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
-from kinsplit.loaders.formats import ods, xls
+from kinsplit.loaders.formats import csv_rows, html, ods, xls
 from kinsplit.loaders.formats.csv_rows import row_groups
 from kinsplit.loaders.formats.markdown import escaped, markdown_content
 from kinsplit.loaders.formats.number_formats import general
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _MOST_ABOVE = 3  # rows of one cell that are paragraphs, if no table follows
 _MOST_MERGED = 4  # times that every cell may be looked at for merged ones
+_LOOKED_AT = 2048  # bytes that tell what a file is
+_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1f]")
 _LOCKED = "has a password. Save a copy without it."
 _BREAKS = re.compile(r"[ \t\xa0]*[\n\r\t\v\f\x85\u2028\u2029]\s*| {2,}")
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d")
@@ -45,6 +48,8 @@ Rows = list[list[str]]
 
 def read_spreadsheet(data: bytes) -> Reading:
     """Return the text of a spreadsheet."""
+    if (other := _disguised(data)) is not None:
+        return other
     left_out: Counter[str] = Counter()
     blocks: list[str] = []
     files = _files(data)
@@ -58,6 +63,18 @@ def read_spreadsheet(data: bytes) -> Reading:
             blocks += [f"## {' '.join(name.split())}", *found]
     warnings = tuple(_sentence(kind, number) for kind, number in left_out.items() if number)
     return Reading((markdown_content("\n\n".join(blocks)),), warnings)
+
+
+def _disguised(data: bytes) -> Reading | None:
+    """Return the text of a web page or of separated values, which spreadsheets open under any suffix."""
+    beginning = data[:_LOOKED_AT].replace(b"\0", b"")
+    if re.match(rb"\W*<(?:!doctype html|html|head|meta|style|table|div)\b", beginning, re.IGNORECASE):
+        found = html.read(data)
+    elif b"\t" in beginning.partition(b"\n")[0] and not _BINARY.search(beginning):
+        found = csv_rows.read(data)
+    else:
+        return None
+    return replace(found, warnings=(*found.warnings, "is no spreadsheet, but was read as what it is"))
 
 
 def _sentence(kind: str, number: int) -> str:

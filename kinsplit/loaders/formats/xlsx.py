@@ -85,14 +85,14 @@ class ExcelPackage:
 
     def __init__(self, data: bytes) -> None:
         self._zip = zipfile.ZipFile(io.BytesIO(data))
-        self.names = set(self._zip.namelist())
+        self._files = {_plain(name): name for name in self._zip.namelist()}
         workbook = next((part for kind, part in self._related("") if kind == "officeDocument"), "xl/workbook.xml")
         self._is_1904 = False
         self._parts: dict[str, str] = {}
         self._formats: list[NumberFormat | None] = []
         self._scripted: dict[int, str] = {}
         related = self._related_by_id(workbook)
-        kinds = {kind: part for kind, part in related.values() if part in self.names}
+        kinds = {kind: part for kind, part in related.values() if _plain(part) in self._files}
         self._open(workbook, {key: part for key, (_, part) in related.items()}, kinds)
 
     def _open(self, workbook: str, by_id: Mapping[str, str], by_kind: Mapping[str, str]) -> None:
@@ -112,13 +112,13 @@ class ExcelPackage:
         """Return the parts of the sheet with a name."""
         found = SheetParts()
         part = self._parts.get(name, "")
-        if part not in self.names:
+        if _plain(part) not in self._files:
             return found
         self._read_cells(part, found)
         threads: dict[str, list[str]] = {}
         notes: list[tuple[str, str]] = []
         for kind, target in self._related(part):
-            if target not in self.names:
+            if _plain(target) not in self._files:
                 continue
             match kind:
                 case "threadedComment":
@@ -130,6 +130,8 @@ class ExcelPackage:
                     self._read_drawing(self._xml(target), found)
                 case "oleObject" | "package":
                     found.left_out["embedded file"] += 1
+                case "ctrlProp":
+                    found.left_out["form control"] += 1
         # The note of a thread only tells older versions of Excel that there is one.
         found.comments = [(ref, text) for ref, texts in threads.items() for text in texts]
         found.comments += [(ref, text) for ref, text in notes if ref not in threads]
@@ -220,7 +222,7 @@ class ExcelPackage:
         """Return the kind and the name of each part that a part refers to, by the reference's id."""
         folder, name = posixpath.split(part)
         path = posixpath.join(folder, "_rels", f"{name}.rels")
-        if path not in self.names:
+        if _plain(path) not in self._files:
             return {}
         return {
             each.get("Id", ""): (
@@ -252,14 +254,20 @@ class ExcelPackage:
         yield rest
 
     def _chunks(self, part: str, most: int | None = None) -> Iterator[bytes]:
-        if most is not None and part in self.names and self._zip.getinfo(part).file_size > most:
-            raise UnreadableError(f"has a part of more than {most:,} bytes, {part}. Split the file.")
         try:
-            with self._zip.open(part) as opened:
+            info = self._zip.getinfo(self._files[_plain(part)])
+            if most is not None and info.file_size > most:
+                raise UnreadableError(f"has a part of more than {most:,} bytes, {part}. Split the file.")
+            with self._zip.open(info) as opened:
                 while chunk := opened.read(_PIECE):
                     yield chunk
         except (KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
             raise UnreadableError(f"is broken at {part}: {error}. Open it and save it again.") from error
+
+
+def _plain(name: str) -> str:
+    """Return a part's name as programs may mean it that write other letters or slashes elsewhere."""
+    return name.replace("\\", "/").lower()
 
 
 class _Columns(dict[bytes, int]):

@@ -4,6 +4,7 @@ import io
 import re
 import struct
 import time
+import zipfile
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -376,3 +377,26 @@ def test_hostile_sheets_take_linear_time(piece: str):
     start = time.process_time()
     package.sheet("S")
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("data", "row"),
+    [
+        (b"<html><table><tr><td>a<td>b</tr><tr><td>1<td>2</tr></table></html>", "| 1 | 2 |"),
+        (b"\xef\xbb\xbf<!DOCTYPE html><table><tr><td>a<td>b</tr><tr><td>1<td>2</tr></table>", "| 1 | 2 |"),
+        (b"a\tb\n1\t2\n", "| 1 | 2 |"),
+        ("a\tb\n1\té\n".encode("utf-16"), "| 1 | é |"),
+    ],
+)
+def test_files_that_only_have_the_suffix_are_read_as_what_they_are(data: bytes, row: str):
+    reading = read_spreadsheet(data)
+    assert row in reading.contents[0].text
+    assert "is no spreadsheet, but was read as what it is" in reading.warnings
+
+
+def test_parts_are_found_whatever_the_case_of_their_names():
+    data = workbook(S=[["day", "b"], [43831, 1]])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files["xl/Styles.xml"] = files.pop("xl/styles.xml")
+    assert "| 1/1/2020 | 1 |" in text_of(zipped(files))
