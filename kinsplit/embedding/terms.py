@@ -14,11 +14,12 @@ from typing import TypeVar
 
 import regex
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_INVISIBLE = re.compile("\u00ad(?:[ \t]*\n[ \t]*)?|[\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 # Where NFKC would make other words: before exponents and fractions after digits, and marks of trade.
 _APART = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-₎¼-¾⅐-⅞])|[™℠]")
 _HYPHENS, _APOSTROPHES = re.compile("[\u2010\u2011\u2212]"), re.compile("[\u02bb\u02bc\u2018\u2019]")
 _IDEOGRAM = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
+_BROKEN_WORD = re.compile(r"(?<![^\W_])([^\W_]++)-[ \t]*+\n[ \t]*+([^\W_]++)")
 _BROKEN_LINE = regex.compile(rf"(?<={_IDEOGRAM})[ \t]*+\n[ \t]*+(?={_IDEOGRAM})")
 # The first digit stands before what must not precede it, since such patterns are found faster.
 _SPACED_NUMBER = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:[ \xa0\u2009\u202f][0-9]{3}(?![0-9]))+")
@@ -26,11 +27,13 @@ _SPACED_NUMBER = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:[ \xa0\u2009\u202f]
 
 def compatible(text: str) -> str:
     """Return a text with the usual forms of its characters, which reads the same: `office`, `CO2`, `10 5`, `1/2`."""
-    spaced = [re.sub(r"\D", "", number) for number in _SPACED_NUMBER.findall(text)]
+    further = [re.sub(r"\D", "", number) for number in _SPACED_NUMBER.findall(text)]
+    if "-\n" in text:
+        further += map("".join, _BROKEN_WORD.findall(text))
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _APART.sub(" ", _INVISIBLE.sub("", text)))
         text = _BROKEN_LINE.sub("", _APOSTROPHES.sub("'", _HYPHENS.sub("-", text)))
-    return f"{text}\n{' '.join(spaced)}" if spaced else text
+    return f"{text}\n{' '.join(further)}" if further else text
 
 
 # Accents, niqqud and harakat. The breve of й and the marks of Indic and Thai vowels belong to their letters.
@@ -38,7 +41,9 @@ _MARKS = re.compile(
     "(?<![иИ])[\u0300-\u036f]+|[\u0300-\u0305\u0307-\u036f]+"
     "|[\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+"
 )
-_OTHERS = dict(zip("øØłŁđĐðÐıħĦŧŦςΣیک٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹", "oOlLdDdDihHtTσσيك01234567890123456789", strict=True))
+_OTHERS = dict(
+    zip("øØłŁđĐðÐıħĦŧŦςΣیک٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९", "oOlLdDdDihHtTσσيك" + "0123456789" * 3, strict=True)
+)
 _OTHERS |= {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "þ": "th", "Þ": "TH"}
 _OTHER = re.compile(f"[{''.join(_OTHERS)}]")
 
@@ -53,8 +58,10 @@ def folded(text: str) -> str:
 
 _LONGEST_JOINED = 64
 # `C++`, `C#` and `.NET` are words of their own.
-_SIGNED = re.compile(r"(?<!\w)([A-Za-z])(?:(\+\+)|#)(?!\w)|(?<!\w)\.NET(?!\w)", re.IGNORECASE)
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:[.']\d{3}){2,})(?!\d)")
+_SIGNED = re.compile(r"(?<!\w)([A-Za-z])(?:(\+\+)|#)(?![^\W\d_])|(?<!\w)\.NET(?!\w)", re.IGNORECASE)
+_GROUPED = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:(?:,\d{2,3})*,\d{3}|(?:[.']\d{3}){2,}|(?:\.\d{3})++(?=,\d\d?(?!\d)))(?!\d)"
+)
 # Names of several parts are found without what joins them: `Wi-Fi`, `R&D`, `get_user_by_id`, `Node.js`, `O'Brien`.
 _JOINED = re.compile(
     r"(?<![^\W_])[^\W_]++(?:[-&_][^\W_]++)+|(?<![^\W_])[^\W\d_]++(?:\.[^\W\d_]{1,4}(?![^\W_]))+"
@@ -82,7 +89,7 @@ def spelt(token: str) -> str:
 
 
 def _sign(match: re.Match[str]) -> str:
-    return f"{match[1]}{'plusplus' if match[2] else 'sharp'}" if match[1] else "dotnet"
+    return f"{match[1]}{'plusplus' if match[2] else 'sharp'} " if match[1] else "dotnet"
 
 
 def _join(chain: str) -> str:

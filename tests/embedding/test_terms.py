@@ -28,6 +28,7 @@ def meet(question: str, text: str, embedder: Bm25Embedder = _ENGLISH) -> bool:
         *(("The oﬃce ﬂoor.", "office"), ("ＡＢＣ１２３ corporation", "ABC123"), ("ｶﾀｶﾅ テスト", "カタカナ")),
         *(("soft\u00adhyphen word", "softhyphen"), ("zero\u200bwidth", "zerowidth"), ("Kinsplit™ is", "kinsplit")),
         *(("CO₂ levels", "CO2"), ("x² + y²", "x2"), ("½ cup", "1/2"), ("non\u2011breaking", "nonbreaking")),
+        *(("a bro-\nken word", "broken"), ("soft\u00ad\nbreak", "softbreak")),
         *(("a note¹", "note"), ("١٢٣ ریال", "123")),
         # Accents and letters.
         *(("The café is open.", "cafe"), ("Die Straße ist lang.", "strasse"), ("Müller rows.", "Muller")),
@@ -43,6 +44,7 @@ def meet(question: str, text: str, embedder: Bm25Embedder = _ENGLISH) -> bool:
         ("O’Brien", "OBrien"),
         # Numbers.
         *(("1,000,000 euros", "1000000"), ("1 000 000 euros", "1000000"), ("1.000.000 Euro", "1000000")),
+        *(("1.234,56 €", "1234"), ("C++17 and C#8", "c++"), ("C#8 and C++17", "c#"), ("१२३", "123")),
         *(("12,34,567 rupees", "1234567"), ("1'000'000 Franken", "1000000"), ("1\u202f000 euros", "1000")),
         *(("ISBN 978-3-16-148410-0", "9783161484100"), ("version 3.11.4", "3.11"), ("room 0042", "0042")),
         # Scripts without spaces.
