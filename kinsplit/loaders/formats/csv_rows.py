@@ -66,7 +66,7 @@ def read(data: bytes, separators: str = _SEPARATORS) -> Reading:
     blocks = [escaped(" ".join(filter(None, row))) for row in above]
     longer = 0
     for part in _parts(table):
-        headless = _is_headless(part)
+        headless = is_headless(part)
         blocks += row_groups(part, headless=headless)
         width = len(part[0])
         longer += 0 if headless else sum(len(row) > width and any(row[width:]) for row in part)
@@ -265,7 +265,7 @@ def _parts(rows: Sequence[list[str]]) -> Iterator[list[list[str]]]:
         yield part
 
 
-def _is_headless(table: Sequence[Sequence[str]]) -> bool:
+def is_headless(table: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row has numbers where the others have them, and nothing else there."""
     kinds = _kinds(table)
     return "number" in kinds and "name" not in kinds

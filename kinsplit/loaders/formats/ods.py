@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from kinsplit.loaders.content import UnreadableError
+from kinsplit.loaders.content import LeftOut, UnreadableError
 from kinsplit.loaders.formats.archive import local_name, parse
 from kinsplit.loaders.formats.number_formats import general, number_format
 from kinsplit.loaders.formats.scripts import Script, written
-from kinsplit.loaders.formats.xlsx import SheetParts, letters_of
+from kinsplit.loaders.formats.xlsx import FORMULA, PICTURE, SheetParts, letters_of
 
 _MOST_BYTES = 2**29
 _MOST_CELLS = 2**24
@@ -27,7 +26,7 @@ _PARAGRAPH = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p"
 _BLANKS = {"s": " ", "tab": " ", "line-break": " "}
 
 
-def sheets(data: bytes, left_out: Counter[str]) -> Iterator[tuple[str, list[list[str]], SheetParts]]:
+def sheets(data: bytes, left_out: LeftOut) -> Iterator[tuple[str, list[list[str]], SheetParts]]:
     """Yield the name, the cells and the parts of each sheet that is shown."""
     root = _content(data)
     styles = {_own(style, "name"): style for style in root.iter() if local_name(style) == "style"}
@@ -36,10 +35,11 @@ def sheets(data: bytes, left_out: Counter[str]) -> Iterator[tuple[str, list[list
     for table in (each for each in root.iter() if local_name(each) == "table"):
         style = styles.get(_own(table, "style-name"))
         if style is not None and any(_own(each, "display") == "false" for each in style):
-            left_out["hidden sheet"] += 1
+            left_out.add("hidden sheet")
             continue
         sheet = _Sheet(scripts)
         sheet.read(table)
+        sheet.parts.left_out.add("hidden column", count=len(sheet.hidden_filled))
         cells += sheet.cells
         if cells > _MOST_CELLS:
             raise UnreadableError(f"has more than {_MOST_CELLS:,} cells. Split it.")
@@ -71,7 +71,7 @@ class _Sheet:
         self._hidden: set[int] = set()
         self._columns = 0
         self._row = self._column = 0  # of the cell that is read
-        self._hidden_filled: set[int] = set()
+        self.hidden_filled: set[int] = set()
 
     def read(self, table: Any) -> None:
         """Read the rows of a table; those of headers and groups are inside other elements."""
@@ -85,7 +85,6 @@ class _Sheet:
                 self.read(element)
             elif name == "shapes":
                 self._read_shapes(element)
-        self.parts.left_out["hidden column"] = len(self._hidden_filled)
 
     def _read_column(self, element: Any) -> None:
         first, self._columns = self._columns, self._columns + _times(element, "columns")
@@ -106,7 +105,7 @@ class _Sheet:
             shown = times
             if self._hidden:
                 hidden = self._hidden.intersection(range(column, column + times))
-                self._hidden_filled |= hidden if text else set()
+                self.hidden_filled |= hidden if text else set()
                 shown -= len(hidden)
             if not text:
                 pending += shown
@@ -118,7 +117,7 @@ class _Sheet:
         self._row += times - 1
         times = times if row else 1
         if _own(element, "visibility") in ("collapse", "filter"):
-            self.parts.left_out["hidden row"] += times if row else 0
+            self.parts.left_out.add("hidden row", count=times if row else 0)
             return
         self.cells += times * len(row)
         if self.cells <= _MOST_CELLS:
@@ -142,7 +141,7 @@ class _Sheet:
                 self._read_shapes(child)
         shown = " ".join(" ".join(paragraphs).split())
         if not shown and (shown := _value(cell)) == "" and _own(cell, "formula"):
-            self.parts.left_out["formula without a value"] += 1
+            self.parts.left_out.add(*FORMULA)
         return shown
 
     def _text(self, element: Any) -> str:
@@ -162,11 +161,11 @@ class _Sheet:
             kinds = {local_name(each) for each in frame.iter()}
             text = " ".join(self._text(each) for each in frame.iter() if local_name(each) in ("p", "title", "desc"))
             if "object" in kinds:
-                self.parts.left_out["chart"] += 1
+                self.parts.left_out.add("chart")
             elif text.strip():
                 self.parts.texts.append(" ".join(text.split()))
             elif "image" in kinds:
-                self.parts.left_out["picture without a text"] += 1
+                self.parts.left_out.add(*PICTURE)
 
 
 def _value(cell: Any) -> str:

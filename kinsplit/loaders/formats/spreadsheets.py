@@ -16,15 +16,14 @@ import itertools
 import re
 import struct
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.formats import csv_rows, html, ods, xls
-from kinsplit.loaders.formats.csv_rows import row_groups
+from kinsplit.loaders.formats.csv_rows import is_headless, row_groups
 from kinsplit.loaders.formats.markdown import escaped, markdown_content
 from kinsplit.loaders.formats.number_formats import general
 from kinsplit.loaders.formats.xlsb import BinaryPackage
@@ -50,19 +49,21 @@ def read_spreadsheet(data: bytes) -> Reading:
     """Return the text of a spreadsheet."""
     if (other := _disguised(data)) is not None:
         return other
-    left_out: Counter[str] = Counter()
+    left_out = LeftOut()
     blocks: list[str] = []
+    attachments: list[Attachment] = []
     files = _files(data)
     if "encrypted-package" in files:
         raise UnreadableError(_LOCKED)
-    left_out["macro project"] += any(name == "xl/vbaProject.bin" or name.startswith("Basic/") for name in files)
+    if any(name == "xl/vbaProject.bin" or name.startswith("Basic/") for name in files):
+        left_out.add("macro project")
     read = ods.sheets if "content.xml" in files else partial(_excel_sheets, files=files)
     for name, rows, parts in read(data, left_out):
         left_out += parts.left_out
+        attachments += parts.attachments
         if found := [*_shown_blocks(rows), *_beside(parts)]:
             blocks += [f"## {' '.join(name.split())}", *found]
-    warnings = tuple(_sentence(kind, number) for kind, number in left_out.items() if number)
-    return Reading((markdown_content("\n\n".join(blocks)),), warnings)
+    return Reading((markdown_content("\n\n".join(blocks)),), left_out.warnings, tuple(attachments))
 
 
 def _disguised(data: bytes) -> Reading | None:
@@ -77,15 +78,6 @@ def _disguised(data: bytes) -> Reading | None:
     return replace(found, warnings=(*found.warnings, "is no spreadsheet, but was read as what it is"))
 
 
-def _sentence(kind: str, number: int) -> str:
-    if kind.startswith("the "):
-        return f"{kind} were left out"
-    first, _, rest = kind.partition(" without ")
-    rest = f" without {rest}" if rest else ""
-    verb = "was" if number == 1 else "were"
-    return f"{number:,} {first}{'' if number == 1 else 's'}{rest} {verb} left out"
-
-
 def _files(data: bytes) -> Collection[str]:
     """Return the names of the files in an archive; none if it isn't one."""
     try:
@@ -95,9 +87,7 @@ def _files(data: bytes) -> Collection[str]:
         return ()
 
 
-def _excel_sheets(
-    data: bytes, left_out: Counter[str], files: Collection[str]
-) -> Iterator[tuple[str, Rows, SheetParts]]:
+def _excel_sheets(data: bytes, left_out: LeftOut, files: Collection[str]) -> Iterator[tuple[str, Rows, SheetParts]]:
     """Yield the name, the cells and the parts of each sheet of an Excel file that is shown."""
     with needs("files"):
         from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
@@ -107,15 +97,15 @@ def _excel_sheets(
         kind = BinaryPackage if "xl/workbook.bin" in files else ExcelPackage
         package = kind(data) if files else None
         older = {} if package else xls.sheets(data)
-        if not package and not older:
-            left_out["the number formats of cells"] += 1
         for sheet in workbook.sheets_metadata:
             if sheet.visible != SheetVisibleEnum.Visible:
-                left_out["hidden sheet"] += 1
+                left_out.add("hidden sheet")
             elif sheet.typ != SheetTypeEnum.WorkSheet:
-                left_out["chart sheet" if sheet.typ == SheetTypeEnum.ChartSheet else "macro sheet"] += 1
+                left_out.add("chart sheet" if sheet.typ == SheetTypeEnum.ChartSheet else "macro sheet")
             else:
                 parts = package.sheet(sheet.name) if package else older.get(sheet.name, SheetParts())
+                if not package and not older:
+                    left_out.add("set of number formats", "sets of number formats")
                 yield sheet.name, _cells(workbook.get_sheet_by_name(sheet.name), parts), parts
     except PasswordError as error:
         raise UnreadableError(_LOCKED) from error
@@ -148,12 +138,12 @@ def _cells(sheet: CalamineSheet, parts: SheetParts) -> Rows:
 def _without_hidden(rows: Rows, top: int, left: int, parts: SheetParts) -> Rows:
     if parts.hidden_rows:
         hidden = [bool(any(row)) for at, row in enumerate(rows) if at + top in parts.hidden_rows]
-        parts.left_out["hidden row"] += sum(hidden)
+        parts.left_out.add("hidden row", count=sum(hidden))
         rows = [row for at, row in enumerate(rows) if at + top not in parts.hidden_rows]
     if parts.hidden_columns:
         columns = range(max(map(len, rows), default=0))
         hidden = [any(row[at] for row in rows if at < len(row)) for at in columns if at + left in parts.hidden_columns]
-        parts.left_out["hidden column"] += sum(hidden)
+        parts.left_out.add("hidden column", count=sum(hidden))
         kept = [at + left not in parts.hidden_columns for at in columns]
         rows = [list(itertools.compress(row, kept)) for row in rows]
     return rows
@@ -198,13 +188,17 @@ def _shown_blocks(rows: Rows) -> Iterator[str]:
             table += below
             has_values = has_values or not _is_header(below[0])
             continue
-        yield from row_groups(table)
+        yield from _table(table)
         yield from map(escaped, above)
         for beside in tables[:-1]:
-            yield from row_groups(beside)
+            yield from _table(beside)
         table = tables[-1] if tables else []
         has_values = not all(map(_is_header, table))
-    yield from row_groups(table)
+    yield from _table(table)
+
+
+def _table(rows: Rows) -> Iterator[str]:
+    return row_groups(rows, headless=bool(rows) and is_headless(rows))
 
 
 def _side_by_side(band: Rows) -> list[Rows]:

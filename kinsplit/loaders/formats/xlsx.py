@@ -12,16 +12,18 @@ import io
 import posixpath
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinsplit.loaders.content import UnreadableError
+from kinsplit.loaders.content import Attachment, LeftOut, UnreadableError
 from kinsplit.loaders.formats.archive import local_name, parse
 from kinsplit.loaders.formats.number_formats import BUILT_IN, NumberFormat, number_format
 from kinsplit.loaders.formats.scripts import Script, written
 
+#: What sheets may lack, in the singular and the plural.
+FORMULA = ("formula without a value", "formulas without a value")
+PICTURE = ("picture without a text", "pictures without a text")
 _PIECE = 2**22
 _LOOKED_AT = 2**16  # bytes of a piece that tell how a program writes cells
 _MOST_BYTES = 2**28  # of a part that is read as a whole
@@ -64,7 +66,8 @@ class SheetParts:
         comments: Comments and notes, with the reference of their cell.
         texts: Text boxes, and alternative texts of pictures.
         printed: Headers and footers.
-        left_out: Names of what was not kept, with their number.
+        attachments: Files inside the sheet.
+        left_out: What was not kept.
     """
 
     shown: dict[Place, str] = field(default_factory=dict)
@@ -73,7 +76,8 @@ class SheetParts:
     comments: list[tuple[str, str]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    attachments: list[Attachment] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 class ExcelPackage:
@@ -128,10 +132,12 @@ class ExcelPackage:
                     notes += self._notes(target)
                 case "drawing":
                     self._read_drawing(self._xml(target), found)
-                case "oleObject" | "package":
-                    found.left_out["embedded file"] += 1
+                case "package":
+                    found.attachments.append(Attachment(posixpath.basename(target), self._read(target)))
+                case "oleObject":
+                    found.left_out.add("embedded object")
                 case "ctrlProp":
-                    found.left_out["form control"] += 1
+                    found.left_out.add("form control")
         # The note of a thread only tells older versions of Excel that there is one.
         found.comments = [(ref, text) for ref, texts in threads.items() for text in texts]
         found.comments += [(ref, text) for ref, text in notes if ref not in threads]
@@ -154,7 +160,7 @@ class ExcelPackage:
                 found.shown.update((where, text) for where, text in cells if text)
             if b"<f" in piece or b":f" in piece:
                 unknown = sum(b't="str"' not in attributes for *_, attributes in _UNKNOWN.findall(piece))
-                found.left_out["formula without a value"] += unknown
+                found.left_out.add(*FORMULA, unknown)
             if b"hidden" in piece:
                 found.hidden_rows.update(int(row) - 1 for row in _HIDDEN_ROW.findall(piece))
                 found.hidden_columns.update(*map(_hidden, _COLUMN.findall(piece)))
@@ -210,10 +216,10 @@ class ExcelPackage:
                 if described.strip() and not _FILE_NAME.fullmatch(described.strip()):
                     found.texts.append(" ".join(described.split()))
                 else:
-                    found.left_out["picture without a text"] += 1
+                    found.left_out.add(*PICTURE)
             else:
                 kinds = set(map(local_name, element.iter()))
-                found.left_out["chart" if kinds & {"chart", "relIds"} == {"chart"} else "diagram"] += 1
+                found.left_out.add("chart" if kinds & {"chart", "relIds"} == {"chart"} else "diagram")
 
     def _related(self, part: str) -> list[tuple[str, str]]:
         return list(self._related_by_id(part).values())

@@ -14,7 +14,7 @@ import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.loaders.content import UnreadableError
+from kinsplit.loaders.content import Attachment, UnreadableError
 from kinsplit.loaders.formats.number_formats import number_format
 from kinsplit.loaders.formats.spreadsheets import read_spreadsheet
 from kinsplit.loaders.formats.xlsx import ExcelPackage
@@ -353,6 +353,19 @@ def test_formulas_without_a_value_are_counted():
     assert read_spreadsheet(with_sheet(cells)).warnings == ("4 formulas without a value were left out",)
 
 
+def test_files_inside_a_sheet_are_attachments():
+    relations = '<Relationship Id="r1" Type="u/package" Target="../embeddings/Plan.docx"/>'
+    relations += '<Relationship Id="r2" Type="u/oleObject" Target="../embeddings/object.bin"/>'
+    files: dict[str, str | bytes] = {
+        "xl/worksheets/_rels/s1.xml.rels": f'<R xmlns="{_PACKAGE}/relationships">{relations}</R>',
+        "xl/embeddings/Plan.docx": b"plan",
+        "xl/embeddings/object.bin": b"x",
+    }
+    reading = read_spreadsheet(with_sheet('<row r="1"><c r="A1"><v>1</v></c></row>', files))
+    assert reading.attachments == (Attachment("Plan.docx", b"plan"),)
+    assert reading.warnings == ("1 embedded object was left out",)
+
+
 def test_macros_are_counted():
     data = changed(workbook(S=[["a"]]), {"xl/vbaProject.bin": b"x"})
     assert read_spreadsheet(data).warnings == ("1 macro project was left out",)
@@ -360,7 +373,7 @@ def test_macros_are_counted():
 
 def test_cells_without_references_follow_each_other():
     rows = "".join(f'<row><c><v>{row}</v></c><c s="1"><v>{43831 + row}</v></c><c/></row>' for row in range(3))
-    assert "| 0 | 1/1/2020 |\n| --- | --- |\n| 1 | 1/2/2020 |\n| 2 | 1/3/2020 |" in text_of(with_sheet(rows))
+    assert "| 0 | 1/1/2020 |\n| 1 | 1/2/2020 |\n| 2 | 1/3/2020 |" in text_of(with_sheet(rows))
 
 
 def test_a_broken_part_is_named():
