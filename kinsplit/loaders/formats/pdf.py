@@ -21,44 +21,29 @@ Headings are found among the lines that remain (see `pdf_headings`), with their 
 from __future__ import annotations
 
 import ctypes
-import math
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
-from kinsplit.loaders.decoding import SYMBOLS
 from kinsplit.loaders.formats.headings import filing_headings, layered, numbered_headings, titled
 from kinsplit.loaders.formats.pdf_headings import Bookmark, as_headings, pdf_headings
-from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, without_running_lines
+from kinsplit.loaders.formats.pdf_layout import in_reading_order
+from kinsplit.loaders.formats.pdf_lines import Line, joined, line_of, paragraphs, separators, without_running_lines
+from kinsplit.loaders.formats.pdf_marks import resolved
+from kinsplit.loaders.formats.pdf_pieces import HYPHENS, READABLE, pieces_of
 from kinsplit.support.extras import needs
 from kinsplit.support.pages import join_pages
 
-_MARK = re.compile("[\ufffe\x02]")
+_MARK = re.compile(f"[{HYPHENS}]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"(?<!\w)\w+\Z")
-_FINE = 1_000_000  # resolution of a page's height
-_FAR = 1_000  # points, more than most pages are high
-_STRAIGHT = 0.9  # cosine of the angle between a line and the page
+_BROKEN_WORD, _REST = re.compile(rf"[^\W\d_][-\u2010\xad{HYPHENS}]\Z"), re.compile(r"\S+\s*")
 _LONGEST = 40  # maximum characters of half a word
-_READABLE = {**SYMBOLS, **str.maketrans({"\xad": "-", "\xa0": " ", "\t": " "})}
-_PRIVATE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
-_FIRST_PRIVATE = re.compile(r"^(\s*)[\ue000-\uf8ff](?=\s)")
-# The letters and some signs of the font Symbol.
-_SYMBOLS = dict(
-    zip(
-        (*range(0x41, 0x5B), *range(0x61, 0x7B), *b"\xa3\xa5\xae\xb1\xb3\xb4\xb8\xb9\xbb\xd6\xe5\xf2"),
-        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞→±≥×÷≠≈√∑∫",
-        strict=True,
-    )
-) | {code: chr(code) for code in (*range(0x28, 0x40), 0x5B, 0x5D, 0x7B, 0x7C, 0x7D)}
-_BOLD = re.compile(rb"bold|black|heavy|demi|CMBX|SFBX", re.IGNORECASE)
-_BOLD_WEIGHT = 600
-_LONGEST_NAME = 200  # bytes of a font's name
 _MOST_BOOKMARKS = 5_000
 _DEEPEST_BOOKMARK = 6
 _PDFIUM = threading.Lock()  # PDFium is not thread-safe
@@ -78,7 +63,7 @@ def read(data: bytes) -> Reading:
     if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in file.broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
     words = set(_words(raw))
-    mended = [_mended(page, words) for page in raw]
+    mended = [_mended(*page, words) for page in _with_whole_words(raw)]
     text, starts = join_pages([page.text for page in mended])
     spans = [_spans(*of_page) for of_page in zip(pages, mended, starts, strict=True)]
     title, *others = (as_headings(layer, spans) for layer in pdf_headings(pages, file.bookmarks, file.is_wide))
@@ -121,7 +106,7 @@ def _extract(data: bytes) -> _File:
         for index in range(len(pdf)):
             try:
                 with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
-                    pages.append(list(_lines(page, text)))
+                    pages.append(_lines(page, text))
                     wide += page.get_width() > page.get_height()
             except pypdfium2.PdfiumError:
                 pages.append([])
@@ -154,72 +139,12 @@ def _bookmarks(pdf: Any) -> Iterator[Bookmark]:
                 yield Bookmark(page, level, bookmark.get_title())
 
 
-def _lines(page: Any, text: Any) -> Iterator[Line]:
-    """Yield a page's lines with their positions, which PDFium gives by character index."""
-    from pypdfium2.raw import FPDFText_GetCharAngle, FPDFText_GetUnicode
-
-    turned, seen, font = math.radians(page.get_rotation()), _view(page), _fonts(text)
-    at = 0
-    for line in text.get_text_range(errors="surrogatepass").split("\r\n"):
-        first, last = at + len(line) - len(line.lstrip()), at + len(line.rstrip()) - 1
-        # PDFium's text lacks characters that it can't decode, which shifts the indexes of later ones; and the first
-        # characters of rotated lines are not representative.
-        is_known = line.strip() and FPDFText_GetUnicode(text, first) == ord(line.lstrip()[0])
-        if is_known and math.cos(FPDFText_GetCharAngle(text, first) + turned) > _STRAIGHT:
-            left, bottom, right, top = text.get_charbox(first, loose=True)
-            above, below = sorted((seen(left, bottom), seen(right, top)))
-            look = font(at + match.start() if (match := _WORD.search(line)) else first, last)
-            yield Line(_with_characters(line), (above + below) / 2, below - above, look[0], left, look[1])
-        else:
-            yield Line(_with_characters(line))
-        at += len(line) + 2
-
-
-def _fonts(text: Any) -> Callable[[int, int], tuple[float, bool]]:
-    """Return a function from the first and last character of a line to the size in points and whether both are bold."""
-    from pypdfium2 import raw
-
-    name, flags, matrix = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int(), raw.FS_MATRIX()
-
-    def is_bold(at: int) -> bool:
-        if raw.FPDFText_GetFontWeight(text, at) >= _BOLD_WEIGHT:
-            return True
-        length = raw.FPDFText_GetFontInfo(text, at, name, _LONGEST_NAME, flags)
-        return 0 < length <= _LONGEST_NAME and _BOLD.search(name.raw[:length]) is not None
-
-    def look(first: int, last: int) -> tuple[float, bool]:
-        scale = math.hypot(matrix.c, matrix.d) if raw.FPDFText_GetMatrix(text, first, matrix) else 1.0
-        size = raw.FPDFText_GetFontSize(text, first) * scale
-        return size, is_bold(first) and is_bold((first + last) // 2) and is_bold(last)
-
-    return look
-
-
-def _with_characters(line: str) -> str:
-    """Return a line in which no character stands for a glyph that has none.
-
-    Symbol fonts number their glyphs in the private use area: one at the start of a line is a bullet, those of Symbol
-    are Greek letters and signs, and the others can't be read.
-    """
-    if _PRIVATE.search(line) is None:
-        return line
-    line = _FIRST_PRIVATE.sub(r"\1•", line.translate(_READABLE))
-    return _PRIVATE.sub(lambda match: _SYMBOLS.get(ord(match[0]) - 0xF000, ""), line)
-
-
-def _view(page: Any) -> Callable[[float, float], float]:
-    """Return a function from a point to its visible height on a page, whatever the page's rotation and crop."""
-    from pypdfium2.raw import FPDF_PageToDevice
-
-    across, down = ctypes.c_int(), ctypes.c_int()
-
-    def seen(x: int, y: int) -> float:
-        FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, x, y, across, down)
-        return down.value / _FINE
-
-    start = seen(0, 0)
-    right, up = (seen(_FAR, 0) - start) / _FAR, (seen(0, _FAR) - start) / _FAR
-    return lambda x, y: start + right * x + up * y
+def _lines(page: Any, text: Any) -> list[Line]:
+    """Return a page's lines in reading order."""
+    height = page.get_height() or 1.0
+    rows = in_reading_order(pieces_of(page, text))
+    texts = resolved(map(joined, rows))
+    return [line_of(row, text, height) for row, text in zip(rows, texts, strict=True)]
 
 
 class _Page(NamedTuple):
@@ -229,20 +154,32 @@ class _Page(NamedTuple):
     dropped: list[int]
 
 
-def _mended(page: str, words: set[str]) -> _Page:
-    """Return a page whose marks are replaced by hyphens or dropped."""
+def _with_whole_words(pages: Sequence[str]) -> list[tuple[str, int]]:
+    """Return pages, with words that go on over a page moved to its end, and the characters that the next one loses."""
+    whole, lost = list(pages), [0] * len(pages)
+    filled = [number for number, page in enumerate(pages) if page]
+    for before, after in pairwise(filled):
+        rest = _REST.match(whole[after])
+        if rest and rest[0][0].islower() and rest.end() < len(whole[after]) and _BROKEN_WORD.search(whole[before][-2:]):
+            whole[before] = f"{whole[before][:-1]}{HYPHENS[0]}{rest[0].rstrip()}"
+            whole[after], lost[after] = whole[after][rest.end() :], rest.end()
+    return list(zip(whole, lost, strict=True))
+
+
+def _mended(page: str, lost: int, words: set[str]) -> _Page:
+    """Return a page whose marks are replaced by hyphens or dropped, after it lost its first characters."""
     parts: list[str] = []
-    dropped: list[int] = []
+    dropped = list(range(lost))
     pieces = _MARK.split(page)
-    at = 0
+    at = lost
     for before, after in pairwise(pieces):
         at += len(before)
         left, right = _LAST_WORD.search(before[-_LONGEST:]), _FIRST_WORD.match(after[:_LONGEST])
-        keeps = not left or not right or _keeps_hyphen(left[0].lower(), right[0].lower(), words)
+        keeps = not left or not right or _keeps_hyphen(left[0], right[0], words)
         parts += [before, "-" if keeps else ""]
         dropped += [] if keeps else [at]
         at += 1
-    return _Page("".join([*parts, pieces[-1]]).translate(_READABLE), dropped)
+    return _Page("".join([*parts, pieces[-1]]).translate(READABLE), dropped)
 
 
 def _spans(lines: Sequence[Line], page: _Page, start: int) -> list[tuple[int, int]]:
@@ -258,7 +195,10 @@ def _spans(lines: Sequence[Line], page: _Page, start: int) -> list[tuple[int, in
 
 
 def _keeps_hyphen(left: str, right: str, words: set[str]) -> bool:
-    if left[-1].isdigit() or right[0].isdigit() or f"{left}-{right}" in words:
+    if left[-1].isdigit() or right[0].isdigit() or (left[-1].islower() and right[0].isupper()):
+        return True
+    left, right = left.lower(), right.lower()
+    if f"{left}-{right}" in words:
         return True
     return left + right not in words and left in words and right in words
 

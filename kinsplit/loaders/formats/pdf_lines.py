@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from kinsplit.loaders.formats.pdf_pieces import HYPHENS, LABEL, Piece, same_line, space_between
 from kinsplit.support.pages import continues
 
 _MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
@@ -18,7 +19,15 @@ _FEWEST = 3  # pages
 _STRETCH = 8  # pages
 _MOST_WORDS = 30
 _COUNT = "\0"
+_NUMBERED = re.compile(r"\s*\d+(?:[.)]|[^\W\d_])")
+_WORD_AND_NUMBER = re.compile(r"\s*(?:[^\W\d_]+\s+)*([^\W\d_]+)\s?[#№]?\d+\s?(\w?)")
+_PAGE_WORDS = frozenset(
+    "page pages p pp pg seite seiten s blatt folio página pagina páginas pág strana strona sida side sivu slide"
+    " страница стр с 頁 页 ページ".split()
+)
 _NUMBER = re.compile(r"\d+")
+_FIRST_WORD = re.compile(r"\w+")
+_CONJUNCTIONS = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e", "en", "of"})
 _WIDE = 1.35  # multiple of the usual line distance
 _FAR_LINES = 2.5  # multiple of the line height; double-spaced lines are closer
 _OTHER_SIZE = 1.15  # multiple of the height of the previous line
@@ -33,6 +42,28 @@ class Line(NamedTuple):
     size: float = 0.0  # Size of the font in points as it is displayed; 0 if unknown.
     left: float = 0.0
     is_bold: bool = False
+    cells: int = 1  # Number of its pieces with wide gaps between them, without a number or label at its start.
+
+
+def joined(pieces: Sequence[Piece]) -> str:
+    """Return the text of pieces of one line, or of one row of a table."""
+    texts = [pieces[0].text] if pieces else []
+    for before, after in pairwise(pieces):
+        if before.text[-1] not in HYPHENS or same_line(before, after):
+            texts.append(space_between(before, after) if same_line(before, after) else " ")
+        texts.append(after.text)
+    return "".join(texts)
+
+
+def line_of(pieces: Sequence[Piece], text: str, height: float) -> Line:
+    """Return the line that pieces make up on a page of a height, with their text."""
+    first = pieces[0]
+    if not first.is_straight or first.is_vertical:
+        return Line(text)
+    is_bold = all(piece.is_bold for piece in pieces)
+    cells = len(pieces) - (len(pieces) > 1 and LABEL.fullmatch(first.text) is not None)
+    middle = (first.top + first.bottom) / 2 / height
+    return Line(text, middle, first.height / height, first.size, first.left, is_bold, cells)
 
 
 class _Running(NamedTuple):
@@ -48,7 +79,7 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
     A line is a running line if it is in a page's margin, not larger than usual lines, and its text, in which one number
     may count with the pages, is at the same height on more than half of the pages, or on half of at least 8 successive
-    pages. Parts of a running line are removed too, and so is a page number that is the last line of as many pages. A
+    pages. A numbered title at the top, such as Question 3, is none, unless its number stands apart. Parts of a running line are removed too, and so is a page number that is the last line of as many pages. A
     line without a page number is kept at its first occurrence. If most pages would be left empty, nothing is removed.
     """
     running = [*_in_margins(pages), *_at_ends(pages)]
@@ -66,14 +97,24 @@ def _in_margins(pages: Sequence[Sequence[Line]]) -> Iterator[_Running]:
         for line in page:
             if line.middle is None or line.height > _OTHER_SIZE * usual or _MARGIN < line.middle < 1 - _MARGIN:
                 continue
+            is_title = line.middle < _MARGIN and line.cells == 1 and _is_numbered_title(line.text)
             for words in _readings(line.text, number):
-                places[words].setdefault(number, line.middle)
+                if not (is_title and any(_COUNT in word for word in words)):
+                    places[words].setdefault(number, line.middle)
     for words, middles in places.items():
         place = median(middles.values())
         there = [number for number, middle in middles.items() if abs(middle - place) <= _SAME_PLACE]
         if _often(there, pages):
             counts = any(_COUNT in word for word in words)
             yield _Running(frozenset(words), place, None if counts else there[0])
+
+
+def _is_numbered_title(text: str) -> bool:
+    """Return whether a line is like Question 3, Q3 of 8 or 3. and not like Page 3, p.3, A-3 or Report – 3."""
+    if match := _WORD_AND_NUMBER.match(text):
+        word = match[1].casefold()
+        return match[2] not in {"頁", "页", "ペ"} if word == "第" else word not in _PAGE_WORDS
+    return _NUMBERED.match(text) is not None
 
 
 def _at_ends(pages: Sequence[Sequence[Line]]) -> Iterator[_Running]:
@@ -124,8 +165,13 @@ def separators(lines: Sequence[Line]) -> list[str]:
     """Return the white space that follows each line of a page."""
     places = [line.middle for line in lines if line.middle is not None]
     usual = median([after - before for before, after in pairwise(places) if after - before > _SAME_LINE] or [0.0])
-    ends = [_ends(before, after, usual) and not continues(before.text, after.text) for before, after in pairwise(lines)]
-    return ["\n\n" if end else "\n" for end in ends] + [""] * bool(lines)
+    return [_between(before, after, usual) for before, after in pairwise(lines)] + [""] * bool(lines)
+
+
+def _between(before: Line, after: Line, usual: float) -> str:
+    if before.text[-1:] in HYPHENS and (first := _FIRST_WORD.match(after.text)) and first[0] not in _CONJUNCTIONS:
+        return ""
+    return "\n\n" if _ends(before, after, usual) and not continues(before.text, after.text) else "\n"
 
 
 def _ends(before: Line, after: Line, usual: float) -> bool:

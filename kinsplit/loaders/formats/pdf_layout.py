@@ -1,0 +1,296 @@
+"""The reading order of a PDF page's pieces: columns one after the other, and the rows of tables each on one line.
+
+A page is read in bands from top to bottom. In a band with gutters, white stripes that no piece crosses, there are
+columns or the cells of a table. Pieces are columns if their lines are those of prose, or if the file gives one column
+after the other; otherwise they are rows. Where nothing tells otherwise, the file's own order stands.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import fmean, median
+
+from kinsplit.loaders.formats.pdf_pieces import LABEL, Piece, same_line
+
+_GUTTER = 0.75  # multiple of the height
+_LARGER = 1.25  # multiple of the usual height, for a heading
+_MOST_PIECES = 60  # pieces of a row; one with more has no columns
+_SHADOWS = 20  # pieces of one text that may have a shadow
+_DEEPEST = 4  # columns in columns
+_BACK = 1.5  # multiple of the height, by which a line may be higher than the one before
+_ROW_GAP = 1.3  # multiple of the smallest line distance, between the rows of a table
+_ALIGNED = 0.8  # share of a table's rows that begin in all columns at once
+_CAPITAL = 0.65  # multiple of the size, the height of a capital letter
+_NEXT_LINE = 1.6  # multiple of the height, between two lines of a cell
+_OVERLAP = 0.3  # multiple of the height, by which lines may overlap
+_ACROSS = 2.6  # multiple of the line distance, beside a heading across columns
+_FEWEST_LINES = 3  # of a column of prose
+_FEWEST_BLOCK = 2  # lines of a block beside another
+_WORDS = 3.0  # words of a line of prose
+_LONG_WORDS = 5.0  # words of a line that may be a sentence
+_FULL, _FULLER = 0.6, 0.8  # shares of the column's width, for lines of prose
+_RUNNING = 0.4  # share of the lines that begin within a sentence
+
+Row = list[Piece]
+
+
+def in_reading_order(pieces: Sequence[Piece]) -> list[Row]:
+    """Return the lines of a page, each with its pieces from left to right; what is rotated comes last."""
+    straight = [piece for piece in pieces if piece.is_straight]
+    straight = list(_without_shadows(straight))
+    rotated = [[piece] for piece in pieces if not piece.is_straight]
+    if 2 * sum(piece.is_vertical for piece in straight) > len(straight):
+        return [[piece] for piece in sorted(straight, key=lambda one: (-round(one.right), one.top))] + rotated
+    for number, piece in enumerate(straight):
+        piece.order = number
+    is_mirrored = _is_right_to_left(straight)
+    if is_mirrored:
+        _mirror(straight)
+    rows = list(_ordered(straight, _DEEPEST))
+    if is_mirrored:
+        _mirror(straight)
+    return rows + rotated
+
+
+def _without_shadows(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield pieces without those that are drawn again at about the same place, as for a shadow."""
+    seen: defaultdict[str, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        before = seen[piece.text][-_SHADOWS:]
+        near = _OVERLAP * piece.height
+        if not any(abs(one.left - piece.left) < near and abs(one.base - piece.base) < near for one in before):
+            yield piece
+            seen[piece.text].append(piece)
+
+
+def _is_right_to_left(pieces: Sequence[Piece]) -> bool:
+    directions = [unicodedata.bidirectional(piece.text[0]) for piece in pieces if not piece.text.isascii()]
+    return 2 * sum(each in {"R", "AL"} for each in directions) > len(pieces)
+
+
+def _mirror(pieces: Sequence[Piece]) -> None:
+    for piece in pieces:
+        piece.left, piece.right = -piece.right, -piece.left
+
+
+def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
+    """Yield the lines of a region in reading order."""
+    rows = _rows(pieces)
+    if not rows or not depth or max(map(len, rows)) > _MOST_PIECES:
+        yield from _flow(rows)
+        return
+    for band, gutters in _bands(rows):
+        if gutters and len(band) > 1:
+            yield from _with_gutters(band, gutters, depth)
+        else:
+            yield from _flow(band)
+
+
+def _rows(pieces: Sequence[Piece]) -> list[Row]:
+    """Return the pieces by line, from top to bottom and left to right."""
+    rows: list[Row] = []
+    for piece in sorted(pieces, key=lambda one: one.base):
+        if rows and same_line(rows[-1][0], piece):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    for row in rows:
+        row.sort(key=lambda one: one.left)
+    return rows
+
+
+def _bands(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[float]]]:
+    """Yield successive rows with the gutters that go through them all, as places from left to right."""
+    height = median(row[0].height for row in rows)
+    width = _GUTTER * height
+    band: list[Row] = []
+    taken: list[tuple[float, float]] = []
+    was_large = False
+    for row in rows:
+        merged, own = _taken(taken, row, width), _taken([], row, width)
+        is_large = min(piece.height for piece in row) > _LARGER * height
+        ends = (len(taken) > 1 and len(merged) == 1) or (len(taken) == 1 and len(own) > 1)
+        if band and (ends or is_large != was_large):
+            yield band, _gutters(taken)
+            band, merged = [], own
+        band.append(row)
+        taken, was_large = merged, is_large
+    yield band, _gutters(taken)
+
+
+def _taken(taken: Sequence[tuple[float, float]], row: Row, width: float) -> list[tuple[float, float]]:
+    """Return the stretches that pieces take, joined where less than a gutter is between them."""
+    joined: list[tuple[float, float]] = []
+    for left, right in sorted([*taken, *((piece.left, piece.right) for piece in row)]):
+        if joined and left - joined[-1][1] < width:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], right))
+        else:
+            joined.append((left, right))
+    return joined
+
+
+def _gutters(taken: Sequence[tuple[float, float]]) -> list[float]:
+    return [(right + left) / 2 for (_, right), (left, _) in pairwise(taken)]
+
+
+def _with_gutters(band: list[Row], gutters: Sequence[float], depth: int) -> Iterator[Row]:
+    """Yield the lines of a band that has columns or is a table."""
+    columns = _in_columns(band, gutters)
+    if not _are_columns(band, columns):
+        yield from _table(band, gutters)
+        return
+    for part in _around_headings(band, gutters):
+        for column in _in_columns(part, gutters):
+            yield from _ordered(column, depth - 1)
+
+
+def _in_columns(rows: Sequence[Row], gutters: Sequence[float]) -> list[list[Piece]]:
+    columns: list[list[Piece]] = [[] for _ in range(len(gutters) + 1)]
+    for row in rows:
+        for piece in row:
+            columns[bisect_left(gutters, piece.left)].append(piece)
+    return columns
+
+
+def _are_columns(band: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> bool:
+    """Return whether a band is to be read column by column."""
+    column_of = {piece.order: number for number, column in enumerate(columns) for piece in column}
+    shared = sum(len({column_of[piece.order] for piece in row}) > 1 for row in band)
+    changes = sum(before != after for before, after in pairwise(column_of[order] for order in sorted(column_of)))
+    in_turn = changes < max(len(columns), shared * (len(columns) - 1) / 2)
+    if max(map(len, columns)) >= _FEWEST_LINES and all(map(_is_prose, columns)):
+        return in_turn or not _has_cells_of_prose(band, len(columns))
+    if not in_turn or min(map(len, columns)) < _FEWEST_BLOCK or all(LABEL.fullmatch(one.text) for one in columns[0]):
+        return False
+    figures = sum(map(_is_figures, columns[1:]))
+    is_even = len(columns) > 2 and len(set(map(len, columns))) == 1
+    is_regular = shared >= _FEWEST_LINES and shared >= _ALIGNED * len(band)
+    return not (is_regular and (2 * figures >= len(columns) - 1 or is_even))
+
+
+def _is_prose(column: Sequence[Piece]) -> bool:
+    """Return whether the lines of a column are those of sentences, which fill its width."""
+    words = fmean(_words(piece.text) for piece in column)
+    width = max(piece.right for piece in column) - min(piece.left for piece in column)
+    full = fmean(piece.right - piece.left for piece in column) / (width or 1.0)
+    running = fmean(not (piece.text[0].isupper() or piece.text[0].isdigit()) for piece in column)
+    return words >= _WORDS and full >= _FULL and (running >= _RUNNING or (full >= _FULLER and words >= _LONG_WORDS))
+
+
+def _words(text: str) -> float:
+    return len(text.split()) if text[:1].isascii() or len(text) < 8 else max(len(text.split()), len(text) / 3)
+
+
+def _is_figures(column: Sequence[Piece]) -> bool:
+    """Return whether most of a column's pieces are numbers or dashes."""
+    return 2 * sum(map(_is_figure, column)) > len(column)
+
+
+def _is_figure(piece: Piece) -> bool:
+    letters = sum(map(str.isalpha, piece.text))
+    return 2 * letters < len(piece.text) - piece.text.count(" ")
+
+
+def _has_cells_of_prose(band: Sequence[Row], columns: int) -> bool:
+    """Return whether a band's lines stand in groups of a few lines, each of which begins in all columns at once."""
+    distances = [after[0].base - before[0].base for before, after in pairwise(band)]
+    firsts = [band[0], *(row for row, far in zip(band[1:], distances, strict=True) if far > _ROW_GAP * min(distances))]
+    aligned = sum(len(row) == columns for row in firsts)
+    return len(firsts) > 1 and len(band) < _FEWEST_LINES * len(firsts) and aligned >= _ALIGNED * len(firsts)
+
+
+def _around_headings(band: list[Row], gutters: Sequence[float]) -> Iterator[list[Row]]:
+    """Yield the parts of a band of columns that are read one after the other: before, in and after a heading across.
+
+    A short heading across columns begins in the first one, and the others are empty beside it.
+    """
+    usual = median(after[0].base - before[0].base for before, after in pairwise(band))
+    filled = [{bisect_left(gutters, piece.left) for piece in row} for row in band]
+    part: list[Row] = []
+    for number, row in enumerate(band):
+        around = band[max(0, number - 1)][0].base, band[min(len(band), number + 2) - 1][0].base
+        is_apart = 0 < number < len(band) - 1 and around[1] - around[0] > _ACROSS * usual
+        if is_apart and filled[number] == {0} and len(filled[number - 1]) > 1 and len(filled[number + 1]) > 1:
+            yield from (part, [row])
+            part = []
+        else:
+            part.append(row)
+    yield part
+
+
+def _table(band: Sequence[Row], gutters: Sequence[float]) -> Iterator[Row]:
+    """Yield the rows of a table; a row whose cells have several lines becomes one."""
+    for pieces in _steps(sorted((piece for row in band for piece in row), key=lambda one: one.order)):
+        rows, columns = _rows(pieces), list(filter(None, _in_columns([pieces], gutters)))
+        if len(rows) > 1 and len(columns) > 1 and _are_cells(columns):
+            yield [piece for column in columns for piece in column]
+        elif sum(len(row) > 1 for row in rows) > 1:
+            yield from _unmixed(rows)
+        else:
+            yield from _lines(pieces)
+
+
+def _steps(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Yield successive pieces of the file's order that stand beside each other; all others are above or below."""
+    highest = [piece.base - _CAPITAL * piece.size for piece in pieces]
+    for at in range(len(pieces) - 2, -1, -1):
+        highest[at] = min(highest[at], highest[at + 1])
+    step: list[Piece] = []
+    lowest = float("-inf")
+    for piece, top in zip(pieces, highest, strict=True):
+        if step and top > lowest:
+            yield step
+            step, lowest = [], float("-inf")
+        step.append(piece)
+        lowest = max(lowest, piece.base)
+    yield step
+
+
+def _are_cells(columns: Sequence[Sequence[Piece]]) -> bool:
+    """Return whether pieces are cells that stand beside each other."""
+    apart = max(column[0].base for column in columns) - min(column[-1].base for column in columns)
+    return apart < _CAPITAL * columns[0][0].height and all(map(_is_cell, columns))
+
+
+def _is_cell(column: Sequence[Piece]) -> bool:
+    """Return whether pieces are the lines of one cell, which the file gives one after the other."""
+    near = all(0 < after.base - before.base < _NEXT_LINE * before.height for before, after in pairwise(column))
+    in_turn = column[-1].order - column[0].order == len(column) - 1
+    return near and in_turn and sum(map(_is_figure, column)) < 2
+
+
+def _unmixed(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield lines; those of which one lies over the other as the file gives them."""
+    for row in rows:
+        if any(after.left < before.right - before.height for before, after in pairwise(row)):
+            yield from _lines(sorted(row, key=lambda one: one.order))
+        else:
+            yield row
+
+
+def _lines(pieces: Sequence[Piece]) -> Iterator[Row]:
+    """Yield lines in the order of the file, of which one goes on where another ends."""
+    line: Row = []
+    for piece in pieces:
+        if line and not (same_line(line[-1], piece) and piece.left > line[-1].right - _OVERLAP * piece.height):
+            yield line
+            line = []
+        line.append(piece)
+    if line:
+        yield line
+
+
+def _flow(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield lines in the order of the file, or from top to bottom if that goes up the page."""
+    pieces = sorted((piece for row in rows for piece in row), key=lambda one: one.order)
+    lowest = float("-inf")
+    for piece in pieces:
+        if piece.base < lowest - _BACK * piece.height:
+            yield from _unmixed(rows)
+            return
+        lowest = max(lowest, piece.base)
+    yield from _lines(pieces)
