@@ -20,23 +20,19 @@ Headings are found among the lines that remain (see `pdf_headings`), with their 
 
 from __future__ import annotations
 
-import ctypes
 import re
 import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.headings import filing_headings, layered, numbered_headings, titled
-from kinsplit.loaders.formats.pdf_headings import Bookmark, as_headings, pdf_headings
-from kinsplit.loaders.formats.pdf_layout import in_reading_order
-from kinsplit.loaders.formats.pdf_lines import Line, joined, line_of, paragraphs, separators, without_running_lines
-from kinsplit.loaders.formats.pdf_marks import resolved
-from kinsplit.loaders.formats.pdf_pieces import HYPHENS, READABLE, pieces_of
-from kinsplit.support.extras import needs
+from kinsplit.loaders.formats.pdf_file import left_out, pdf_file
+from kinsplit.loaders.formats.pdf_headings import as_headings, pdf_headings
+from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, without_running_lines
+from kinsplit.loaders.formats.pdf_pieces import HYPHENS, READABLE
 from kinsplit.support.pages import join_pages
 
 _MARK = re.compile(f"[{HYPHENS}]")
@@ -44,24 +40,24 @@ _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"(?<!\w)\w+\Z")
 _BROKEN_WORD, _REST = re.compile(rf"[^\W\d_][-\u2010\xad{HYPHENS}]\Z"), re.compile(r"\S+\s*")
 _LONGEST = 40  # maximum characters of half a word
-_MOST_BOOKMARKS = 5_000
-_DEEPEST_BOOKMARK = 6
 _PDFIUM = threading.Lock()  # PDFium is not thread-safe
 
 
 def read(data: bytes) -> Reading:
     """Return the text of a PDF file with its page map and title."""
     with _PDFIUM:
-        file = _extract(data)
+        file = pdf_file(data)
     pages = without_running_lines(file.pages)
     raw = [paragraphs(page) for page in pages]
     if not any(page.strip() for page in raw):
         raise UnreadableError(f"none of its {len(raw)} pages holds text; it may be scanned. Run OCR first (ocrmypdf).")
-    warnings = []
+    warnings = [*file.warnings]
     if file.broken:
         warnings.append(f"pages that can't be read: {_listed(file.broken)}")
     if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in file.broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
+    if file.pictures > len(empty):
+        warnings.append(left_out(file.pictures - len(empty), "picture without a text"))
     words = set(_words(raw))
     mended = [_mended(*page, words) for page in _with_whole_words(raw)]
     text, starts = join_pages([page.text for page in mended])
@@ -74,77 +70,6 @@ def read(data: bytes) -> Reading:
     name = file.title or (title[0].title if title else None)
     headings = headings if title else titled(headings, file.title)
     return Reading((Content(text, name, pages=tuple(starts), headings=headings),), tuple(warnings))
-
-
-class _File(NamedTuple):
-    pages: list[list[Line]]
-    title: str | None
-    broken: list[int]  # Numbers of the pages that can't be read, from 1.
-    bookmarks: list[Bookmark]
-    is_wide: bool
-
-
-def _extract(data: bytes) -> _File:
-    with needs("files"):
-        import pypdfium2
-        from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
-
-    try:
-        pdf = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        if error.err_code in {FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY}:
-            raise UnreadableError("is protected by a password. Save a copy without it (qpdf --decrypt).") from error
-        reason = f"is broken or not a valid PDF: {error} Open it in a viewer and save it again."
-        raise UnreadableError(reason) from error
-    pages: list[list[Line]] = []
-    broken: list[int] = []
-    wide = 0
-    with closing(pdf):
-        if len(pdf) > len(data):  # Each page takes bytes; without this check, every claimed page would be searched for.
-            raise UnreadableError(f"claims {len(pdf):,} pages, more than it has bytes. Open and save it in a viewer.")
-        title = str(pdf.get_metadata_dict().get("Title", "")).strip()
-        for index in range(len(pdf)):
-            try:
-                with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
-                    pages.append(_lines(page, text))
-                    wide += page.get_width() > page.get_height()
-            except pypdfium2.PdfiumError:
-                pages.append([])
-                broken.append(index + 1)
-        bookmarks = list(_bookmarks(pdf))
-    known = title if title.lower() not in {"", "untitled"} else None
-    return _File(pages, known, broken, bookmarks, 2 * wide > len(pages))
-
-
-def _bookmarks(pdf: Any) -> Iterator[Bookmark]:
-    """Yield the bookmarks that lead to a page; of a file in which they form a circle, each once."""
-    from pypdfium2 import PdfBookmark
-    from pypdfium2.raw import FPDFBookmark_GetFirstChild, FPDFBookmark_GetNextSibling
-
-    waiting = [(FPDFBookmark_GetFirstChild(pdf, None), 1)]
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST_BOOKMARKS:
-        entry, level = waiting.pop()
-        if not entry or (address := ctypes.addressof(entry.contents)) in seen:
-            continue
-        seen.add(address)
-        waiting.append((FPDFBookmark_GetNextSibling(pdf, entry), level))
-        if level < _DEEPEST_BOOKMARK:
-            waiting.append((FPDFBookmark_GetFirstChild(pdf, entry), level + 1))
-        bookmark = PdfBookmark(entry, pdf, level)
-        target = bookmark.get_dest()
-        page = target.get_index() if target else None
-        if page is not None:
-            with suppress(UnicodeDecodeError):  # from a broken title
-                yield Bookmark(page, level, bookmark.get_title())
-
-
-def _lines(page: Any, text: Any) -> list[Line]:
-    """Return a page's lines in reading order."""
-    height = page.get_height() or 1.0
-    rows = in_reading_order(pieces_of(page, text))
-    texts = resolved(map(joined, rows))
-    return [line_of(row, text, height) for row, text in zip(rows, texts, strict=True)]
 
 
 class _Page(NamedTuple):

@@ -21,9 +21,8 @@ _MOST_WORDS = 30
 _COUNT = "\0"
 _NUMBERED = re.compile(r"\s*\d+(?:[.)]|[^\W\d_])")
 _WORD_AND_NUMBER = re.compile(r"\s*(?:[^\W\d_]+\s+)*([^\W\d_]+)\s?[#№]?\d+\s?(\w?)")
-_PAGE_WORDS = frozenset(
-    "page pages p pp pg seite seiten s blatt folio página pagina páginas pág strana strona sida side sivu slide"
-    " страница стр с 頁 页 ページ".split()
+_PAGE_WORD = re.compile(
+    "pages?|pp?|pg|seiten?|s|blatt|folio|p[áa]ginas?|pág|strana|strona|sida|side|sivu|slide|страница|стр|с|ページ"
 )
 _NUMBER = re.compile(r"\d+")
 _FIRST_WORD = re.compile(r"\w+")
@@ -79,8 +78,9 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
     A line is a running line if it is in a page's margin, not larger than usual lines, and its text, in which one number
     may count with the pages, is at the same height on more than half of the pages, or on half of at least 8 successive
-    pages. A numbered title at the top, such as Question 3, is none, unless its number stands apart. Parts of a running line are removed too, and so is a page number that is the last line of as many pages. A
-    line without a page number is kept at its first occurrence. If most pages would be left empty, nothing is removed.
+    pages. A numbered title at the top, such as Question 3, is none, unless its number stands apart. Parts of a
+    running line are removed too, and so is a page number that is the last line of as many pages. A line without a page
+    number is kept at its first occurrence. If most pages would be left empty, nothing is removed.
     """
     running = [*_in_margins(pages), *_at_ends(pages)]
     left = [
@@ -113,7 +113,7 @@ def _is_numbered_title(text: str) -> bool:
     """Return whether a line is like Question 3, Q3 of 8 or 3. and not like Page 3, p.3, A-3 or Report – 3."""
     if match := _WORD_AND_NUMBER.match(text):
         word = match[1].casefold()
-        return match[2] not in {"頁", "页", "ペ"} if word == "第" else word not in _PAGE_WORDS
+        return match[2] not in {"頁", "页", "ペ"} if word == "第" else _PAGE_WORD.fullmatch(word) is None
     return _NUMBERED.match(text) is not None
 
 
@@ -171,6 +171,8 @@ def separators(lines: Sequence[Line]) -> list[str]:
 def _between(before: Line, after: Line, usual: float) -> str:
     if before.text[-1:] in HYPHENS and (first := _FIRST_WORD.match(after.text)) and first[0] not in _CONJUNCTIONS:
         return ""
+    if (before.middle is None) != (after.middle is None):
+        return "\n\n"
     return "\n\n" if _ends(before, after, usual) and not continues(before.text, after.text) else "\n"
 
 

@@ -10,7 +10,7 @@ import ctypes
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -104,7 +104,8 @@ class _Page:
         self._raw, self._handle = raw, text.raw
         self._text = text.get_text_range(errors="surrogatepass")
         self._turned = math.radians(page.get_rotation())
-        self._look, self._seen = _fonts(text), _view(page)
+        self._look, self._seen = _fonts(text), view(page)
+        self._before = Piece("", 0.0, 0.0, 0.0, 0.0, 0.0)  # what is shown nowhere goes with the piece before
         self._start = _upright_start(self._seen)
         self._loose_box = raw.FPDFText_GetLooseCharBox
         self._rect, self._origin = raw.FS_RECTF(), (ctypes.c_double(), ctypes.c_double())
@@ -148,7 +149,7 @@ class _Page:
             # PDFium's text lacks characters that it can't decode, which shifts the indexes of later ones.
             first = raw.FPDFText_GetCharIndexFromTextIndex(self._handle, first)
             if raw.FPDFText_GetUnicode(self._handle, first) != ord(stripped[0]):
-                return Piece(stripped, 0, 0, 0, 0, 0, is_straight=False)
+                return replace(self._before, text=stripped, first=-1)
         last = first + len(stripped) - 1
         angle = math.cos(raw.FPDFText_GetCharAngle(self._handle, first) + self._turned)
         left, top, right, bottom = self._box(first)
@@ -157,7 +158,7 @@ class _Page:
         size, is_bold = self._look(first + word.start() if word else first, last)
         height = bottom - top
         is_vertical = len(stripped) > 1 and end_top >= bottom - 0.1 * height and abs(end - left) < 1.1 * height
-        return Piece(
+        self._before = Piece(
             stripped,
             min(left, end),
             top,
@@ -170,6 +171,7 @@ class _Page:
             is_vertical,
             first,
         )
+        return self._before
 
     def _box(self, at: int) -> tuple[float, float, float, float]:
         """Return the left, top, right and bottom of a character, as high as its line."""
@@ -317,7 +319,7 @@ def _with_characters(line: str) -> str:
     return _PRIVATE.sub(lambda match: _SYMBOLS.get(ord(match[0]) - 0xF000, ""), line)
 
 
-def _view(page: Any) -> Callable[[float, float], tuple[float, float]]:
+def view(page: Any) -> Callable[[float, float], tuple[float, float]]:
     """Return a function from a point of a page to its place as shown, whatever the page's rotation and crop."""
     from pypdfium2.raw import FPDF_PageToDevice
 

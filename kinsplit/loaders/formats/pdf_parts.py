@@ -1,0 +1,201 @@
+"""What a PDF page shows beside its own text: values of form fields, comments, alternative texts of pictures.
+
+Values and free text stand at their places, comments and alternative texts below the page's own lines. What has no text
+is counted, for a warning of each kind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kinsplit.loaders.formats.pdf_pieces import Piece, view
+
+_MOST_BYTES = 200_000  # of a field's value or a comment
+_MOST_ELEMENTS = 20_000  # of a page's structure
+_FEWEST_PIXELS = 1_024  # of a picture; smaller ones are ornaments
+_LONGEST_HEAD = 2_000  # bytes of a picture's dictionary
+_HIDDEN = 2 | 32  # flags of annotations: hidden, and not shown on screens
+_PASSWORD = 1 << 13  # flag of form fields
+_SIZE = 12.0  # points, of text without a line beside it
+_INVISIBLE = 3  # mode in which a scan's text is drawn
+_IMAGE = re.compile(rb"/Subtype\s*/Image\b")
+_NUMBER, _WIDTH, _HEIGHT = (
+    re.compile(rb"(\d+)\s+\d+\s+$"),
+    re.compile(rb"/Width\s+(\d+)"),
+    re.compile(rb"/Height\s+(\d+)"),
+)
+_MASK, _STENCIL = re.compile(rb"/S?Mask\s+(\d+)\s+\d+\s+R"), re.compile(rb"/ImageMask\s+true")
+
+
+def picture_count(data: bytes) -> int:
+    """Return the number of a file's pictures without masks and ornaments; they are never in compressed objects."""
+    masks = {int(match[1]) for match in _MASK.finditer(data)}
+    found: set[int] = set()
+    for match in _IMAGE.finditer(data):
+        start = data.rfind(b"obj", max(0, match.start() - _LONGEST_HEAD), match.start())
+        head = data[max(0, start) : data.find(b"stream", match.end(), match.end() + _LONGEST_HEAD)]
+        number = _NUMBER.search(data[max(0, start - 30) : max(0, start)])
+        width, height = _WIDTH.search(head), _HEIGHT.search(head)
+        pixels = int(width[1]) * int(height[1]) if width and height else _FEWEST_PIXELS
+        if pixels >= _FEWEST_PIXELS and not _STENCIL.search(head):
+            found.add(int(number[1]) if number else -match.start())
+    return len(found - masks)
+
+
+def is_scanned(text: Any) -> bool:
+    """Return whether a page's text is invisible, as that of a scan is, over its picture."""
+    from pypdfium2.raw import FPDFText_GetTextObject, FPDFTextObj_GetTextRenderMode
+
+    first = FPDFText_GetTextObject(text, 0)
+    return bool(first) and FPDFTextObj_GetTextRenderMode(first) == _INVISIBLE
+
+
+def with_annotations(pdf: Any, page: Any, pieces: list[Piece], lost: Counter[str]) -> tuple[list[Piece], list[str]]:
+    """Return a page's pieces with values and free text among them, and its comments; count what has no text."""
+    from pypdfium2 import raw
+
+    shown: list[Piece] = []
+    comments: list[str] = []
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        if note := raw.FPDFPage_GetAnnot(page, number):
+            _Annotation(pdf, page, note).add_to(shown, comments, lost)
+            raw.FPDFPage_CloseAnnot(note)
+    return _beside(pieces, shown) if shown else pieces, comments
+
+
+class _Annotation:
+    """An annotation that PDFium has opened."""
+
+    def __init__(self, pdf: Any, page: Any, note: Any) -> None:
+        from pypdfium2 import raw
+
+        self._raw, self._page, self._note = raw, page, note
+        self._form = pdf.formenv.raw if pdf.formenv else None
+
+    def add_to(self, shown: list[Piece], comments: list[str], lost: Counter[str]) -> None:
+        """Add the annotation's text to what is shown or to the comments, or count it as lost."""
+        raw = self._raw
+        kind = raw.FPDFAnnot_GetSubtype(self._note)
+        if raw.FPDFAnnot_GetFlags(self._note) & _HIDDEN or kind in {raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_LINK}:
+            return
+        if kind == raw.FPDF_ANNOT_WIDGET:
+            self._field(shown, lost)
+            return
+        text = self._entry(b"Contents").strip()
+        if kind == raw.FPDF_ANNOT_FREETEXT:
+            shown += self._pieces(text)
+        elif text:
+            author = self._entry(b"T").strip()
+            comments.append(f"[Comment by {author}: {text}]" if author else f"[Comment: {text}]")
+        elif kind in {raw.FPDF_ANNOT_STAMP, raw.FPDF_ANNOT_INK}:
+            lost["stamp or drawing"] += 1
+        elif kind in {raw.FPDF_ANNOT_SOUND, raw.FPDF_ANNOT_MOVIE, raw.FPDF_ANNOT_SCREEN, raw.FPDF_ANNOT_RICHMEDIA}:
+            lost["recording"] += 1
+        elif kind == raw.FPDF_ANNOT_THREED:
+            lost["3D model"] += 1
+        if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
+            lost["attachment"] += 1
+
+    def _field(self, shown: list[Piece], lost: Counter[str]) -> None:
+        raw, note = self._raw, self._note
+        kind = raw.FPDFAnnot_GetFormFieldType(self._form, note) if self._form else raw.FPDF_FORMFIELD_TEXTFIELD
+        if kind in {raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON}:
+            shown += self._pieces("☒" if raw.FPDFAnnot_IsChecked(self._form, note) else "☐")
+        elif kind == raw.FPDF_FORMFIELD_SIGNATURE:
+            lost["signature"] += 1
+        elif kind != raw.FPDF_FORMFIELD_PUSHBUTTON:
+            if self._form and raw.FPDFAnnot_GetFormFieldFlags(self._form, note) & _PASSWORD:
+                return
+            shown += self._pieces(", ".join(self._chosen()) or self._value())
+
+    def _value(self) -> str:
+        if not self._form:
+            return self._entry(b"V")
+        return _string(lambda *space: self._raw.FPDFAnnot_GetFormFieldValue(self._form, self._note, *space))
+
+    def _chosen(self) -> Iterator[str]:
+        """Yield the labels of a list's chosen options."""
+        raw, form, note = self._raw, self._form, self._note
+        for at in range(raw.FPDFAnnot_GetOptionCount(form, note) if form else 0):
+            if raw.FPDFAnnot_IsOptionSelected(form, note, at):
+                yield _string(lambda *space, at=at: raw.FPDFAnnot_GetOptionLabel(form, note, at, *space))
+
+    def _entry(self, name: bytes) -> str:
+        return _string(lambda *space: self._raw.FPDFAnnot_GetStringValue(self._note, name, *space))
+
+    def _pieces(self, text: str) -> Iterator[Piece]:
+        """Yield the lines of a text in the annotation's rectangle."""
+        rect, seen = self._raw.FS_RECTF(), view(self._page)
+        self._raw.FPDFAnnot_GetRect(self._note, rect)
+        (left, top), (right, bottom) = seen(rect.left, rect.top), seen(rect.right, rect.bottom)
+        left, right, top, bottom = min(left, right), max(left, right), min(top, bottom), max(top, bottom)
+        lines = text.strip().splitlines()
+        step = min(_SIZE * 1.2, (bottom - top) / max(1, len(lines)))
+        for number, line in enumerate(lines):
+            if line.strip():
+                base = bottom - 0.3 * step if len(lines) == 1 else top + (number + 0.8) * step
+                yield Piece(line.strip(), left, top, right, bottom, base)
+
+
+def _beside(pieces: Sequence[Piece], shown: Sequence[Piece]) -> list[Piece]:
+    """Return pieces with others among them, each on the line that stands beside it."""
+    lines = sorted((piece for piece in pieces if piece.is_straight), key=lambda one: one.base)
+    bases = [piece.base for piece in lines]
+    before: dict[int, list[Piece]] = {}
+    after: dict[int, list[Piece]] = {}
+    rest = []
+    for piece in shown:
+        near = lines[bisect_left(bases, piece.top) : bisect_left(bases, piece.bottom + 0.3 * _SIZE)]
+        left = max((one for one in near if one.left < piece.left), key=lambda one: one.left, default=None)
+        right = min((one for one in near if one.left >= piece.left), key=lambda one: one.left, default=None)
+        label = left or right
+        size = label.height if label else _SIZE
+        piece.base = label.base if label else piece.base
+        piece.top, piece.bottom = piece.base - 0.8 * size, piece.base + 0.2 * size
+        piece.size, piece.first = label.size if label else 0.0, -1
+        places = after if left else before
+        if label:
+            places.setdefault(id(label), []).append(piece)
+        else:
+            rest.append(piece)
+    found: list[Piece] = []
+    for piece in pieces:
+        found += [*before.get(id(piece), []), piece, *after.get(id(piece), [])]
+    return found + rest
+
+
+def alternatives(page: Any) -> Iterator[str]:
+    """Yield the alternative texts in a page's structure."""
+    from pypdfium2 import raw
+
+    tree = raw.FPDF_StructTree_GetForPage(page)
+    if not tree:
+        return
+    waiting = [raw.FPDF_StructTree_GetChildAtIndex(tree, n) for n in range(raw.FPDF_StructTree_CountChildren(tree))]
+    waiting.reverse()
+    seen = 0
+    while waiting and seen < _MOST_ELEMENTS:
+        element, seen = waiting.pop(), seen + 1
+        if not element:
+            continue
+        text = _string(lambda *space, element=element: raw.FPDF_StructElement_GetAltText(element, *space)).strip()
+        if text:
+            yield text
+        children = range(max(0, raw.FPDF_StructElement_CountChildren(element)))
+        waiting += [raw.FPDF_StructElement_GetChildAtIndex(element, number) for number in reversed(children)]
+    raw.FPDF_StructTree_Close(tree)
+
+
+def _string(fill: Callable[..., int]) -> str:
+    """Return the text that a function of PDFium writes as UTF-16 into space that it is given."""
+    length = fill(None, 0)
+    if not 2 < length <= _MOST_BYTES:
+        return ""
+    space = ctypes.create_string_buffer(length)
+    fill(ctypes.cast(space, ctypes.POINTER(ctypes.c_ushort)), length)
+    return space.raw[: length - 2].decode("utf-16-le", "replace").replace("\r\n", "\n").replace("\r", "\n")
