@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ def read(data: bytes) -> Reading:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
     if file.pictures > len(empty):
         warnings.append(left_out(file.pictures - len(empty), "picture without a text"))
-    words = set(_words(raw))
+    words = _words(raw)
     mended = [_mended(*page, words) for page in _with_whole_words(raw)]
     text, starts = join_pages([page.text for page in mended])
     spans = [_spans(*of_page) for of_page in zip(pages, mended, starts, strict=True)]
@@ -128,18 +128,21 @@ def _keeps_hyphen(left: str, right: str, words: set[str]) -> bool:
     return left + right not in words and left in words and right in words
 
 
-def _words(pages: list[str]) -> Iterator[str]:
-    """Yield the words without marks, and the parts of the hyphenated ones."""
+def _words(pages: list[str]) -> set[str]:
+    """Return the words without marks, and the parts of the hyphenated ones."""
+    if not any(map(_MARK.search, pages)):
+        return set()
+    found: set[str] = set()
     for page in pages:
         pieces = _MARK.split(page.lower())
         for number, piece in enumerate(pieces, 1):
-            first = 0 if number == 1 else 1  # a word must begin here or later ...
-            last = len(piece) if number == len(pieces) else len(piece) - 1  # ... and end here or earlier
-            for match in _WORD.finditer(piece):
-                if match.start() >= first and match.end() <= last:
-                    yield match[0]
-                    if "-" in match[0]:
-                        yield from match[0].split("-")
+            words = _WORD.findall(piece)
+            if words and number > 1 and piece.startswith(words[0]):  # the second half of a word
+                del words[0]
+            if words and number < len(pieces) and piece.endswith(words[-1]):  # the first half of one
+                del words[-1]
+            found.update(words)
+    return found.union(*(word.split("-") for word in found if "-" in word))
 
 
 def _listed(numbers: list[int]) -> str:

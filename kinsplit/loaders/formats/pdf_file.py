@@ -14,7 +14,7 @@ from kinsplit.loaders.formats.pdf_layout import in_reading_order
 from kinsplit.loaders.formats.pdf_lines import Line, joined, line_of
 from kinsplit.loaders.formats.pdf_marks import resolved
 from kinsplit.loaders.formats.pdf_parts import alternatives, is_scanned, picture_count, with_annotations
-from kinsplit.loaders.formats.pdf_pieces import pieces_of
+from kinsplit.loaders.formats.pdf_pieces import fonts, pieces_of
 from kinsplit.support.extras import needs
 
 _MOST_BOOKMARKS = 5_000
@@ -105,7 +105,8 @@ class _Reader:
         self._described += len(described)
         height = page.get_height() or 1.0
         rows = in_reading_order(pieces)
-        lines = [line_of(row, text, height) for row, text in zip(rows, resolved(map(joined, rows)), strict=True)]
+        texts, look = resolved(map(joined, rows)), fonts(text)
+        lines = [line_of(row, its_text, height, look) for row, its_text in zip(rows, texts, strict=True)]
         return [*lines, *(Line(text) for text in (*described, *comments))]
 
     def _warnings(self) -> list[str]:

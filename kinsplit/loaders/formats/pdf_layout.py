@@ -21,15 +21,14 @@ _LARGER = 1.25  # multiple of the usual height, for a heading
 _MOST_PIECES = 60  # pieces of a row; one with more has no columns
 _SHADOWS = 20  # pieces of one text that may have a shadow
 _DEEPEST = 4  # columns in columns
-_BACK = 1.5  # multiple of the height, by which a line may be higher than the one before
+_BACK = 1.0  # multiple of the height, by which a line may be higher than the one before
 _ROW_GAP = 1.3  # multiple of the smallest line distance, between the rows of a table
 _ALIGNED = 0.8  # share of a table's rows that begin in all columns at once
-_CAPITAL = 0.65  # multiple of the size, the height of a capital letter
+_CAPITAL = 0.65  # multiple of the height, that of a capital letter
 _NEXT_LINE = 1.6  # multiple of the height, between two lines of a cell
 _OVERLAP = 0.3  # multiple of the height, by which lines may overlap
 _ACROSS = 2.6  # multiple of the line distance, beside a heading across columns
 _FEWEST_LINES = 3  # of a column of prose
-_FEWEST_BLOCK = 2  # lines of a block beside another
 _WORDS = 3.0  # words of a line of prose
 _LONG_WORDS = 5.0  # words of a line that may be a sentence
 _FULL, _FULLER = 0.6, 0.8  # shares of the column's width, for lines of prose
@@ -60,11 +59,12 @@ def _without_shadows(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Yield pieces without those that are drawn again at about the same place, as for a shadow."""
     seen: defaultdict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
-        before = seen[piece.text][-_SHADOWS:]
+        before = seen[piece.text]
         near = _OVERLAP * piece.height
-        if not any(abs(one.left - piece.left) < near and abs(one.base - piece.base) < near for one in before):
-            yield piece
-            seen[piece.text].append(piece)
+        if any(abs(one.left - piece.left) < near and abs(one.base - piece.base) < near for one in before[-_SHADOWS:]):
+            continue
+        yield piece
+        before.append(piece)
 
 
 def _is_right_to_left(pieces: Sequence[Piece]) -> bool:
@@ -84,8 +84,10 @@ def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
         yield from _flow(rows)
         return
     for band, gutters in _bands(rows):
-        if gutters and len(band) > 1:
-            yield from _with_gutters(band, gutters, depth)
+        end = _end(band, gutters) if gutters else len(band)
+        if gutters and end > 1:
+            yield from _with_gutters(band[:end], gutters, depth)
+            yield from _flow(band[end:])
         else:
             yield from _flow(band)
 
@@ -111,7 +113,8 @@ def _bands(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[float]]]:
     taken: list[tuple[float, float]] = []
     was_large = False
     for row in rows:
-        merged, own = _taken(taken, row, width), _taken([], row, width)
+        own = _merged(_stretches(row), width)
+        merged = _merged([*taken, *own], width)
         is_large = min(piece.height for piece in row) > _LARGER * height
         ends = (len(taken) > 1 and len(merged) == 1) or (len(taken) == 1 and len(own) > 1)
         if band and (ends or is_large != was_large):
@@ -122,10 +125,14 @@ def _bands(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[float]]]:
     yield band, _gutters(taken)
 
 
-def _taken(taken: Sequence[tuple[float, float]], row: Row, width: float) -> list[tuple[float, float]]:
+def _stretches(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
+    return [(piece.left, piece.right) for piece in pieces]
+
+
+def _merged(taken: Sequence[tuple[float, float]], width: float) -> list[tuple[float, float]]:
     """Return the stretches that pieces take, joined where less than a gutter is between them."""
     joined: list[tuple[float, float]] = []
-    for left, right in sorted([*taken, *((piece.left, piece.right) for piece in row)]):
+    for left, right in sorted(taken):
         if joined and left - joined[-1][1] < width:
             joined[-1] = (joined[-1][0], max(joined[-1][1], right))
         else:
@@ -137,11 +144,19 @@ def _gutters(taken: Sequence[tuple[float, float]]) -> list[float]:
     return [(right + left) / 2 for (_, right), (left, _) in pairwise(taken)]
 
 
+def _end(band: Sequence[Row], gutters: Sequence[float]) -> int:
+    """Return where lines of the first column begin that are far below the others."""
+    last = max(at for at, row in enumerate(band) if bisect_left(gutters, row[-1].left))
+    usual = median(after[0].base - before[0].base for before, after in pairwise(band)) if len(band) > 1 else 0.0
+    far = last + 1 < len(band) and band[last + 1][0].base - band[last][0].base > _ACROSS * usual
+    return last + 1 if far else len(band)
+
+
 def _with_gutters(band: list[Row], gutters: Sequence[float], depth: int) -> Iterator[Row]:
     """Yield the lines of a band that has columns or is a table."""
     columns = _in_columns(band, gutters)
     if not _are_columns(band, columns):
-        yield from _table(band, gutters)
+        yield from _table(band)
         return
     for part in _around_headings(band, gutters):
         for column in _in_columns(part, gutters):
@@ -164,10 +179,12 @@ def _are_columns(band: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> boo
     in_turn = changes < max(len(columns), shared * (len(columns) - 1) / 2)
     if max(map(len, columns)) >= _FEWEST_LINES and all(map(_is_prose, columns)):
         return in_turn or not _has_cells_of_prose(band, len(columns))
-    if not in_turn or min(map(len, columns)) < _FEWEST_BLOCK or all(LABEL.fullmatch(one.text) for one in columns[0]):
+    if not in_turn or min(map(len, columns)) < _FEWEST_LINES or _apart(columns) > 0:
+        return False
+    if all(LABEL.fullmatch(piece.text) for piece in columns[0]):
         return False
     figures = sum(map(_is_figures, columns[1:]))
-    is_even = len(columns) > 2 and len(set(map(len, columns))) == 1
+    is_even = len(columns) > 2 and max(map(len, columns)) - min(map(len, columns)) < 2
     is_regular = shared >= _FEWEST_LINES and shared >= _ALIGNED * len(band)
     return not (is_regular and (2 * figures >= len(columns) - 1 or is_even))
 
@@ -222,21 +239,37 @@ def _around_headings(band: list[Row], gutters: Sequence[float]) -> Iterator[list
     yield part
 
 
-def _table(band: Sequence[Row], gutters: Sequence[float]) -> Iterator[Row]:
+def _table(band: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of a table; a row whose cells have several lines becomes one."""
     for pieces in _steps(sorted((piece for row in band for piece in row), key=lambda one: one.order)):
-        rows, columns = _rows(pieces), list(filter(None, _in_columns([pieces], gutters)))
+        rows = _rows(pieces)
+        columns = _in_columns(rows, _gutters(_merged(_stretches(pieces), _GUTTER * pieces[0].height)))
         if len(rows) > 1 and len(columns) > 1 and _are_cells(columns):
             yield [piece for column in columns for piece in column]
-        elif sum(len(row) > 1 for row in rows) > 1:
+        elif _is_grid(rows, columns):
             yield from _unmixed(rows)
         else:
             yield from _lines(pieces)
 
 
+def _is_grid(rows: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> bool:
+    """Return whether pieces are rows of cells, and not cells of several lines that the file gives one by one."""
+    if any(sum(map(_is_figure, column)) > 1 for column in columns):
+        return True
+    if sum(len(row) >= len(columns) for row in rows) >= _ALIGNED * len(rows):
+        return True
+    downwards = sum(_goes_down(*each) for column in columns for each in pairwise(column))
+    return sum(len(row) > 1 for row in rows) > 1 and 3 * downwards < sum(map(len, rows))
+
+
+def _goes_down(one: Piece, after: Piece) -> bool:
+    """Return whether a piece is the next line of a cell, and follows in the file, too."""
+    return after.order == one.order + 1 and 0 < after.base - one.base < _NEXT_LINE * one.height
+
+
 def _steps(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
     """Yield successive pieces of the file's order that stand beside each other; all others are above or below."""
-    highest = [piece.base - _CAPITAL * piece.size for piece in pieces]
+    highest = [piece.base - _CAPITAL * piece.height for piece in pieces]
     for at in range(len(pieces) - 2, -1, -1):
         highest[at] = min(highest[at], highest[at + 1])
     step: list[Piece] = []
@@ -252,15 +285,25 @@ def _steps(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
 
 def _are_cells(columns: Sequence[Sequence[Piece]]) -> bool:
     """Return whether pieces are cells that stand beside each other."""
-    apart = max(column[0].base for column in columns) - min(column[-1].base for column in columns)
-    return apart < _CAPITAL * columns[0][0].height and all(map(_is_cell, columns))
+    tallest = max(columns, key=lambda column: column[-1].base - column[0].base)
+    near = _CAPITAL * tallest[0].height
+    first, last = tallest[0].base - near, tallest[-1].base + near
+    return all(first < column[0].base and column[-1].base < last and _is_cell(column) for column in columns)
+
+
+def _apart(columns: Sequence[Sequence[Piece]]) -> float:
+    """Return how far below the last line of one column another begins; negative if they stand beside each other."""
+    return max(column[0].base for column in columns) - min(column[-1].base for column in columns)
 
 
 def _is_cell(column: Sequence[Piece]) -> bool:
     """Return whether pieces are the lines of one cell, which the file gives one after the other."""
-    near = all(0 < after.base - before.base < _NEXT_LINE * before.height for before, after in pairwise(column))
-    in_turn = column[-1].order - column[0].order == len(column) - 1
-    return near and in_turn and sum(map(_is_figure, column)) < 2
+    if sum(map(_is_figure, column)) > 1 or not all(_goes_down(*each) for each in pairwise(column)):
+        return False
+    lefts, rights = [piece.left for piece in column], [piece.right for piece in column]
+    middles = [left + right for left, right in zip(lefts, rights, strict=True)]
+    near = _OVERLAP * column[0].height
+    return any(max(edges) - min(edges) < near for edges in (lefts, rights, middles))
 
 
 def _unmixed(rows: Sequence[Row]) -> Iterator[Row]:

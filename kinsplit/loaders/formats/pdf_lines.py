@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -54,15 +54,17 @@ def joined(pieces: Sequence[Piece]) -> str:
     return "".join(texts)
 
 
-def line_of(pieces: Sequence[Piece], text: str, height: float) -> Line:
-    """Return the line that pieces make up on a page of a height, with their text."""
+def line_of(pieces: Sequence[Piece], text: str, height: float, look: Callable[[int, int], tuple[float, bool]]) -> Line:
+    """Return the line that pieces make up on a page of a height, with their text; `look` gives size and weight."""
     first = pieces[0]
-    if not first.is_straight or first.is_vertical:
+    if not first.is_straight or first.is_vertical or first.first < 0:
         return Line(text)
-    is_bold = all(piece.is_bold for piece in pieces)
+    word = _FIRST_WORD.search(first.text)
+    size, is_bold = look(first.first + word.start() if word else first.first, first.last)
+    is_bold = is_bold and all(piece.first < 0 or look(piece.first, piece.last)[1] for piece in pieces[1:])
     cells = len(pieces) - (len(pieces) > 1 and LABEL.fullmatch(first.text) is not None)
     middle = (first.top + first.bottom) / 2 / height
-    return Line(text, middle, first.height / height, first.size, first.left, is_bold, cells)
+    return Line(text, middle, first.height / height, size, first.left, is_bold, cells)
 
 
 class _Running(NamedTuple):

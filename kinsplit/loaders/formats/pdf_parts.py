@@ -157,7 +157,6 @@ def _beside(pieces: Sequence[Piece], shown: Sequence[Piece]) -> list[Piece]:
         size = label.height if label else _SIZE
         piece.base = label.base if label else piece.base
         piece.top, piece.bottom = piece.base - 0.8 * size, piece.base + 0.2 * size
-        piece.size, piece.first = label.size if label else 0.0, -1
         places = after if left else before
         if label:
             places.setdefault(id(label), []).append(piece)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
+from unicodedata import east_asian_width
 
 from kinsplit.loaders.decoding import SYMBOLS
 from kinsplit.loaders.formats.pdf_marks import LOWERED, RAISED, is_mark
@@ -27,18 +28,18 @@ _GAP = 0.75  # multiple of the height, between two pieces
 _SPACE = 0.12  # multiple of the height, between two words
 _SAME_BASE = 0.25  # multiple of the height
 _SMALLER = 0.88  # multiple of the height, for raised and lowered characters
-_FEWEST_SPACES = 3  # of a line that may have words of two columns
-_EVERY = 3  # lines, of which one is searched for gaps, and the others if it has one
+_MOST_DIGITS = 0.2  # share of the characters of such a line
+_EVERY = 4  # lines, of which one is searched for gaps, and the others if it has one
 _SHIFT = 0.15  # multiple of the height, by which a character is raised
 _LOWER = 0.02  # multiple of the height, by which it is lowered
 _FAR = 1_000  # points, more than most pages are high
+_LONGEST_CELLS = 50  # characters
 _LONGEST_TOKEN = 40  # characters
 _LONGEST_NAME = 200  # bytes of a font's name
 _BOLD = re.compile(rb"bold|black|heavy|demi|CMBX|SFBX", re.IGNORECASE)
 _BOLD_WEIGHT = 600
-_LETTER, _TOKEN, _DIGIT = re.compile(r"\w"), re.compile(r"\S+"), re.compile(r"\d")
+_TOKEN, _DIGIT = re.compile(r"\S+"), re.compile(r"\d")
 _PART = re.compile(f"[^{HYPHENS}]+[{HYPHENS}]?|[{HYPHENS}]")
-_WITH_DIGIT = re.compile(r"[^\s\d]{0,40}\d\S*")
 _MIXED = re.compile(r"[^\W\d_]\d|[)\]]\d|\d[^\W\d_]")
 _PRIVATE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 _FIRST_PRIVATE = re.compile(r"^(\s*)[\ue000-\uf8ff](?=\s)")
@@ -67,11 +68,11 @@ class Piece:
     right: float
     bottom: float
     base: float  # of its first character
-    size: float = 0.0
-    is_bold: bool = False
+    first: int = -1  # index of its first character on the page; -1 if unknown
+    last: int = -1  # index of its last character
     is_straight: bool = True  # whether it stands as the page does
     is_vertical: bool = False  # whether its characters stand below each other
-    first: int = -1  # index of its first character on the page; -1 if unknown
+    is_even: bool = True  # whether its last character is as high as its first
     order: int = 0  # number in the order of the file
 
     @property
@@ -103,8 +104,9 @@ class _Page:
 
         self._raw, self._handle = raw, text.raw
         self._text = text.get_text_range(errors="surrogatepass")
+        self._is_shifted = text.count_chars() != len(self._text)
         self._turned = math.radians(page.get_rotation())
-        self._look, self._seen = _fonts(text), view(page)
+        self._seen = view(page)
         self._before = Piece("", 0.0, 0.0, 0.0, 0.0, 0.0)  # what is shown nowhere goes with the piece before
         self._start = _upright_start(self._seen)
         self._loose_box = raw.FPDFText_GetLooseCharBox
@@ -116,7 +118,8 @@ class _Page:
         lines: list[list[Piece]] = []
         at = 0
         for line in self._text.split("\r\n"):
-            lines.append([self._piece(part[0], at + part.start()) for part in _PART.finditer(line) if part[0].strip()])
+            parts = [self._piece(part[0], at + part.start()) for part in _PART.finditer(line) if part[0].strip()]
+            lines.append([one for piece in parts for one in (self._cells(piece) if _may_be_cells(piece) else [piece])])
             at += (len(line.encode("utf-16-le", "surrogatepass")) // 2 if is_wide else len(line)) + 2
         self._split_columns(lines)
         pieces = [piece for line in lines for piece in line]
@@ -125,10 +128,16 @@ class _Page:
         return pieces
 
     def _split_columns(self, lines: list[list[Piece]]) -> None:
-        """Split lines at gaps; only if one of a few lines has a gap, its neighbours are searched."""
+        """Split lines at gaps.
+
+        Where no line begins in the right half, only one of a few lines is searched, and its neighbours if it has a gap.
+        """
+        pieces = [piece for line in lines for piece in line if piece.is_straight]
+        middle = (min((one.left for one in pieces), default=0) + max((one.right for one in pieces), default=0)) / 2
+        every = 1 if any(piece.left > middle for piece in pieces) else _EVERY
         until = gapped = -1
         for number in range(len(lines)):
-            if number % _EVERY and gapped != number - 1:
+            if number % every and gapped != number - 1:
                 continue
             at = number
             while at > until and self._split(lines, at):
@@ -144,34 +153,44 @@ class _Page:
     def _piece(self, text: str, at: int) -> Piece:
         stripped = text.strip()
         first = at + text.index(stripped[0])
-        raw = self._raw
-        if raw.FPDFText_GetUnicode(self._handle, first) != ord(stripped[0]):
-            # PDFium's text lacks characters that it can't decode, which shifts the indexes of later ones.
-            first = raw.FPDFText_GetCharIndexFromTextIndex(self._handle, first)
-            if raw.FPDFText_GetUnicode(self._handle, first) != ord(stripped[0]):
-                return replace(self._before, text=stripped, first=-1)
+        if self._is_shifted:
+            first = self._index(stripped[0], first)
+            if first < 0:
+                return replace(self._before, text=stripped, first=-1, last=-1)
         last = first + len(stripped) - 1
-        angle = math.cos(raw.FPDFText_GetCharAngle(self._handle, first) + self._turned)
         left, top, right, bottom = self._box(first)
-        end, end_top, end_right, end_bottom = self._box(last)
-        word = _LETTER.search(stripped)
-        size, is_bold = self._look(first + word.start() if word else first, last)
+        end, end_top, end_right, end_bottom = self._box(last) if last > first else (left, top, right, bottom)
         height = bottom - top
-        is_vertical = len(stripped) > 1 and end_top >= bottom - 0.1 * height and abs(end - left) < 1.1 * height
-        self._before = Piece(
-            stripped,
-            min(left, end),
-            top,
-            max(right, end_right),
-            end_bottom if is_vertical else bottom,
-            self._base(first),
-            size,
-            is_bold,
-            angle > _STRAIGHT,
-            is_vertical,
-            first,
-        )
+        is_even = abs(end_top - top) < _SHIFT * height and abs(end_bottom - bottom) < _SHIFT * height
+        is_straight = (is_even and end > left) or self._is_straight(first)
+        is_vertical = last > first and end_top >= bottom - 0.1 * height and abs(end - left) < 1.1 * height
+        base = self._base(first)
+        if is_vertical:
+            bottom = end_bottom
+        elif not is_even and stripped[0].isdigit() and end_bottom > bottom:  # a raised mark
+            top, bottom, base = end_top, end_bottom, self._base(last)
+        left, right = (left, end_right) if end >= left else (end, right)
+        self._before = Piece(stripped, left, top, right, bottom, base, first, last, is_straight, is_vertical, is_even)
         return self._before
+
+    def _is_straight(self, at: int) -> bool:
+        return math.cos(self._raw.FPDFText_GetCharAngle(self._handle, at) + self._turned) > _STRAIGHT
+
+    def _cells(self, piece: Piece) -> list[Piece]:
+        """Return the parts of a piece whose characters stand on different lines, as cells of a table do."""
+        bottoms = [self._box(piece.first + at)[3] for at in range(len(piece.text))]
+        _, top, _, bottom = self._box(piece.first)
+        cuts = [at for at in range(1, len(bottoms)) if abs(bottoms[at] - bottoms[at - 1]) > (bottom - top) / 2]
+        parts = pairwise([0, *cuts, len(bottoms)])
+        found = [(piece.text[start:end], piece.first + start) for start, end in parts]
+        return [self._piece(*part) for part in found if part[0].strip()] if cuts else [piece]
+
+    def _index(self, character: str, at: int) -> int:
+        """Return the index of a character; PDFium's text lacks those that it can't decode, and its indexes don't."""
+        for index in (at, self._raw.FPDFText_GetCharIndexFromTextIndex(self._handle, at)):
+            if self._raw.FPDFText_GetUnicode(self._handle, index) == ord(character):
+                return index
+        return -1
 
     def _box(self, at: int) -> tuple[float, float, float, float]:
         """Return the left, top, right and bottom of a character, as high as its line."""
@@ -191,19 +210,25 @@ class _Page:
 
     def _at_gaps(self, piece: Piece) -> list[Piece]:
         """Return the parts of a piece between wide gaps."""
-        if piece.first < 0 or not piece.is_straight or piece.is_vertical or piece.text.count(" ") < _FEWEST_SPACES:
+        text = piece.text
+        if piece.first < 0 or not piece.is_straight or piece.is_vertical or " " not in text:
             return [piece]
+        if len(_DIGIT.findall(text)) > _MOST_DIGITS * len(text):  # a row of figures
+            return [piece]
+        rect, gap, first = self._rect, _GAP * piece.height, piece.first
         cuts = [0]
-        before: tuple[float, float, float, float] | None = None
-        for token in _TOKEN.finditer(piece.text):
-            box = self._box(piece.first + token.start())
-            if before and max(box[0] - before[2], before[0] - box[2]) > _GAP * piece.height:
-                cuts.append(token.start())
-            before = self._box(piece.first + token.end() - 1)
+        left, right, bottom, top = -_FAR, math.inf, -_FAR, math.inf
+        for token in _TOKEN.finditer(text):
+            start, end = token.span()
+            self._loose_box(self._handle, first + start, rect)
+            if max(rect.left - right, left - rect.right, rect.bottom - top, bottom - rect.top) > gap:
+                cuts.append(start)
+            if end > start + 1:
+                self._loose_box(self._handle, first + end - 1, rect)
+            left, right, bottom, top = rect.left, rect.right, rect.bottom, rect.top
         if len(cuts) == 1:
             return [piece]
-        cuts.append(len(piece.text))
-        return [self._piece(piece.text[start:end], piece.first + start) for start, end in pairwise(cuts)]
+        return [self._piece(text[start:end], first + start) for start, end in pairwise([*cuts, len(text)])]
 
     def _marked(self, piece: Piece) -> str:
         """Return a piece's text with marks around raised and lowered characters."""
@@ -213,28 +238,41 @@ class _Page:
         parts = []
         at = 0
         for token in _TOKEN.finditer(text):
-            if len(token[0]) > 1 and len(token[0]) <= _LONGEST_TOKEN and _DIGIT.search(token[0]):
-                parts += [
-                    _with_characters(text[at : token.start()]),
-                    self._token(token[0], piece.first + token.start()),
-                ]
-                at = token.end()
+            start, end = token.span()
+            if not 1 < end - start <= _LONGEST_TOKEN or not _DIGIT.search(text, start, end):
+                continue
+            is_whole = piece.is_even and end - start == len(text)
+            if _MIXED.search(text, start, end) or not (is_whole or self._is_even(token[0], piece.first + start)):
+                parts += [_with_characters(text[at:start]), self._token(token[0], piece.first + start)]
+                at = end
         return "".join([*parts, _with_characters(text[at:])])
+
+    def _is_even(self, token: str, first: int) -> bool:
+        """Return whether a word's last letter or digit is as high as its first character."""
+        last = first + len(token) - 1
+        while not token[last - first].isalnum():
+            last -= 1
+        _, top, _, bottom = self._box(first)
+        _, end_top, _, end_bottom = self._box(last)
+        shift = _SHIFT * max(bottom - top, end_bottom - end_top)
+        return abs(end_bottom - bottom) < shift and abs(end_top - top) < shift
 
     def _token(self, token: str, first: int) -> str:
         """Return a word with marks around its raised and lowered characters."""
-        last = max(at for at, each in enumerate(token) if each.isalnum())
-        ends = self._box(first), self._box(first + last)
-        height = max(box[3] - box[1] for box in ends)
-        is_even = abs(ends[0][3] - ends[1][3]) < _SHIFT * height and abs(ends[0][1] - ends[1][1]) < _SHIFT * height
-        if is_even and not _MIXED.search(token):
-            return _with_characters(token)
         boxes = [self._box(first + at) for at in range(len(token))]
         height = max(box[3] - box[1] for box in boxes)
         bottom = next(box[3] for box in boxes if box[3] - box[1] == height)
         shifts = [_shift(box, height, bottom) for box in boxes]
         runs = groupby(range(len(token)), key=shifts.__getitem__)
         return "".join(_wrapped(_with_characters("".join(token[at] for at in run)), shift) for shift, run in runs)
+
+
+def _may_be_cells(piece: Piece) -> bool:
+    """Return whether a piece may have cells that stand below each other: it is short, and no East Asian column."""
+    text = piece.text
+    if piece.first < 0 or not piece.is_straight or not 1 < len(text) <= _LONGEST_CELLS:
+        return False
+    return text.replace(" ", "").isdigit() or not (piece.is_even or east_asian_width(text[0]) in {"W", "F"})
 
 
 def _shift(box: tuple[float, float, float, float], height: float, bottom: float) -> int:
@@ -265,8 +303,7 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
             joined[-1] = piece
         else:
             before.text += between + piece.text
-            before.is_bold = before.is_bold and piece.is_bold
-        joined[-1].right = piece.right
+        joined[-1].right, joined[-1].last = piece.right, piece.last
     return joined
 
 
@@ -287,7 +324,7 @@ def _is_raised(one: Piece, other: Piece) -> bool:
     return other.top - _SHIFT * other.height < one.bottom < other.bottom - _SHIFT * other.height
 
 
-def _fonts(text: Any) -> Callable[[int, int], tuple[float, bool]]:
+def fonts(text: Any) -> Callable[[int, int], tuple[float, bool]]:
     """Return a function from the first and last character of a line to the size in points and whether both are bold."""
     from pypdfium2 import raw
 
