@@ -73,6 +73,7 @@ class Piece:
     is_straight: bool = True  # whether it stands as the page does
     is_vertical: bool = False  # whether its characters stand below each other
     is_even: bool = True  # whether its last character is as high as its first
+    is_level: bool = True  # whether its last character stands on the line of the first
     order: int = 0  # number in the order of the file
 
     @property
@@ -130,11 +131,12 @@ class _Page:
     def _split_columns(self, lines: list[list[Piece]]) -> None:
         """Split lines at gaps.
 
-        Where no line begins in the right half, only one of a few lines is searched, and its neighbours if it has a gap.
+        Where no line of words begins in the right half, one of a few lines is searched, and its neighbours if it has a
+        gap.
         """
         pieces = [piece for line in lines for piece in line if piece.is_straight]
         middle = (min((one.left for one in pieces), default=0) + max((one.right for one in pieces), default=0)) / 2
-        every = 1 if any(piece.left > middle for piece in pieces) else _EVERY
+        every = 1 if any(piece.left > middle and piece.text.count(" ") > 1 for piece in pieces) else _EVERY
         until = gapped = -1
         for number in range(len(lines)):
             if number % every and gapped != number - 1:
@@ -162,6 +164,7 @@ class _Page:
         end, end_top, end_right, end_bottom = self._box(last) if last > first else (left, top, right, bottom)
         height = bottom - top
         is_even = abs(end_top - top) < _SHIFT * height and abs(end_bottom - bottom) < _SHIFT * height
+        is_level = abs(end_bottom - bottom) < height / 2
         is_straight = (is_even and end > left) or self._is_straight(first)
         is_vertical = last > first and end_top >= bottom - 0.1 * height and abs(end - left) < 1.1 * height
         base = self._base(first)
@@ -170,7 +173,8 @@ class _Page:
         elif not is_even and stripped[0].isdigit() and end_bottom > bottom:  # a raised mark
             top, bottom, base = end_top, end_bottom, self._base(last)
         left, right = (left, end_right) if end >= left else (end, right)
-        self._before = Piece(stripped, left, top, right, bottom, base, first, last, is_straight, is_vertical, is_even)
+        shape = is_straight, is_vertical, is_even, is_level
+        self._before = Piece(stripped, left, top, right, bottom, base, first, last, *shape)
         return self._before
 
     def _is_straight(self, at: int) -> bool:
@@ -272,7 +276,7 @@ def _may_be_cells(piece: Piece) -> bool:
     text = piece.text
     if piece.first < 0 or not piece.is_straight or not 1 < len(text) <= _LONGEST_CELLS:
         return False
-    return text.replace(" ", "").isdigit() or not (piece.is_even or east_asian_width(text[0]) in {"W", "F"})
+    return text.replace(" ", "").isdigit() or not (piece.is_level or east_asian_width(text[0]) in {"W", "F"})
 
 
 def _shift(box: tuple[float, float, float, float], height: float, bottom: float) -> int:
