@@ -31,7 +31,7 @@ from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.headings import filing_headings, layered, numbered_headings, titled
 from kinsplit.loaders.formats.pdf_file import left_out, pdf_file
 from kinsplit.loaders.formats.pdf_headings import as_headings, pdf_headings
-from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, without_running_lines
+from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, with_hyphens, without_running_lines
 from kinsplit.loaders.formats.pdf_pieces import HYPHENS, READABLE
 from kinsplit.support.pages import join_pages
 
@@ -47,7 +47,7 @@ def read(data: bytes) -> Reading:
     """Return the text of a PDF file with its page map and title."""
     with _PDFIUM:
         file = pdf_file(data)
-    pages = without_running_lines(file.pages)
+    pages = [with_hyphens(page) for page in without_running_lines(file.pages)]
     raw = [paragraphs(page) for page in pages]
     if not any(page.strip() for page in raw):
         raise UnreadableError(f"none of its {len(raw)} pages holds text; it may be scanned. Run OCR first (ocrmypdf).")
@@ -58,8 +58,9 @@ def read(data: bytes) -> Reading:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
     if file.pictures > len(empty):
         warnings.append(left_out(file.pictures - len(empty), "picture without a text"))
-    words = _words(raw)
-    mended = [_mended(*page, words) for page in _with_whole_words(raw)]
+    whole = _with_whole_words(raw)
+    words = _words([page for page, _ in whole])
+    mended = [_mended(*page, words) for page in whole]
     text, starts = join_pages([page.text for page in mended])
     spans = [_spans(*of_page) for of_page in zip(pages, mended, starts, strict=True)]
     title, *others = (as_headings(layer, spans) for layer in pdf_headings(pages, file.bookmarks, file.is_wide))

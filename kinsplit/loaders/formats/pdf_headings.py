@@ -155,7 +155,7 @@ def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[PdfHeading]:
         for group in _alike(page):
             first = page[group[0]]
             is_large = first.size >= _LARGER * usual
-            is_bold = bold_counts and first.is_bold and first.size >= _SAME_SIZE * usual
+            is_bold = bold_counts and first.is_bold and first.cells == 1 and first.size >= _SAME_SIZE * usual
             if not (is_large or (is_bold and abs(first.left - left) <= _INDENT)) or len(group) > _MOST_LINES:
                 continue
             title = " ".join(page[at].text for at in group)

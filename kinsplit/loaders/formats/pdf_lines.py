@@ -19,13 +19,14 @@ _FEWEST = 3  # pages
 _STRETCH = 8  # pages
 _MOST_WORDS = 30
 _COUNT = "\0"
-_NUMBERED = re.compile(r"\s*\d+(?:[.)]|[^\W\d_])")
-_WORD_AND_NUMBER = re.compile(r"\s*(?:[^\W\d_]+\s+)*([^\W\d_]+)\s?[#№]?\d+\s?(\w?)")
+_NUMBERED = re.compile(r"\d+(?:[.)]|[^\W\d_])")
+_WORD_AND_NUMBER = re.compile(r"([^\W\d_]+)\s?[#№]?\d+(\w?)")
 _PAGE_WORD = re.compile(
     "pages?|pp?|pg|seiten?|s|blatt|folio|p[áa]ginas?|pág|strana|strona|sida|side|sivu|slide|страница|стр|с|ページ"
 )
 _NUMBER = re.compile(r"\d+")
 _FIRST_WORD = re.compile(r"\w+")
+_BROKEN_WORD = re.compile(r"[^\W\d_][-\u2010\xad]\Z")
 _CONJUNCTIONS = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e", "en", "of"})
 _WIDE = 1.35  # multiple of the usual line distance
 _FAR_LINES = 2.5  # multiple of the line height; double-spaced lines are closer
@@ -57,10 +58,12 @@ def joined(pieces: Sequence[Piece]) -> str:
 def line_of(pieces: Sequence[Piece], text: str, height: float, look: Callable[[int, int], tuple[float, bool]]) -> Line:
     """Return the line that pieces make up on a page of a height, with their text; `look` gives size and weight."""
     first = pieces[0]
-    if not first.is_straight or first.is_vertical or first.first < 0:
+    if not first.is_straight or first.is_vertical:
         return Line(text)
-    word = _FIRST_WORD.search(first.text)
-    size, is_bold = look(first.first + word.start() if word else first.first, first.last)
+    size, is_bold = 0.0, False
+    if first.first >= 0:
+        word = _FIRST_WORD.search(first.text)
+        size, is_bold = look(first.first + word.start() if word else first.first, first.last)
     is_bold = is_bold and all(piece.first < 0 or look(piece.first, piece.last)[1] for piece in pieces[1:])
     cells = len(pieces) - (len(pieces) > 1 and LABEL.fullmatch(first.text) is not None)
     middle = (first.top + first.bottom) / 2 / height
@@ -99,9 +102,9 @@ def _in_margins(pages: Sequence[Sequence[Line]]) -> Iterator[_Running]:
         for line in page:
             if line.middle is None or line.height > _OTHER_SIZE * usual or _MARGIN < line.middle < 1 - _MARGIN:
                 continue
-            is_title = line.middle < _MARGIN and line.cells == 1 and _is_numbered_title(line.text)
+            may_be_title = line.middle < _MARGIN and line.cells == 1
             for words in _readings(line.text, number):
-                if not (is_title and any(_COUNT in word for word in words)):
+                if not (may_be_title and _is_numbered_title(line.text.split(), words)):
                     places[words].setdefault(number, line.middle)
     for words, middles in places.items():
         place = median(middles.values())
@@ -111,8 +114,12 @@ def _in_margins(pages: Sequence[Sequence[Line]]) -> Iterator[_Running]:
             yield _Running(frozenset(words), place, None if counts else there[0])
 
 
-def _is_numbered_title(text: str) -> bool:
-    """Return whether a line is like Question 3, Q3 of 8 or 3. and not like Page 3, p.3, A-3 or Report – 3."""
+def _is_numbered_title(words: Sequence[str], counted: Sequence[str]) -> bool:
+    """Return whether words are like Question 3, Q3 of 8 or 3. and not like Page 3, p.3, A-3 or Report – 3."""
+    at = next((at for at, word in enumerate(counted) if _COUNT in word), None)
+    if at is None:
+        return False
+    text = " ".join(words[max(0, at - 1) : at + 1])
     if match := _WORD_AND_NUMBER.match(text):
         word = match[1].casefold()
         return match[2] not in {"頁", "页", "ペ"} if word == "第" else _PAGE_WORD.fullmatch(word) is None
@@ -152,6 +159,15 @@ def _readings(text: str, page: int) -> Iterator[tuple[str, ...]]:
         if match := _NUMBER.search(word):
             counted = f"{word[: match.start()]}{_COUNT}{int(match[0][:9]) - page}{word[match.end() :]}"
             yield (*words[:at], counted, *words[at + 1 :])
+
+
+def with_hyphens(lines: Sequence[Line]) -> list[Line]:
+    """Return a page's lines with PDFium's mark for each hyphen over which a word goes on."""
+    marked = list(lines)
+    for at, (before, after) in enumerate(pairwise(lines)):
+        if after.text[:1].islower() and _BROKEN_WORD.search(before.text[-2:]):
+            marked[at] = before._replace(text=before.text[:-1] + HYPHENS[0])
+    return marked
 
 
 def paragraphs(lines: Sequence[Line]) -> str:

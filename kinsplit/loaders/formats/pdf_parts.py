@@ -1,4 +1,4 @@
-"""What a PDF page shows beside its own text: values of form fields, comments, alternative texts of pictures.
+"""Texts that a PDF page has beside its own: values of form fields, comments, alternative texts of pictures.
 
 Values and free text stand at their places, comments and alternative texts below the page's own lines. What has no text
 is counted, for a warning of each kind.

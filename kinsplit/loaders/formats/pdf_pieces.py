@@ -28,6 +28,7 @@ _GAP = 0.75  # multiple of the height, between two pieces
 _SPACE = 0.12  # multiple of the height, between two words
 _SAME_BASE = 0.25  # multiple of the height
 _SMALLER = 0.88  # multiple of the height, for raised and lowered characters
+_WIDE = 60  # characters of a line that may hold those of two columns of prose
 _MOST_DIGITS = 0.2  # share of the characters of such a line
 _EVERY = 4  # lines, of which one is searched for gaps, and the others if it has one
 _SHIFT = 0.15  # multiple of the height, by which a character is raised
@@ -109,6 +110,7 @@ class _Page:
         self._turned = math.radians(page.get_rotation())
         self._seen = view(page)
         self._before = Piece("", 0.0, 0.0, 0.0, 0.0, 0.0)  # what is shown nowhere goes with the piece before
+        self._is_prose = True  # whether no line of words begins in the right half
         self._start = _upright_start(self._seen)
         self._loose_box = raw.FPDFText_GetLooseCharBox
         self._rect, self._origin = raw.FS_RECTF(), (ctypes.c_double(), ctypes.c_double())
@@ -136,7 +138,8 @@ class _Page:
         """
         pieces = [piece for line in lines for piece in line if piece.is_straight]
         middle = (min((one.left for one in pieces), default=0) + max((one.right for one in pieces), default=0)) / 2
-        every = 1 if any(piece.left > middle and piece.text.count(" ") > 1 for piece in pieces) else _EVERY
+        self._is_prose = not any(piece.left > middle and piece.text.count(" ") > 1 for piece in pieces)
+        every = _EVERY if self._is_prose else 1
         until = gapped = -1
         for number in range(len(lines)):
             if number % every and gapped != number - 1:
@@ -182,6 +185,8 @@ class _Page:
 
     def _cells(self, piece: Piece) -> list[Piece]:
         """Return the parts of a piece whose characters stand on different lines, as cells of a table do."""
+        if not piece.text[0].isdigit() and abs(self._base(piece.last) - piece.base) < _SHIFT * piece.height:
+            return [piece]  # a bullet of another font
         bottoms = [self._box(piece.first + at)[3] for at in range(len(piece.text))]
         _, top, _, bottom = self._box(piece.first)
         cuts = [at for at in range(1, len(bottoms)) if abs(bottoms[at] - bottoms[at - 1]) > (bottom - top) / 2]
@@ -222,7 +227,8 @@ class _Page:
         rect, gap, first = self._rect, _GAP * piece.height, piece.first
         cuts = [0]
         left, right, bottom, top = -_FAR, math.inf, -_FAR, math.inf
-        for token in _TOKEN.finditer(text):
+        margin = len(text) // 6 if self._is_prose and len(text) > _WIDE else 0  # no gutter is there
+        for token in _TOKEN.finditer(text, text.rfind(" ", 0, margin) + 1, len(text) - margin):
             start, end = token.span()
             self._loose_box(self._handle, first + start, rect)
             if max(rect.left - right, left - rect.right, rect.bottom - top, bottom - rect.top) > gap:

@@ -44,3 +44,19 @@ def block(left: float, down: float, lines: Sequence[str], leading: float = LEADI
 def text_of(*texts: Iterable[Text]) -> str:
     """Return what is read of one page with texts."""
     return read(page_of(put([each for some in texts for each in some]))).contents[0].text
+
+
+def assembled(*objects: bytes) -> bytes:
+    """Return a PDF of numbered objects, of which the first is the catalog."""
+    body, offsets = b"%PDF-1.4\n", []
+    for number, value in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, value)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    end = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+    return body + end % (len(objects) + 1, table, len(objects) + 1, len(body))
+
+
+def stream(data: bytes, entries: bytes = b"") -> bytes:
+    """Return a stream object."""
+    return b"<</Length %d%s>>stream\n%s\nendstream" % (len(data), entries, data)

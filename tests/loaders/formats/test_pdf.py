@@ -7,6 +7,7 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 
 from kinsplit.errors import LoadError
 from kinsplit.loaders.formats.pdf import read
+from tests.loaders.formats.pages import assembled, stream
 from tests.loaders.helpers import load_one, pdf
 
 
@@ -54,6 +55,19 @@ def test_the_document_decides_which_hyphens_at_line_ends_stay():
     assert text.startswith("we say example and lithium-ion and top-ranked and 15d-15(f) and readable")
 
 
+def test_what_no_hyphen_breaks_stays_in_two() -> None:
+    lines = ["Vor-", "und Nachteile of Jean-", "Pierre and range(n-", "1)"]
+
+    assert read(pdf(lines)).contents[0].text == "Vor-\nund Nachteile of Jean-Pierre and range(n-1)"
+
+
+def test_a_word_that_goes_on_over_a_page_is_on_the_first() -> None:
+    content = read(pdf(["An over-", "view of exam-"], ["ples and more", "follows."])).contents[0]
+
+    assert content.text == "An overview of examples\nand more\nfollows."
+    assert content.text[content.pages[1] :] == "and more\nfollows."
+
+
 def test_soft_hyphens_and_word_bullets_become_readable():
     assert "end-test" in read(pdf(["an end\xadtest for loops"])).contents[0].text
 
@@ -88,23 +102,13 @@ def test_a_file_without_any_text_is_an_error(tmp_path):
 
 
 def _raw_pdf(content: bytes, unicode_map: bytes) -> bytes:
-    streams = [b"<</Length %d>>stream\n%s\nendstream" % (len(data), data) for data in (content, unicode_map)]
-    objects = [
+    return assembled(
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
-        streams[0],
+        stream(content),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
-        streams[1],
-    ]
-    body, offsets = b"%PDF-1.4\n", []
-    for number, value in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += b"%d 0 obj\n%s\nendobj\n" % (number, value)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    return body + b"xref\n0 7\n0000000000 65535 f \n%strailer<</Size 7/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
-        table,
-        len(body),
+        stream(unicode_map),
     )
 
 

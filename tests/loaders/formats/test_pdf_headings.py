@@ -7,10 +7,12 @@ import re
 from collections.abc import Sequence
 
 from reportlab.pdfgen import canvas
+from reportlab.pdfgen.canvas import Canvas
 
 from kinsplit.loaders.content import Content
 from kinsplit.loaders.formats.pdf import read
 from kinsplit.spans import Heading
+from tests.loaders.formats.pages import page_of, put
 
 BODY = [f"This is sentence number {n} of the text, and it says little." for n in range(6)]
 Row = tuple[str, int, str]
@@ -44,6 +46,21 @@ def outline(data: bytes) -> list[tuple[int, str]]:
     for one in found.headings:
         assert one.start == one.end or " ".join(found.text[one.start : one.end].split()).endswith(one.title)
     return [(one.level, one.title) for one in found.headings]
+
+
+def test_the_bold_first_row_of_a_table_is_no_heading() -> None:
+    def draw(canvas: Canvas) -> None:
+        put([(72, 60 + 12 * number, line) for number, line in enumerate(BODY)])(canvas)
+        for left, name, *figures in ((72, "Region", "North", "South"), (200, "Sales", "12", "7")):
+            canvas.setFont(BOLD, 10)
+            put([(left, 160, name)])(canvas)
+            canvas.setFont(PLAIN, 10)
+            put([(left, 174, figures[0]), (left, 188, figures[1])])(canvas)
+
+    found = content(page_of(draw))
+
+    assert "Region Sales\nNorth 12\nSouth 7" in found.text
+    assert found.headings == ()
 
 
 def body() -> list[Row]:

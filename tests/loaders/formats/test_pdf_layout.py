@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,27 @@ from reportlab.pdfgen.canvas import Canvas
 from kinsplit.loaders.formats.pdf import read
 from tests.loaders.formats.pages import HEIGHT, Text, block, page_of, put, text_of
 
-WORDS = "river stone heron winter the cloud paints a light boat over field and wind under paper ropes of spring".split()
+WORDS = [
+    "river",
+    "stone",
+    "heron",
+    "winter",
+    "the",
+    "cloud",
+    "paints",
+    "a",
+    "light",
+    "boat",
+    "over",
+    "field",
+    "and",
+    "wind",
+    "under",
+    "paper",
+    "ropes",
+    "of",
+    "spring",
+]
 
 
 def prose(seed: int, lines: int, width: int = 38) -> list[str]:
@@ -48,7 +68,7 @@ def test_three_columns_that_end_at_different_heights() -> None:
     columns = [prose(4, 14, 26), prose(5, 12, 26), prose(6, 5, 26)]
     texts = [block(50 + 180 * number, 100, lines) for number, lines in enumerate(columns)]
 
-    assert text_of(interleaved(*texts)).split() == " ".join(sum(columns, [])).split()
+    assert text_of(interleaved(*texts)).split() == " ".join(chain(*columns)).split()
 
 
 def test_columns_whose_lines_are_not_at_the_same_height() -> None:
@@ -68,7 +88,10 @@ def test_a_heading_across_columns_divides_them(heading: str) -> None:
 
 
 def test_a_title_a_caption_and_a_footnote_across_columns() -> None:
-    title, caption = "On the life of herons and the boats that pass them by", "Figure 1. The boats of the year, by month"
+    title, caption = (
+        "On the life of herons and the boats that pass them by",
+        "Figure 1. The boats of the year, by month",
+    )
     note = "1 This note goes across the whole page, below both of its columns, as notes often do in books."
     texts = interleaved(block(50, 100, LEFT), block(320, 100, RIGHT))
 
@@ -142,7 +165,17 @@ def test_a_label_of_two_lines_beside_figures_in_its_middle() -> None:
     texts = [*block(60, 100, ["Distributions to", "other interests"]), (300, 106, "46"), (400, 106, "113")]
     rest = [(60, 140, "Buy-outs"), (300, 140, "11"), (400, 140, "34")]
 
-    assert text_of(texts, rest).split() == "Distributions to other interests 46 113 Buy-outs 11 34".split()
+    assert text_of(texts, rest).split() == [
+        "Distributions",
+        "to",
+        "other",
+        "interests",
+        "46",
+        "113",
+        "Buy-outs",
+        "11",
+        "34",
+    ]
 
 
 def test_blocks_beside_each_other_are_not_mixed() -> None:
@@ -182,7 +215,9 @@ def test_what_is_drawn_last_stands_where_it_is_shown() -> None:
 
 @settings(max_examples=25)
 @given(
-    st.lists(st.lists(st.from_regex(r"[1-9][0-9]{0,3}", fullmatch=True), min_size=4, max_size=4), min_size=3, max_size=9),
+    st.lists(
+        st.lists(st.from_regex(r"[1-9][0-9]{0,3}", fullmatch=True), min_size=4, max_size=4), min_size=3, max_size=9
+    ),
     st.sampled_from([11, 14, 20]),
     st.booleans(),
     st.booleans(),
@@ -203,6 +238,6 @@ def test_any_columns_of_prose(counts: list[int], chance: random.Random, order: s
     width = 74 // len(counts)
     columns = [prose(chance.randrange(1000), count, width) for count in counts]
     texts = [block(40 + 540 / len(counts) * number, 100, lines) for number, lines in enumerate(columns)]
-    drawn = {"t": sum(texts, []), "l": interleaved(*texts), "s": chance.sample(sum(texts, []), sum(counts))}[order]
+    drawn = {"t": [*chain(*texts)], "l": interleaved(*texts), "s": chance.sample([*chain(*texts)], sum(counts))}[order]
 
-    assert text_of(drawn).split() == " ".join(sum(columns, [])).split()
+    assert text_of(drawn).split() == " ".join(chain(*columns)).split()

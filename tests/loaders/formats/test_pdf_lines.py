@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from contextlib import closing
 
 import pypdfium2
 import pytest
 from reportlab.pdfgen import canvas
+from reportlab.pdfgen.canvas import Canvas
 
 from kinsplit.loaders.formats.pdf import read
 from kinsplit.parsers.units.sentences import sentences
+from tests.loaders.formats.pages import page_of, put
 
 Line = tuple[float, str] | tuple[float, str, float]
 
@@ -72,6 +75,34 @@ def test_lines_that_only_look_like_it_stay():
     assert text_of(*body).count("Answer:") == 6
     assert text_of(*few).count("Notes") == 2
     assert all(f"Sheet {n}" in text_of(*nothing_else) for n in range(6))
+
+
+@pytest.mark.parametrize(
+    "title", ["Question {}", "Q{}", "{}.", "{}) Rivers", "Question {} of 6", "Aufgabe Nr {}", "第{}問"]
+)
+def test_a_numbered_title_at_the_top_of_each_page_stays(title: str) -> None:
+    found = text_of(*[[(780, title.format(n + 1)), (700, f"Do {chr(65 + n)}.")] for n in range(6)])
+
+    if title.isascii():  # the font has no others
+        assert all(title.format(n + 1) in found for n in range(6))
+
+
+@pytest.mark.parametrize(
+    "header", ["Page {}", "{}", "- {} -", "p. {}", "A-{}", "Rivers | {}", "Report 2024 {}", "Seite {}/6"]
+)
+def test_a_page_number_at_the_top_goes(header: str) -> None:
+    found = text_of(*[[(780, header.format(n + 1)), (700, f"Do {chr(65 + n)}.")] for n in range(6)])
+
+    assert found == "\n\n".join(f"Do {letter}." for letter in "ABCDEF")
+
+
+def test_a_page_number_apart_from_a_title_at_the_top_goes() -> None:
+    def draw(number: int) -> Callable[[Canvas], None]:
+        return put([(72, 20, "Rivers"), (500, 20, str(number)), (72, 100, f"Do {chr(64 + number)}.")])
+
+    found = read(page_of(*map(draw, range(1, 7)))).contents[0].text
+
+    assert found == "\n\n".join(f"Do {letter}." for letter in "ABCDEF")
 
 
 def test_paragraphs_and_headings_stand_apart():
