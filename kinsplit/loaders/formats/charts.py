@@ -2,19 +2,19 @@
 
 A chart becomes its titles and a table of the data that it shows. The data are those that the file keeps beside the
 drawing, so that no embedded workbook is opened. A chart of categories has a row for each category and a column for each
-series; scatter and bubble charts have a row for each point. Percentages and dates are written as such if the number
-format of the file says that they are. A diagram (SmartArt) becomes a list of its texts.
+series; scatter and bubble charts have a row for each point. Numbers have their number formats. A diagram (SmartArt)
+becomes a list of its texts.
 """
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from kinsplit.loaders.formats.archive import local_name, parse
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.formats.number_formats import number_format
 
 #: Kinds of things in drawings that are left out, in the singular and the plural.
 PICTURE = ("picture without a text", "pictures without a text")
@@ -26,9 +26,6 @@ _MOST_ROWS = 200  # A longer table is a data set, and would bury the text around
 _POINTS = {"xVal": "x", "yVal": "y", "bubbleSize": "size"}
 _CACHES = frozenset({"strCache", "numCache", "strLit", "numLit", "lvl"})
 _AXES = frozenset({"catAx", "dateAx", "serAx", "valAx", "axis"})
-_LITERAL = re.compile(r'"[^"]*"|\[[^][]*\]|\\.|General|Standard')
-_DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
-_DAY_ZERO = datetime.date(1899, 12, 30)
 
 
 def described(properties: Any) -> str:
@@ -148,14 +145,9 @@ def _number(text: str, code: str | None) -> str:
     """Return a number as the chart shows it; text has no number format."""
     if code is None:
         return text
-    code = _LITERAL.sub("", code)
     try:
-        value = float(text)
-        if "%" in code:
-            return f"{value * 100:.12g}%"
-        if _DATE.search(code):
-            return (_DAY_ZERO + datetime.timedelta(days=value)).isoformat()
-        return f"{value:.15g}"
+        # The German name is in files of LibreOffice.
+        return number_format(code.replace("Standard", "General")).number(float(text)).strip()
     except (ValueError, OverflowError):
         return text
 

@@ -259,7 +259,7 @@ def test_charts_of_every_kind_are_tables_of_their_data():
     kinds = [T.AREA, T.BAR_STACKED_100, T.COLUMN_CLUSTERED, T.DOUGHNUT, T.LINE_MARKERS, T.RADAR]
     slides = presentation(*(kind.name for kind in kinds), "XY_SCATTER", "BUBBLE")
     for kind, slide in zip(kinds, slides.slides, strict=False):
-        data = CategoryChartData(number_format="0%")
+        data = CategoryChartData(number_format="0.0%")
         data.categories = ("a", "b")
         data.add_series("rent", (0.125, None))
         data.add_series("food", (0.5, 1))
@@ -273,7 +273,7 @@ def test_charts_of_every_kind_are_tables_of_their_data():
 
     reading = read(saved(slides))
 
-    table = "|  | rent | food |\n| --- | --- | --- |\n| a | 12.5% | 50% |\n| b |  | 100% |"
+    table = "|  | rent | food |\n| --- | --- | --- |\n| a | 12.5% | 50.0% |\n| b |  | 100.0% |"
     assert reading.contents[0].text.split("\n\n") == [
         *(block for kind in kinds for block in (f"## {kind.name}", table)),
         "## XY_SCATTER",
