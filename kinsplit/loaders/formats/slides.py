@@ -15,12 +15,12 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
-from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
 from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, described, write_chart, write_diagram
 from kinsplit.loaders.formats.markdown import markdown_content
-from kinsplit.loaders.formats.markdown_writer import LeftOut, MarkdownWriter
+from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
 from kinsplit.loaders.formats.office_lists import BULLET, OpenLists, in_form
 from kinsplit.loaders.formats.symbols import FONTS, in_font
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinsplit.loaders.formats.markdown_writer import LeftOut
+from kinsplit.loaders.content import LeftOut
 
 _FIRST = 32
 _PRIVATE = 0xF000  # to which Office moves the codes of these fonts

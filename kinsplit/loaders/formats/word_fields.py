@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kinsplit.loaders.formats.markdown_writer import LeftOut
+from kinsplit.loaders.content import LeftOut
 from kinsplit.loaders.formats.symbols import sign
 from kinsplit.loaders.formats.word_styles import W, is_on, number
 
