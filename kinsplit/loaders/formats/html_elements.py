@@ -49,7 +49,10 @@ _HIDDEN = frozenset({"script", "style", "template", "datalist", "noembed", "ix:h
 }
 _LABELS = frozenset({"text", "title", "foreignobject"})  # what a drawing shows as text
 _NO_CLASSES: frozenset[str] = frozenset()
-_COPIES = frozenset({"katex-html", "MathJax_Preview", "MathJax", "MathJax_SVG", "MathJax_CHTML"})  # of formulas
+# Second copies of formulas, and links to edit a section.
+_HIDDEN_CLASSES = frozenset({"katex-html", "MathJax_Preview", "MathJax", "MathJax_SVG", "MathJax_CHTML"}) | {
+    "mw-editsection"
+}
 _LANGUAGE = re.compile(r"(?<![\w-])(?:lang(?:uage)?-|highlight-(?:source-)?|brush: ?|sourceCode )([\w+#.-]+)")
 _NO_LANGUAGES = frozenset({"default", "none", "notranslate"})
 _LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*(lower|upper)-(alpha|latin|roman)")
@@ -108,7 +111,7 @@ class Element:
     @property
     def is_not_text(self) -> bool:
         """Whether its content is never shown, such as a script's, or a copy of a formula."""
-        return self.tag in _HIDDEN or not self.classes.isdisjoint(_COPIES)
+        return self.tag in _HIDDEN or not self.classes.isdisjoint(_HIDDEN_CLASSES)
 
     @property
     def is_tiny(self) -> bool:
@@ -266,5 +269,5 @@ def _is_hidden(element: Element, around: Element) -> bool:
     if element.tag in _HIDDEN:
         is_formula = element.tag == "script" and attributes.get("type", "").startswith("math/tex")
         return not (is_formula or "shadowrootmode" in attributes)
-    copies = element.classes & _COPIES
-    return bool(copies) and ("katex-html" not in copies or around.has_formula)
+    found = element.classes & _HIDDEN_CLASSES
+    return bool(found) and ("katex-html" not in found or around.has_formula)

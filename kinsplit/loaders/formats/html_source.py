@@ -27,6 +27,8 @@ def _closed(source: str) -> str:
 
     Their text would be kept anyway, but the standard library searches to the end of the file for each of them.
     """
+    if "<!--" in source:
+        source = source.replace("--!>", "-->")  # ends a comment, too
     head, end, tail = source.rpartition("-->")
     source = head + end + tail.replace("<!--", "&lt;!--")
     head, end, tail = source.rpartition(">")
