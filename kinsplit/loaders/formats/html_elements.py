@@ -269,5 +269,7 @@ def _is_hidden(element: Element, around: Element) -> bool:
     if element.tag in _HIDDEN:
         is_formula = element.tag == "script" and attributes.get("type", "").startswith("math/tex")
         return not (is_formula or "shadowrootmode" in attributes)
+    if "class" not in attributes:
+        return False
     found = element.classes & _HIDDEN_CLASSES
     return bool(found) and ("katex-html" not in found or around.has_formula)

@@ -77,7 +77,7 @@ class PageReader(HTMLParser):
         if tag in BLOCKS and (self._formula or self._open.find("svg")):
             self._leave_formula_and_drawing()
         self._end_all(self._open.ended_by_start(tag))
-        around = self._open.top
+        around = self._open.all[-1]
         if tag in VOID:
             if around.shown == Visibility.YES:
                 self._void(Element(tag, attributes))
@@ -110,7 +110,7 @@ class PageReader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Write text where it belongs."""
-        top = self._open.top
+        top = self._open.all[-1]
         is_blank = data.isspace()
         if self._in_title:
             self._title.append(data)
@@ -190,7 +190,7 @@ class PageReader(HTMLParser):
         if self._held:
             self._held[-1][1].append(data)
             return
-        top = self._open.top
+        top = self._open.all[-1]
         self._is_labelled = True
         self._shown = (self._shown + data)[-_REMEMBERED:]
         if "\u00ad" in data and not self._open.find("pre"):
@@ -364,18 +364,15 @@ class PageReader(HTMLParser):
 
     def _is_held(self, element: Element) -> bool:
         tag, attributes = element.tag, element.attributes
-        if not attributes and tag not in _HELD:
-            return element.is_struck
-        classes = element.classes
         if tag == "a":
             return self._is_held_link(element)
         if tag == "sup":
             link = self._open.all[-2]
             is_link = link.tag == "a" and not link.has_text and "#" in link.attributes.get("href", "")
-            element.is_note = is_link or not classes.isdisjoint(_NOTE_CLASSES | {"reference", "footnote"})
-        if tag in _HELD or self._is_line_number(element) or (element.is_struck and tag not in BLOCKS):
+            element.is_note = is_link or not element.classes.isdisjoint(_NOTE_CLASSES | {"reference", "footnote"})
+        if tag in _HELD or self._is_line_number(element):
             return True
-        return attributes.get("aria-hidden") == "true" and tag not in BLOCKS
+        return tag not in BLOCKS and (element.is_struck or attributes.get("aria-hidden") == "true")
 
     def _is_held_link(self, element: Element) -> bool:
         attributes, classes = element.attributes, element.classes
@@ -388,8 +385,10 @@ class PageReader(HTMLParser):
         return element.is_note or (to_place and (is_in_heading or not classes.isdisjoint(_LINK_CLASSES)))
 
     def _is_line_number(self, element: Element) -> bool:
-        is_named = not element.classes.isdisjoint(_LINE_NUMBERS) or "data-line-number" in element.attributes
-        return is_named and (element.tag == "td" or self._open.find("pre") is not None)
+        is_named = "class" in element.attributes and not element.classes.isdisjoint(_LINE_NUMBERS)
+        if not is_named and "data-line-number" not in element.attributes:
+            return False
+        return element.tag == "td" or self._open.find("pre") is not None
 
     def _finish(self, element: Element, parts: list[str]) -> None:
         """Write the text that was held back for an element."""
