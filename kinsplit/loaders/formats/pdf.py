@@ -4,16 +4,18 @@ Pages are joined by a blank line: it is the one boundary that every splitter und
 unit. Where a sentence continues on the next page, a line feed joins them. `Document.pages` contains the offset of each
 page, including pages without text. PDFium's output is made readable before offsets are assigned:
 
+- Pieces of text are put into reading order, columns one after the other and rows of tables on one line (`pdf_layout`),
+  with values of form fields and comments among them (`pdf_parts`), and raised characters apart (`pdf_marks`).
 - Lines end with a single line feed, which doesn't end sentences; tabs and no-break spaces become spaces.
 - Running headers and footers and page numbers are removed (see `without_running_lines`).
 - A blank line separates paragraphs, which are recognised by the distance and size of lines (see `paragraphs`).
-- PDFium marks a hyphen at the end of a line by U+FFFE or U+0002 and removes the line break, whether the word was
-  only broken there (`exam-ple`) or has a hyphen of its own (`lithium-ion`). The hyphen stays if the hyphenated word
-  occurs elsewhere in the document, or if the joined word doesn't but both halves do as words, or next to a digit.
-  Otherwise the word is joined.
+- PDFium marks a hyphen at the end of a line by U+FFFE or U+0002, whether the word was only broken there (`exam-ple`) or
+  has a hyphen of its own (`lithium-ion`); hyphens at the ends of columns and pages get the mark here. The hyphen stays
+  if the hyphenated word occurs elsewhere in the document, or if the joined word doesn't but both halves do as words,
+  or next to a digit, or before a capital letter. Otherwise the word is joined.
 - A soft hyphen (U+00AD) is visible on the page, so it becomes a hyphen.
 - Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode;
-  other glyphs without a character become bullets, Greek letters or nothing (see `_with_characters`).
+  other glyphs without a character become bullets, Greek letters or nothing (see `pdf_pieces`).
 
 Headings are found among the lines that remain (see `pdf_headings`), with their offsets in the final text.
 """

@@ -80,7 +80,7 @@ def _mirror(pieces: Sequence[Piece]) -> None:
 def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
     """Yield the lines of a region in reading order."""
     rows = _rows(pieces)
-    if not rows or not depth or max(map(len, rows)) > _MOST_PIECES:
+    if not rows or not depth or max(map(len, rows)) > _MOST_PIECES or _share_a_place(pieces):
         yield from _flow(rows)
         return
     for band, gutters in _bands(rows):
@@ -90,6 +90,11 @@ def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
             yield from _flow(band[end:])
         else:
             yield from _flow(band)
+
+
+def _share_a_place(pieces: Sequence[Piece]) -> bool:
+    """Return whether a line from top to bottom goes through all pieces, so that there is no gutter."""
+    return max(piece.left for piece in pieces) < min(piece.right for piece in pieces)
 
 
 def _rows(pieces: Sequence[Piece]) -> list[Row]:
