@@ -47,7 +47,7 @@ class Line(NamedTuple):
 
 def joined(pieces: Sequence[Piece]) -> str:
     """Return the text of pieces of one line, or of one row of a table."""
-    texts = [pieces[0].text] if pieces else []
+    texts = [" " * pieces[0].indent, pieces[0].text] if pieces else []
     for before, after in pairwise(pieces):
         if before.text[-1] not in HYPHENS or same_line(before, after):
             texts.append(space_between(before, after) if same_line(before, after) else " ")
@@ -187,7 +187,11 @@ def separators(lines: Sequence[Line]) -> list[str]:
 
 
 def _between(before: Line, after: Line, usual: float) -> str:
-    if before.text[-1:] in HYPHENS and (first := _FIRST_WORD.match(after.text)) and first[0] not in _CONJUNCTIONS:
+    if (
+        before.text[-1:] in HYPHENS
+        and (first := _FIRST_WORD.match(after.text.lstrip()))
+        and first[0] not in _CONJUNCTIONS
+    ):
         return ""
     if (before.middle is None) != (after.middle is None):
         return "\n\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 RAISED, LOWERED = ("\ufdd0", "\ufdd1"), ("\ufdd2", "\ufdd3")
 _RAISED, _LOWERED = (re.compile(f"{first}([^{first}{last}]*){last}") for first, last in (RAISED, LOWERED))
 _ANY = re.compile("[\ufdd0-\ufdd3]")
-_FIRST = re.compile(f"\\W?{RAISED[0]}([^{RAISED[1]}]*){RAISED[1]}")
+_FIRST = re.compile(f"\\s*\\W?{RAISED[0]}([^{RAISED[1]}]*){RAISED[1]}")
 _NOTE = re.compile(r"\d{1,3}(?:[,–-]\d{1,3})*")
 _POWER = re.compile(r"[-+−–]?(?:\d+|[^\W\d_])")
 _SIGN = re.compile(r"[\d+−–-]|[^\W\d_]")

@@ -34,6 +34,7 @@ _EVERY = 4  # lines, of which one is searched for gaps, and the others if it has
 _SHIFT = 0.15  # multiple of the height, by which a character is raised
 _LOWER = 0.02  # multiple of the height, by which it is lowered
 _FAR = 1_000  # points, more than most pages are high
+_MOST_SPACES = 80  # before a line
 _LONGEST_CELLS = 50  # characters
 _LONGEST_TOKEN = 40  # characters
 _LONGEST_NAME = 200  # bytes of a font's name
@@ -76,6 +77,7 @@ class Piece:
     is_even: bool = True  # whether its last character is as high as its first
     is_level: bool = True  # whether its last character stands on the line of the first
     order: int = 0  # number in the order of the file
+    indent: int = 0  # spaces before it, as in code
 
     @property
     def height(self) -> float:
@@ -177,8 +179,15 @@ class _Page:
             top, bottom, base = end_top, end_bottom, self._base(last)
         left, right = (left, end_right) if end >= left else (end, right)
         shape = is_straight, is_vertical, is_even, is_level
-        self._before = Piece(stripped, left, top, right, bottom, base, first, last, *shape)
-        return self._before
+        self._before = piece = Piece(stripped, left, top, right, bottom, base, first, last, *shape)
+        if text[0] == " ":
+            piece.indent = self._indent(first - text.index(stripped[0]), left)
+        return piece
+
+    def _indent(self, at: int, left: float) -> int:
+        """Return the number of spaces before a line, of which PDFium gives one."""
+        start, _, end, _ = self._box(at)
+        return min(_MOST_SPACES, round((left - start) / (end - start))) if end > start else 1
 
     def _is_straight(self, at: int) -> bool:
         return math.cos(self._raw.FPDFText_GetCharAngle(self._handle, at) + self._turned) > _STRAIGHT

@@ -61,6 +61,12 @@ def test_what_no_hyphen_breaks_stays_in_two() -> None:
     assert read(pdf(lines)).contents[0].text == "Vor-\nund Nachteile of Jean-Pierre and range(n-1)"
 
 
+def test_code_keeps_its_indentation() -> None:
+    code = ["def f(n):", "    if n > 1:", "        return n", "    return 1"]
+
+    assert read(pdf(code)).contents[0].text.split("\n") == code
+
+
 def test_a_word_that_goes_on_over_a_page_is_on_the_first() -> None:
     content = read(pdf(["An over-", "view of exam-"], ["ples and more", "follows."])).contents[0]
 
