@@ -79,8 +79,15 @@ def _mirror(pieces: Sequence[Piece]) -> None:
 
 def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
     """Yield the lines of a region in reading order."""
+    if not pieces:
+        return
+    is_single = _share_a_place(pieces)
+    given = sorted(pieces, key=lambda one: one.order)
+    if is_single and _goes_on_down(given):
+        yield from _lines(given)
+        return
     rows = _rows(pieces)
-    if not rows or not depth or max(map(len, rows)) > _MOST_PIECES or _share_a_place(pieces):
+    if is_single or not depth or max(map(len, rows)) > _MOST_PIECES:
         yield from _flow(rows)
         return
     for band, gutters in _bands(rows):
@@ -335,10 +342,14 @@ def _lines(pieces: Sequence[Piece]) -> Iterator[Row]:
 def _flow(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield lines in the order of the file, or from top to bottom if that goes up the page."""
     pieces = sorted((piece for row in rows for piece in row), key=lambda one: one.order)
+    yield from _lines(pieces) if _goes_on_down(pieces) else _unmixed(rows)
+
+
+def _goes_on_down(pieces: Sequence[Piece]) -> bool:
+    """Return whether no piece is above what the file gives before it."""
     lowest = float("-inf")
     for piece in pieces:
         if piece.base < lowest - _BACK * piece.height:
-            yield from _unmixed(rows)
-            return
+            return False
         lowest = max(lowest, piece.base)
-    yield from _lines(pieces)
+    return True

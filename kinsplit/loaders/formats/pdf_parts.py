@@ -22,6 +22,7 @@ _LONGEST_HEAD = 2_000  # bytes of a picture's dictionary
 _HIDDEN = 2 | 32  # flags of annotations: hidden, and not shown on screens
 _PASSWORD = 1 << 13  # flag of form fields
 _SIZE = 12.0  # points, of text without a line beside it
+_MOST_BESIDE = 200  # pieces beside a form field
 _INVISIBLE = 3  # mode in which a scan's text is drawn
 _IMAGE = re.compile(rb"/Subtype\s*/Image\b")
 _NUMBER, _WIDTH, _HEIGHT = (
@@ -150,7 +151,8 @@ def _beside(pieces: Sequence[Piece], shown: Sequence[Piece]) -> list[Piece]:
     after: dict[int, list[Piece]] = {}
     rest = []
     for piece in shown:
-        near = lines[bisect_left(bases, piece.top) : bisect_left(bases, piece.bottom + 0.3 * _SIZE)]
+        start, end = bisect_left(bases, piece.top), bisect_left(bases, piece.bottom + 0.3 * _SIZE)
+        near = lines[start : min(end, start + _MOST_BESIDE)]
         left = max((one for one in near if one.left < piece.left), key=lambda one: one.left, default=None)
         right = min((one for one in near if one.left >= piece.left), key=lambda one: one.left, default=None)
         label = left or right
