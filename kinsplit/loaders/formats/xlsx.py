@@ -152,7 +152,7 @@ class ExcelPackage:
         cell = re.compile(_START + b'(?: s="(%b)"(?: t="n")?|(?: s="[0-9]+")? t="(%b)")' % (styled, kinds) + _VALUED)
         order = _Order()
         for piece in self._pieces(part):
-            if _ODD.search(piece, 0, _LOOKED_AT):
+            if _ODD.search(piece, 0, piece.rfind(b">", 0, _LOOKED_AT) + 1):
                 piece = _TAG.sub(order, piece)
             self._keep(cell.findall(piece), found.shown)
             if b"vertAlign" in piece:
