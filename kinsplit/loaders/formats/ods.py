@@ -22,6 +22,7 @@ _GROUPS = frozenset(
 )
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _CELL, _COVERED, _REPEATED = f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell", f"{_TABLE}number-columns-repeated"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}style"
 _PARAGRAPH = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p"
 _BLANKS = {"s": " ", "tab": " ", "line-break": " "}
 
@@ -29,10 +30,10 @@ _BLANKS = {"s": " ", "tab": " ", "line-break": " "}
 def sheets(data: bytes, left_out: LeftOut) -> Iterator[tuple[str, list[list[str]], SheetParts]]:
     """Yield the name, the cells and the parts of each sheet that is shown."""
     root = _content(data)
-    styles = {_own(style, "name"): style for style in root.iter() if local_name(style) == "style"}
+    styles = {_own(style, "name"): style for style in root.iter(_STYLE)}
     scripts = {name: script for name, style in styles.items() if (script := _script(style))}
     cells = 0
-    for table in (each for each in root.iter() if local_name(each) == "table"):
+    for table in root.iter(f"{_TABLE}table"):
         style = styles.get(_own(table, "style-name"))
         if style is not None and any(_own(each, "display") == "false" for each in style):
             left_out.add("hidden sheet")
@@ -99,8 +100,8 @@ class _Sheet:
             if cell.tag not in (_CELL, _COVERED):
                 continue
             self._column = column
-            repeated = cell.get(_REPEATED, "")
-            times = min(max(int(repeated), 1), 2**14) if repeated.isdigit() else 1
+            repeated = cell.get(_REPEATED)
+            times = min(max(int(repeated), 1), 2**14) if repeated and repeated.isdigit() else 1
             text = self._shown(cell) if cell.tag == _CELL else ""
             shown = times
             if self._hidden:
