@@ -1,4 +1,4 @@
-"""What a sheet of Excel before 2007 (`.xls`) shows beside the values of its cells."""
+"""Formats, hidden parts and notes of a sheet of Excel before 2007 (`.xls`), beside the values of its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sheet of a binary Excel file (`.xlsb`) shows beside the values of its cells."""
+"""Formats, hidden parts and notes of a sheet of a binary Excel file (`.xlsb`), beside the values of its cells."""
 
 from __future__ import annotations
 
