@@ -77,7 +77,7 @@ class NumberFormat:
     """
 
     def __init__(self, code: str) -> None:
-        sections = _sections(code[:_LONGEST])
+        sections = _sections(code)
         kinds = {value[0].lower() for section in sections for kind, value in section if kind == "date"}
         lasts = any(kind == "bracket" and _is_elapsed(value) for section in sections for kind, value in section)
         self.is_date = not lasts and bool(kinds & set("yeda") or kinds == {"m"})
@@ -120,7 +120,12 @@ class NumberFormat:
         return (2 if value == 0 and len(self._shows) > 2 else 0), value < 0
 
 
-number_format = lru_cache(4096)(NumberFormat)
+def number_format(code: str) -> NumberFormat:
+    """Return the format of a code."""
+    return _known(code[:_LONGEST])
+
+
+_known = lru_cache(4096)(NumberFormat)
 
 
 def general(value: float) -> str:

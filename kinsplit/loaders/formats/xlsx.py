@@ -25,6 +25,7 @@ from kinsplit.loaders.formats.scripts import Script, written
 FORMULA = ("formula without a value", "formulas without a value")
 PICTURE = ("picture without a text", "pictures without a text")
 _PIECE = 2**22
+_MOST_NAMED = 30  # styles that a pattern names
 _LOOKED_AT = 2**16  # bytes of a piece that tell how a program writes cells
 _MOST_BYTES = 2**28  # of a part that is read as a whole
 #: Days between the two first days that Excel counts from.
@@ -147,9 +148,14 @@ class ExcelPackage:
         return [(note.get("ref", ""), _text(note, "t")) for note in _named(self._xml(part), "comment")]
 
     def _read_cells(self, part: str, found: SheetParts) -> None:
-        styled = b"|".join(str(number).encode() for number, each in enumerate(self._formats) if each) or b"(?!)"
+        numbers = [b"%d" % number for number, each in enumerate(self._formats) if each]
+        styled = b"|".join(numbers) or b"(?!)"
+        if len(numbers) > _MOST_NAMED:
+            styled = b"[0-9]+"
         kinds = b"[es]" if self._scripted else b"e"
-        cell = re.compile(_START + b'(?: s="(%b)"(?: t="n")?|(?: s="[0-9]+")? t="(%b)")' % (styled, kinds) + _VALUED)
+        cell = re.compile(
+            _START + b'(?: s="(%b)"(?: t="n"|(?![^<>]* t="))|(?: s="[0-9]+")? t="(%b)")' % (styled, kinds) + _VALUED
+        )
         order = _Order()
         for piece in self._pieces(part):
             if _ODD.search(piece, 0, piece.rfind(b">", 0, _LOOKED_AT) + 1):
@@ -173,7 +179,7 @@ class ExcelPackage:
         offsets = [EPOCH_1904 * (self._is_1904 and each.is_date) if each else 0 for each in self._formats]
         formats = {b"%d" % at: (each.number, offsets[at]) for at, each in enumerate(self._formats) if each}
         for letters, row, style, kind, content in cells:
-            if style:
+            if style in formats:
                 try:
                     number = float(content)
                 except ValueError:
@@ -182,7 +188,7 @@ class ExcelPackage:
                 shown[int(row) - 1, _COLUMNS[letters]] = write(number + offset)
             elif kind == b"e":
                 shown[place(letters, row)] = _decoded(content)
-            elif content.isdigit() and (text := self._scripted.get(int(content))):
+            elif kind == b"s" and content.isdigit() and (text := self._scripted.get(int(content))):
                 shown[place(letters, row)] = text
 
     def _styles(self, part: str) -> list[NumberFormat | None]:

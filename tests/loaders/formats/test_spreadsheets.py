@@ -195,6 +195,39 @@ def test_cells_are_read_however_programs_write_them(cell: str, prefix: str):
     assert "1/1/2020" in text_of(data)
 
 
+@pytest.mark.parametrize("styles", [1, 100])
+def test_texts_and_errors_with_a_number_format_stay_what_they_are(styles: int):
+    rows = (
+        '<row r="1"><c r="A1" s="1" t="s"><v>0</v></c><c r="B1" s="1" t="str" cm="1"><f>A</f><v>12</v></c>'
+        '<c r="C1" s="1" cm="1" t="s"><v>1</v></c></row>'
+        '<row r="2"><c r="A2" s="1" t="e"><v>#REF!</v></c><c r="B2" s="1" t="b"><v>1</v></c>'
+        '<c r="C2" s="0"><v>0</v></c></row>'
+    )
+    parts = (("worksheet", "worksheets/s1.xml"), ("sharedStrings", "sharedStrings.xml"), ("styles", "styles.xml"))
+    relations = "".join(
+        f'<Relationship Id="r{at}" Type="{_RELATIONS}/{kind}" Target="{part}"/>'
+        for at, (kind, part) in enumerate(parts, 1)
+    )
+    formats = '<xf numFmtId="10"/>' * styles
+    raised = '<r><t>x</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>2</t></r>'
+    files: dict[str, str | bytes] = {
+        "xl/sharedStrings.xml": f'<sst xmlns="{_MAIN}"><si>{raised}</si><si><t>name</t></si></sst>',
+        "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><cellXfs><xf/>{formats}</cellXfs></styleSheet>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{relations}</Relationships>',
+    }
+    assert text_of(with_sheet(rows, files)) == "## S\n\n| x^2 | 12 | name |\n| --- | --- | --- |\n| #REF! | TRUE | 0 |"
+
+
+def test_thousands_of_styles_are_no_burden():
+    styles = "".join(f'<xf numFmtId="{14 if at % 2 else 0}"/>' for at in range(60_000))
+    cells = "".join(f'<row r="{at}"><c r="A{at}" s="{at}"><v>43831</v></c></row>' for at in range(1, 50_001))
+    data = with_sheet(cells, {"xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><cellXfs>{styles}</cellXfs></styleSheet>'})
+    start = time.process_time()
+    text = text_of(data)
+    assert time.process_time() - start < 10
+    assert text.count("1/1/2020") == text.count("43831") == 25_000
+
+
 def test_dates_count_from_1904_if_the_file_says_so():
     def build(made: Any) -> None:
         sheet = made.add_worksheet()
