@@ -82,9 +82,9 @@ class NumberFormat:
         lasts = any(kind == "bracket" and _is_elapsed(value) for section in sections for kind, value in section)
         self.is_date = not lasts and bool(kinds & set("yeda") or kinds == {"m"})
         self.is_general = [kind for kind, _ in sections[0]] in (["general"], []) and len(sections) == 1
-        text = sections[3] if len(sections) > 3 else sections[-1]
-        self._text = text if any(kind == "mark" and value == "@" for kind, value in text) else None
-        numbers = sections[:3] if len(sections) > 3 or self._text is None else sections[:-1] or sections
+        # The last section is for text if it is the fourth, or shows the text.
+        is_text = len(sections) > 3 or (len(sections) > 1 and ("mark", "@") in sections[-1])
+        numbers = sections[: min(len(sections) - is_text, 3)]
         self._conditions = [_condition(section) for section in numbers]
         self._is_conditional = any(self._conditions)
         self._shows = [_renderer(section) for section in numbers]
@@ -101,12 +101,6 @@ class NumberFormat:
         shown = self._shows[chosen](abs(value))
         # A section for negative numbers has its own sign; a number that rounds to zero has none.
         return f"-{shown}" if is_negative and re.search("[1-9]", shown) else shown
-
-    def text(self, value: str) -> str:
-        """Return a text as a cell shows it."""
-        if self._text is None:
-            return value
-        return "".join(value if kind == "mark" and part == "@" else _plain(kind, part) for kind, part in self._text)
 
     def _section(self, value: float) -> tuple[int | None, bool]:
         """Return the number of a value's section, and whether the value needs a sign there."""
