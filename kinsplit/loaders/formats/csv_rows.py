@@ -62,7 +62,7 @@ def read(data: bytes, separators: str = _SEPARATORS) -> Reading:
         number = "1 quotation mark is" if len(stray) == 1 else f"{len(stray):,} quotation marks are"
         warnings.append(f"{number} never closed, and read as text (line {stray[0] + 1 + bool(named):,})")
     cells = [[cell if cell.isalnum() else " ".join(cell.split()) for cell in row] for row in rows]
-    above, table = _parted(cells)
+    above, table = parted(cells)
     blocks = [escaped(" ".join(filter(None, row))) for row in above]
     longer = 0
     for part in _parts(table):
@@ -232,7 +232,7 @@ def _after(line: str, separator: str, at: int) -> int:
     return line.find(separator, at) + 1 or -1
 
 
-def _parted(rows: Sequence[list[str]]) -> tuple[list[list[str]], list[list[str]]]:
+def parted(rows: Sequence[list[str]]) -> tuple[list[list[str]], list[list[str]]]:
     """Return the lines above a table, and its rows."""
     widths = [max((at for at, cell in enumerate(row, 1) if cell), default=0) for row in rows[:_COMPARED]]
     usual = _usual(width for width in widths if width > 1)

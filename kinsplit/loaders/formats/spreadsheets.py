@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.formats import csv_rows, html, ods, xls
-from kinsplit.loaders.formats.csv_rows import is_headless, row_groups
+from kinsplit.loaders.formats.csv_rows import is_headless, parted, row_groups
 from kinsplit.loaders.formats.markdown import escaped, markdown_content
 from kinsplit.loaders.formats.number_formats import general
 from kinsplit.loaders.formats.xlsb import BinaryPackage
@@ -219,18 +219,19 @@ def _side_by_side(band: Rows) -> list[Rows]:
 
 
 def _parted(rows: Rows) -> tuple[list[str], Rows]:
-    """Return the paragraphs above a table, which are rows of one cell, and the table."""
+    """Return the paragraphs above a table, which are rows of one cell or few, and the table."""
     at = 0
     while at < len(rows) and sum(map(bool, rows[at])) == 1:
         at += 1
     if at == len(rows) and at > _MOST_ABOVE:
         return [], rows  # a column of its own
-    return ["".join(row) for row in rows[:at]], rows[at:]
+    above, table = parted(rows[at:])
+    return [" ".join(filter(None, row)) for row in (*rows[:at], *above)], table
 
 
 def _continues(table: Rows, rows: Rows, has_values: bool) -> bool:
     """Return whether rows below an empty one belong to the table above it, which may hold values rather than words."""
-    if not rows or not table or not _places(rows) <= _places(table[:1]):
+    if not rows or not table or not _places(rows) <= _places(table[:2]):
         return False
     if len(rows) == 1 or not _is_header(rows[0]):
         return True

@@ -289,6 +289,12 @@ def test_tables_with_empty_rows_or_columns_between_them_have_their_own_headers()
     )
 
 
+def test_rows_above_a_header_are_paragraphs():
+    rows: list[list[str | float]] = [["Report"], ["Date", "May"], ["bird", "count", "site", "note"]]
+    text = text_of(workbook(S=[*rows, ["owl", 2.0, "barn", "seen"], ["crow", 3.0, "field", "heard"]]))
+    assert text.startswith("## S\n\nReport\n\nDate May\n\n| bird | count | site | note |\n| --- |")
+
+
 @pytest.mark.parametrize(
     ("rows", "tables"),
     [
