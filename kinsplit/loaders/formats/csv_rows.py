@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
+from kinsplit.loaders.markup.markdown import escaped, pipe_table, without_blanks
 
 _SEPARATORS = "\t;|,"  # Where several divide rows evenly, the first: decimals and thousands have commas.
 _NONE = "\x1f"  # separates units, and is in no text

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag
 
+from kinsplit.loaders.archive import Archive, BombError, local_name
 from kinsplit.loaders.content import Content, Format, LeftOut, Reading, UnreadableError
-from kinsplit.loaders.formats.archive import Archive, BombError, local_name
-from kinsplit.loaders.formats.headings import letters, shortened, titled
 from kinsplit.loaders.formats.html import HtmlPage, read_page
+from kinsplit.loaders.markup.headings import letters, shortened, titled
 from kinsplit.spans import Heading
 
 _BREAK = "\n\n"

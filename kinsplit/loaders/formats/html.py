@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 from kinsplit.loaders.content import Content, Format, LeftOut, Reading
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
-from kinsplit.loaders.formats.html_page import PageReader
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.html.page import PageReader
+from kinsplit.loaders.markup.headings import filing_headings, layered, titled, without_running
+from kinsplit.loaders.markup.writer import MarkdownWriter
 from kinsplit.spans import Heading
 from kinsplit.text.blocks import markdown_headings
 

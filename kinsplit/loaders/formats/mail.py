@@ -25,7 +25,7 @@ from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, Unrea
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats import html
 from kinsplit.loaders.formats.calendar import events
-from kinsplit.loaders.formats.markdown import escaped, markdown_content
+from kinsplit.loaders.markup.markdown import escaped, markdown_content
 
 _HEADERS = ("from", "to", "cc", "date")
 _DEEPEST_HEADING = 6

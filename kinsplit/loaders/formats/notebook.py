@@ -17,7 +17,8 @@ from typing import Any
 from kinsplit.loaders.content import Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.html import readable_html
-from kinsplit.loaders.formats.markdown import closed, fenced, with_front_matter
+from kinsplit.loaders.formats.markdown import with_front_matter
+from kinsplit.loaders.markup.markdown import closed, fenced
 
 _LONGEST_RESULT = 2_000  # characters; longer results are logs or data sets
 _SHORTEST_RESULT = len(fenced("", "text"))

@@ -21,7 +21,7 @@ from typing import Any
 from kinsplit.chunk import Document
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.formats.html import FORMAT as HTML
-from kinsplit.loaders.formats.markdown import markdown_content
+from kinsplit.loaders.markup.markdown import markdown_content
 from kinsplit.support.extras import needs
 
 

@@ -30,11 +30,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
-from kinsplit.loaders.formats.headings import filing_headings, layered, numbered_headings, titled
-from kinsplit.loaders.formats.pdf_file import left_out, pdf_file
-from kinsplit.loaders.formats.pdf_headings import as_headings, pdf_headings
-from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, with_hyphens, without_running_lines
-from kinsplit.loaders.formats.pdf_pieces import HYPHENS, READABLE
+from kinsplit.loaders.markup.headings import filing_headings, layered, numbered_headings, titled
+from kinsplit.loaders.pdf.file import left_out, pdf_file
+from kinsplit.loaders.pdf.headings import as_headings, pdf_headings
+from kinsplit.loaders.pdf.lines import Line, paragraphs, separators, with_hyphens, without_running_lines
+from kinsplit.loaders.pdf.pieces import HYPHENS, READABLE
 from kinsplit.support.pages import join_pages
 
 _MARK = re.compile(f"[{HYPHENS}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import clean, decode
-from kinsplit.loaders.formats.headings import plain_headings
+from kinsplit.loaders.markup.headings import plain_headings
 
 
 def read_text(data: bytes) -> Reading:

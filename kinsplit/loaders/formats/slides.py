@@ -15,14 +15,14 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
+from kinsplit.loaders.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
 from kinsplit.loaders.content import Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
-from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
-from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, described, write_chart, write_diagram
-from kinsplit.loaders.formats.markdown import markdown_content
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
-from kinsplit.loaders.formats.office_lists import BULLET, OpenLists, in_form
-from kinsplit.loaders.formats.symbols import FONTS, in_font
+from kinsplit.loaders.markup.markdown import markdown_content
+from kinsplit.loaders.markup.writer import MarkdownWriter
+from kinsplit.loaders.office.charts import DAMAGED, PICTURE, described, write_chart, write_diagram
+from kinsplit.loaders.office.lists import BULLET, OpenLists, in_form
+from kinsplit.loaders.office.symbols import FONTS, in_font
 
 _BREAK = "\n\n"
 _DEEPEST = 8  # indentation level of PowerPoint; a file may claim any

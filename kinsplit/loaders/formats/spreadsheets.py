@@ -22,12 +22,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, UnreadableError
-from kinsplit.loaders.formats import csv_rows, html, ods, xls
+from kinsplit.loaders.formats import csv_rows, html
 from kinsplit.loaders.formats.csv_rows import is_headless, parted, row_groups
-from kinsplit.loaders.formats.markdown import escaped, markdown_content
-from kinsplit.loaders.formats.number_formats import general
-from kinsplit.loaders.formats.xlsb import BinaryPackage
-from kinsplit.loaders.formats.xlsx import ExcelPackage, SheetParts
+from kinsplit.loaders.markup.markdown import escaped, markdown_content
+from kinsplit.loaders.sheets import ods, xls
+from kinsplit.loaders.sheets.number_formats import general
+from kinsplit.loaders.sheets.xlsb import BinaryPackage
+from kinsplit.loaders.sheets.xlsx import ExcelPackage, SheetParts
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:

@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from kinsplit.loaders.archive import Archive, BombError, Relation, chosen, linear, local_name
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode, legible
-from kinsplit.loaders.formats.archive import Archive, BombError, Relation, chosen, linear, local_name
-from kinsplit.loaders.formats.charts import DAMAGED, PICTURE, write_chart, write_diagram
-from kinsplit.loaders.formats.headings import filing_headings, layered, titled, without_running
-from kinsplit.loaders.formats.html_page import PageReader
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
-from kinsplit.loaders.formats.office_lists import BULLET, OpenLists
-from kinsplit.loaders.formats.symbols import FONTS, in_font, sign
-from kinsplit.loaders.formats.word_drawings import read_drawing
-from kinsplit.loaders.formats.word_fields import PAGE, Fields
-from kinsplit.loaders.formats.word_notes import Notes
-from kinsplit.loaders.formats.word_styles import Look, Numbering, Style, Styles, W, is_on, number, value
+from kinsplit.loaders.html.page import PageReader
+from kinsplit.loaders.markup.headings import filing_headings, layered, titled, without_running
+from kinsplit.loaders.markup.writer import MarkdownWriter
+from kinsplit.loaders.office.charts import DAMAGED, PICTURE, write_chart, write_diagram
+from kinsplit.loaders.office.drawings import read_drawing
+from kinsplit.loaders.office.fields import PAGE, Fields
+from kinsplit.loaders.office.lists import BULLET, OpenLists
+from kinsplit.loaders.office.notes import Notes
+from kinsplit.loaders.office.styles import Look, Numbering, Style, Styles, W, is_on, number, value
+from kinsplit.loaders.office.symbols import FONTS, in_font, sign
 from kinsplit.text.blocks import markdown_headings
 
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"

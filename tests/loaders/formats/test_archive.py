@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from kinsplit.loaders import load
+from kinsplit.loaders.archive import Archive
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.archive import Archive
 from kinsplit.loaders.registry import FORMATS
 from tests.loaders.office import changed, document, epub, presentation, saved, zipped
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.charts import write_chart
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.markup.writer import MarkdownWriter
+from kinsplit.loaders.office.charts import write_chart
 
 _C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"

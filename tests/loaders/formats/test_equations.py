@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from kinsplit.loaders.formats.archive import linear
+from kinsplit.loaders.archive import linear
 
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.loaders.formats.grid import Value, in_columns
+from kinsplit.loaders.markup.grid import Value, in_columns
 
 
 def rows_of(*rows: list[tuple[int, int, str]]) -> list[list[str]] | None:

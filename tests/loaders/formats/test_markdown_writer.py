@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.markup.writer import MarkdownWriter
 
 Script = Callable[[MarkdownWriter, str], None]
 SUP, SUB, MARK = MarkdownWriter.superscript, MarkdownWriter.subscript, MarkdownWriter.mark

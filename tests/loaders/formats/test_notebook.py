@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.errors import LoadError
-from kinsplit.loaders.formats.markdown import fenced
 from kinsplit.loaders.formats.notebook import read
+from kinsplit.loaders.markup.markdown import fenced
 from kinsplit.parsers import create
 from tests.loaders.helpers import document_of, notebook
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kinsplit.loaders.formats.number_formats import BUILT_IN, general, number_format
+from kinsplit.loaders.sheets.number_formats import BUILT_IN, general, number_format
 
 _ACCOUNTS = '_(* #,##0.00_);_(* (#,##0.00);_(* "-"??_);_(@_)'
 _PHONE = "[<=9999999]###-####;(###) ###-####"

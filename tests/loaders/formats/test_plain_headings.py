@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.loaders.formats.headings import plain_headings
+from kinsplit.loaders.markup.headings import plain_headings
 
 BODY = "The registrant states at length what this part of the form asks for. " * 5
 ITEMS = [("1", "Business"), ("1A", "Risk Factors"), ("2", "Properties"), ("5", "Market"), ("7", "Discussion")]

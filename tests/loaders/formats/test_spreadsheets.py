@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.loaders.content import Attachment, UnreadableError
-from kinsplit.loaders.formats.number_formats import number_format
 from kinsplit.loaders.formats.spreadsheets import read_spreadsheet
-from kinsplit.loaders.formats.xlsx import ExcelPackage
+from kinsplit.loaders.sheets.number_formats import number_format
+from kinsplit.loaders.sheets.xlsx import ExcelPackage
 from tests.loaders.office import changed, zipped
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kinsplit.loaders.formats.office_lists import in_form
 from kinsplit.loaders.formats.word import read
+from kinsplit.loaders.office.lists import in_form
 from tests.loaders.office import paragraph, word
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 
-from kinsplit.loaders.formats.pdf_pieces import LABEL, Piece, same_line
+from kinsplit.loaders.pdf.pieces import LABEL, Piece, same_line
 
 _GUTTER = 0.75  # multiple of the height
 _LARGER = 1.25  # multiple of the usual height, for a heading

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
 
-from kinsplit.loaders.formats.html_elements import BLOCKS, HEADINGS, VOID, Element, OpenElements, Visibility
-from kinsplit.loaders.formats.html_source import prepared
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
-from kinsplit.loaders.formats.mathml import Formula
-from kinsplit.loaders.formats.scripts import Script, written
+from kinsplit.loaders.html.elements import BLOCKS, HEADINGS, VOID, Element, OpenElements, Visibility
+from kinsplit.loaders.html.mathml import Formula
+from kinsplit.loaders.html.source import prepared
+from kinsplit.loaders.markup.scripts import Script, written
+from kinsplit.loaders.markup.writer import MarkdownWriter
 
 _NESTED_PAGES = 3
 _TO_THE_END = 65_534  # rows of a cell that reaches to the end of its group

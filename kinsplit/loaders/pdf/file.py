@@ -9,12 +9,12 @@ from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.pdf_headings import Bookmark
-from kinsplit.loaders.formats.pdf_layout import in_reading_order
-from kinsplit.loaders.formats.pdf_lines import Line, joined, line_of
-from kinsplit.loaders.formats.pdf_marks import resolved
-from kinsplit.loaders.formats.pdf_parts import alternatives, is_scanned, picture_count, with_annotations
-from kinsplit.loaders.formats.pdf_pieces import fonts, pieces_of
+from kinsplit.loaders.pdf.headings import Bookmark
+from kinsplit.loaders.pdf.layout import in_reading_order
+from kinsplit.loaders.pdf.lines import Line, joined, line_of
+from kinsplit.loaders.pdf.marks import resolved
+from kinsplit.loaders.pdf.parts import alternatives, is_scanned, picture_count, with_annotations
+from kinsplit.loaders.pdf.pieces import fonts, pieces_of
 from kinsplit.support.extras import needs
 
 _MOST_BOOKMARKS = 5_000

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kinsplit.loaders.formats.markdown_writer import ListStyle
+from kinsplit.loaders.markup.writer import ListStyle
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 LISTS = ("ul", "ol", "menu", "dir", "dl")

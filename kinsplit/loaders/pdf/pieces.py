@@ -16,7 +16,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from kinsplit.loaders.decoding import SYMBOLS
-from kinsplit.loaders.formats.pdf_marks import LOWERED, RAISED, is_mark
+from kinsplit.loaders.pdf.marks import LOWERED, RAISED, is_mark
 
 #: PDFium's marks of a hyphen at the end of a line.
 HYPHENS = "\ufffe\x02"

@@ -6,9 +6,9 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kinsplit.loaders.formats.number_formats import number_format
-from kinsplit.loaders.formats.scripts import Script, written
-from kinsplit.loaders.formats.xlsx import EPOCH_1904, SheetParts, letters_of
+from kinsplit.loaders.markup.scripts import Script, written
+from kinsplit.loaders.sheets.number_formats import number_format
+from kinsplit.loaders.sheets.xlsx import EPOCH_1904, SheetParts, letters_of
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:

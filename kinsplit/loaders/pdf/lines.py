@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from kinsplit.loaders.formats.pdf_pieces import HYPHENS, LABEL, Piece, same_line, space_between
+from kinsplit.loaders.pdf.pieces import HYPHENS, LABEL, Piece, same_line, space_between
 from kinsplit.support.pages import continues
 
 _MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers

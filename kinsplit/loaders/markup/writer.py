@@ -17,9 +17,9 @@ from itertools import groupby
 from typing import Literal
 
 from kinsplit.loaders.content import LeftOut
-from kinsplit.loaders.formats.grid import Value, in_columns
-from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table
-from kinsplit.loaders.formats.scripts import Script, written
+from kinsplit.loaders.markup.grid import Value, in_columns
+from kinsplit.loaders.markup.markdown import escaped, fenced, pipe_table
+from kinsplit.loaders.markup.scripts import Script, written
 from kinsplit.spans import Heading
 
 ListStyle = Literal["1", "a", "A", "i", "I"]

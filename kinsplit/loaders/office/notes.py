@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kinsplit.loaders.formats.archive import local_name
-from kinsplit.loaders.formats.office_lists import in_form
-from kinsplit.loaders.formats.word_styles import W, is_attribute_on, number, value
+from kinsplit.loaders.archive import local_name
+from kinsplit.loaders.office.lists import in_form
+from kinsplit.loaders.office.styles import W, is_attribute_on, number, value
 
 _FORMS = {"footnote": "decimal", "endnote": "lowerRoman"}
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kinsplit.loaders.formats.office_lists import BULLET, in_form
-from kinsplit.loaders.formats.symbols import FONTS, in_font
+from kinsplit.loaders.office.lists import BULLET, in_form
+from kinsplit.loaders.office.symbols import FONTS, in_font
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 

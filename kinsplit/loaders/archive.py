@@ -13,7 +13,7 @@ from collections.abc import Iterator, KeysView
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import UnreadableError
-from kinsplit.loaders.formats.scripts import bracketed
+from kinsplit.loaders.markup.scripts import bracketed
 from kinsplit.support.extras import needs
 
 # Far beyond any lecture or book, but readable on any machine: dense Word XML takes 70 times its size in memory.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-from kinsplit.loaders.formats.number_formats import BUILT_IN
-from kinsplit.loaders.formats.xlsx import EPOCH_1904, ExcelPackage, SheetParts, letters_of, unless_general
+from kinsplit.loaders.sheets.number_formats import BUILT_IN
+from kinsplit.loaders.sheets.xlsx import EPOCH_1904, ExcelPackage, SheetParts, letters_of, unless_general
 
 # Kinds of records.
 _ROW, _SMALL, _ERROR, _REAL, _FORMULA_NUMBER, _FORMULA_ERROR = 0, 2, 3, 5, 9, 11

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from kinsplit.loaders.content import LeftOut
-from kinsplit.loaders.formats.symbols import sign
-from kinsplit.loaders.formats.word_styles import W, is_on, number
+from kinsplit.loaders.office.styles import W, is_on, number
+from kinsplit.loaders.office.symbols import sign
 
 #: Stands for a page number in page headers and footers; no XML can contain it.
 PAGE = "\0"

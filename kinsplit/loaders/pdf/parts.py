@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kinsplit.loaders.formats.pdf_pieces import Piece, view
+from kinsplit.loaders.pdf.pieces import Piece, view
 
 _MOST_BYTES = 200_000  # of a field's value or a comment
 _MOST_ELEMENTS = 20_000  # of a page's structure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinsplit.loaders.formats.archive import drawn, local_name
-from kinsplit.loaders.formats.charts import described
+from kinsplit.loaders.archive import drawn, local_name
+from kinsplit.loaders.office.charts import described
 
 _CLOSED = frozenset({"txbxContent", "p"})
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"

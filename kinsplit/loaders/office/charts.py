@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kinsplit.loaders.formats.archive import local_name, parse
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
-from kinsplit.loaders.formats.number_formats import number_format
+from kinsplit.loaders.archive import local_name, parse
+from kinsplit.loaders.markup.writer import MarkdownWriter
+from kinsplit.loaders.sheets.number_formats import number_format
 
 #: Kinds of things in drawings that are left out, in the singular and the plural.
 PICTURE = ("picture without a text", "pictures without a text")

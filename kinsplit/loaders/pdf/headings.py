@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kinsplit.loaders.formats.headings import letters, shortened
-from kinsplit.loaders.formats.pdf_lines import Line
+from kinsplit.loaders.markup.headings import letters, shortened
+from kinsplit.loaders.pdf.lines import Line
 from kinsplit.spans import Heading
 from kinsplit.support.pages import continues
 

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kinsplit.loaders.archive import local_name, parse
 from kinsplit.loaders.content import Attachment, LeftOut, UnreadableError
-from kinsplit.loaders.formats.archive import local_name, parse
-from kinsplit.loaders.formats.number_formats import BUILT_IN, NumberFormat, number_format
-from kinsplit.loaders.formats.scripts import Script, written
+from kinsplit.loaders.markup.scripts import Script, written
+from kinsplit.loaders.sheets.number_formats import BUILT_IN, NumberFormat, number_format
 
 #: What sheets may lack, in the singular and the plural.
 FORMULA = ("formula without a value", "formulas without a value")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kinsplit.loaders.formats.scripts import bracketed
+from kinsplit.loaders.markup.scripts import bracketed
 
 _DEEPEST = 100  # nested elements; the text of deeper ones goes into those around them
 _TOKENS = frozenset({"mi", "mn", "mo", "mtext", "ms", "annotation"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.markup.writer import MarkdownWriter
 
 #: Shown before an item of a list without numbers.
 BULLET = "-"

@@ -1,0 +1,1 @@
+"""HTML as a browser shows it."""

@@ -1,0 +1,1 @@
+"""Parts of Word documents and presentations."""

@@ -1,0 +1,1 @@
+"""Characters of PDF pages, put into words, lines, columns and headings."""

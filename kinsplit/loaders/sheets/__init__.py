@@ -1,0 +1,1 @@
+"""Workbooks by their file formats, and how they show numbers."""
