@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 _MOST_ABOVE = 3  # rows of one cell that are paragraphs, if no table follows
 _MOST_MERGED = 4  # times that every cell may be looked at for merged ones
 _LOOKED_AT = 2048  # bytes that tell what a file is
+_PAGE = re.compile(rb"\W*(?:<\?xml[^<>]*>\s*)?<(?:!doctype html|html|head|meta|style|table|div)\b", re.IGNORECASE)
 _BINARY = re.compile(rb"[\x01-\x08\x0e-\x1f]")
 _LOCKED = "has a password. Save a copy without it."
 _BREAKS = re.compile(r"[ \t\xa0]*[\n\r\t\v\f\x85\u2028\u2029]\s*| {2,}")
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_VALUE = re.compile(r"[-+(]?[^\w\s]?\s?\d")
 
 Rows = list[list[str]]
 
@@ -70,13 +71,13 @@ def read_spreadsheet(data: bytes) -> Reading:
 def _disguised(data: bytes) -> Reading | None:
     """Return the text of a web page or of separated values, which spreadsheets open under any suffix."""
     beginning = data[:_LOOKED_AT].replace(b"\0", b"")
-    if re.match(rb"\W*<(?:!doctype html|html|head|meta|style|table|div)\b", beginning, re.IGNORECASE):
-        found = html.read(data)
+    if _PAGE.match(beginning):
+        found, kind = html.read(data), "a web page"
     elif b"\t" in beginning.partition(b"\n")[0] and not _BINARY.search(beginning):
-        found = csv_rows.read(data)
+        found, kind = csv_rows.read(data), "a text of separated values"
     else:
         return None
-    return replace(found, warnings=(*found.warnings, "is no spreadsheet, but was read as what it is"))
+    return replace(found, warnings=(*found.warnings, f"is {kind} rather than a spreadsheet, and was read as such"))
 
 
 def _files(data: bytes) -> Collection[str]:
@@ -245,8 +246,8 @@ def _places(rows: Iterable[list[str]]) -> set[int]:
 
 
 def _is_header(row: list[str]) -> bool:
-    """Return whether a row names columns: with words or years, and no other numbers or dates."""
-    return all(_LETTERS.search(cell) or _YEAR.fullmatch(cell) or not any(map(str.isdigit, cell)) for cell in row)
+    """Return whether a row names columns: with words or years, and no other numbers, amounts or dates."""
+    return not any(_VALUE.match(cell) and not _YEAR.fullmatch(cell) for cell in row)
 
 
 def _beside(parts: SheetParts) -> Iterator[str]:
