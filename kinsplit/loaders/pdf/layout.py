@@ -91,12 +91,13 @@ def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
         yield from _flow(rows)
         return
     for band, gutters in _bands(rows):
-        end = _end(band, gutters) if gutters else len(band)
-        if gutters and end > 1:
-            yield from _with_gutters(band[:end], gutters, depth)
-            yield from _flow(band[end:])
+        start, end = _core(band, gutters) if gutters else (0, 0)
+        yield from _flow(band[:start])
+        if end - start == len(band):
+            yield from _with_gutters(band, gutters, depth)
         else:
-            yield from _flow(band)
+            yield from _ordered([piece for row in band[start:end] for piece in row], depth - 1)
+        yield from _flow(band[end:])
 
 
 def _share_a_place(pieces: Sequence[Piece]) -> bool:
@@ -127,7 +128,7 @@ def _bands(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[float]]]:
     for row in rows:
         own = _merged(_stretches(row), width)
         merged = _merged([*taken, *own], width)
-        is_large = min(piece.height for piece in row) > _LARGER * height
+        is_large = len(row) > 1 and min(piece.height for piece in row) > _LARGER * height
         ends = (len(taken) > 1 and len(merged) == 1) or (len(taken) == 1 and len(own) > 1)
         if band and (ends or is_large != was_large):
             yield band, _gutters(taken)
@@ -156,12 +157,16 @@ def _gutters(taken: Sequence[tuple[float, float]]) -> list[float]:
     return [(right + left) / 2 for (_, right), (left, _) in pairwise(taken)]
 
 
-def _end(band: Sequence[Row], gutters: Sequence[float]) -> int:
-    """Return where lines of the first column begin that are far below the others."""
+def _core(band: Sequence[Row], gutters: Sequence[float]) -> tuple[int, int]:
+    """Return where a band begins and ends without a header, a footer, and lines of one column far from the others."""
+    if len(band) < 2:
+        return 0, 0
+    distances = [after[0].base - before[0].base for before, after in pairwise(band)]
+    far = _ACROSS * median(distances)
     last = max(at for at, row in enumerate(band) if bisect_left(gutters, row[-1].left))
-    usual = median(after[0].base - before[0].base for before, after in pairwise(band)) if len(band) > 1 else 0.0
-    far = last + 1 < len(band) and band[last + 1][0].base - band[last][0].base > _ACROSS * usual
-    return last + 1 if far else len(band)
+    end = last + 1 if last + 1 < len(band) and distances[last] > far else len(band)
+    start = 1 if distances[0] > far else 0
+    return start, end - 1 if end == len(band) and distances[-1] > far else end
 
 
 def _with_gutters(band: list[Row], gutters: Sequence[float], depth: int) -> Iterator[Row]:
