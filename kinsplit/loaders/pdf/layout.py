@@ -25,6 +25,7 @@ _BACK = 1.0  # multiple of the height, by which a line may be higher than the on
 _ROW_GAP = 1.3  # multiple of the smallest line distance, between the rows of a table
 _ALIGNED = 0.8  # share of a table's rows that begin in all columns at once
 _CAPITAL = 0.65  # multiple of the height, that of a capital letter
+_BESIDE = 0.5  # multiple of the height, between the bases of cells of one line; those of fractions are farther
 _NEXT_LINE = 1.6  # multiple of the height, between two lines of a cell
 _OVERLAP = 0.3  # multiple of the height, by which lines may overlap
 _ACROSS = 2.6  # multiple of the line distance, beside a heading across columns
@@ -258,15 +259,29 @@ def _around_headings(band: list[Row], gutters: Sequence[float]) -> Iterator[list
 
 def _table(band: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of a table; a row whose cells have several lines becomes one."""
-    for pieces in _steps(sorted((piece for row in band for piece in row), key=lambda one: one.order)):
+    steps = list(_steps(sorted((piece for row in band for piece in row), key=lambda one: one.order)))
+    for pieces in steps:
         rows = _rows(pieces)
         columns = _in_columns(rows, _gutters(_merged(_stretches(pieces), _GUTTER * pieces[0].height)))
-        if len(rows) > 1 and len(columns) > 1 and _are_cells(columns):
-            yield [piece for column in columns for piece in column]
+        is_full = len(rows) > 2 and all(len(row) == len(columns) for row in rows)
+        if len(rows) > 1 and len(columns) > 1 and not is_full and _are_cells(columns):
+            yield from _one_row(columns) if len(steps) > 1 or len(columns) > 2 else _blocks(columns)
         elif _is_grid(rows, columns):
             yield from _unmixed(rows)
         else:
             yield from _lines(pieces)
+
+
+def _one_row(columns: Sequence[Row]) -> list[Row]:
+    return [[piece for column in columns for piece in column]]
+
+
+def _blocks(columns: Sequence[Row]) -> list[Row]:
+    """Return the lines of two blocks beside each other, or one row if these have as many lines or one has but one."""
+    lines = set(map(len, columns))
+    return (
+        [[piece] for column in columns for piece in column] if len(lines) > 1 and 1 not in lines else _one_row(columns)
+    )
 
 
 def _is_grid(rows: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> bool:
@@ -303,7 +318,7 @@ def _steps(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
 def _are_cells(columns: Sequence[Sequence[Piece]]) -> bool:
     """Return whether pieces are cells that stand beside each other."""
     tallest = max(columns, key=lambda column: column[-1].base - column[0].base)
-    near = _CAPITAL * tallest[0].height
+    near = (_CAPITAL if len(tallest) > 1 else _BESIDE) * tallest[0].height
     first, last = tallest[0].base - near, tallest[-1].base + near
     return all(first < column[0].base and column[-1].base < last and _is_cell(column) for column in columns)
 

@@ -87,6 +87,22 @@ def test_a_heading_across_columns_divides_them(heading: str) -> None:
     assert found.split() == " ".join([*first, *second, heading, *third, *fourth]).split()
 
 
+@pytest.mark.parametrize("left", [50, 320])
+def test_a_larger_heading_stays_in_its_column(left: int) -> None:
+    def draw(canvas: Canvas) -> None:
+        put([(50, 30, "Lake Report"), (540, 30, "1")])(canvas)
+        for column, lines in ((50, LEFT), (320, RIGHT)):
+            put(block(column, 100, lines[:5]) + block(column, 196 if column == left else 160, lines[5:]))(canvas)
+            if column == left:
+                canvas.setFont("Helvetica-Bold", 16)
+                put([(column, 178, "2. Food")])(canvas)
+                canvas.setFont("Helvetica", 10)
+
+    above, below = (LEFT[:5], LEFT[5:] + RIGHT) if left == 50 else (LEFT + RIGHT[:5], RIGHT[5:])
+    expected = " ".join(["Lake Report 1", *above, "2. Food", *below])
+    assert read(page_of(draw)).contents[0].text.split() == expected.split()
+
+
 def test_a_title_a_caption_and_a_footnote_across_columns() -> None:
     title, caption = (
         "On the life of herons and the boats that pass them by",
@@ -129,6 +145,12 @@ def test_the_cells_of_a_row_stand_on_one_line(by_column: bool) -> None:
     found = text_of(cells(TABLE, by_column=by_column))
 
     assert found.split("\n") == ["Region Q1 Q2 Q3", "North 5 7", "South 6 8", "East 1 2 3"]
+
+
+def test_rows_of_words_that_are_drawn_by_column() -> None:
+    rows = [["Bird", "Home", "Food"], ["Heron", "Lake", "Fish"], ["Gull", "Coast", "Crabs"], ["Owl", "Wood", "Mice"]]
+
+    assert text_of(cells(rows, by_column=True)).split("\n") == [" ".join(row) for row in rows]
 
 
 def test_figures_that_end_at_one_place() -> None:
@@ -176,6 +198,12 @@ def test_a_label_of_two_lines_beside_figures_in_its_middle() -> None:
         "11",
         "34",
     ]
+
+
+def test_a_fraction_is_not_taken_apart_into_another_statement() -> None:
+    texts = [(60, 100, "The mean is m ="), (150, 94, "a + b"), (160, 107, "2"), (190, 100, "for two values.")]
+
+    assert "m = 2" not in text_of(texts)
 
 
 def test_blocks_beside_each_other_are_not_mixed() -> None:
