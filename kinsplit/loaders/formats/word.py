@@ -22,9 +22,8 @@ from kinsplit.loaders.markup.headings import filing_headings, layered, titled, w
 from kinsplit.loaders.markup.writer import MarkdownWriter
 from kinsplit.loaders.office.charts import DAMAGED, PICTURE, write_chart, write_diagram
 from kinsplit.loaders.office.drawings import read_drawing
-from kinsplit.loaders.office.fields import PAGE, Fields
 from kinsplit.loaders.office.lists import BULLET, OpenLists
-from kinsplit.loaders.office.notes import Notes
+from kinsplit.loaders.office.references import PAGE, Fields, Notes
 from kinsplit.loaders.office.styles import Look, Numbering, Style, Styles, W, is_on, number, value
 from kinsplit.loaders.office.symbols import FONTS, in_font, sign
 from kinsplit.text.blocks import markdown_headings

@@ -382,12 +382,19 @@ def _number(count: int, style: ListStyle) -> str:
             count, rest = divmod(count - 1, 26)
             digits = chr(ord("a") + rest) + digits
     elif style in {"i", "I"} and 0 < count < 4000:
-        for value, letters in _ROMAN.items():
-            digits += count // value * letters
-            count %= value
+        digits = roman(count)
     else:
         digits = str(count)
     return digits.upper() if style in {"A", "I"} else digits
+
+
+def roman(count: int) -> str:
+    """Return a positive number in small Roman digits."""
+    digits = ""
+    for value, letters in _ROMAN.items():
+        digits += count // value * letters
+        count %= value
+    return digits
 
 
 def _collapsed(line: str) -> str:

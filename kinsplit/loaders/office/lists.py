@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from kinsplit.loaders.markup.writer import MarkdownWriter
+from kinsplit.loaders.markup.writer import MarkdownWriter, roman
 
 #: Shown before an item of a list without numbers.
 BULLET = "-"
 
-_ROMAN = {1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"} | {
-    10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"
-}  # fmt: skip
 #: Forms that count through an alphabet or a row of signs, and then double them.
 _ROWS = {
     "lowerLetter": "abcdefghijklmnopqrstuvwxyz",
@@ -42,7 +39,7 @@ def in_form(count: int, form: str) -> str:
         row = _ROWS[form]
         return row[(count - 1) % len(row)] * ((count - 1) // len(row) + 1)
     if form == "lowerRoman" and 0 < count < 4000:
-        return _roman(count)
+        return roman(count)
     if form == "decimalZero" or form.startswith("0"):
         return str(count).zfill(len(form.partition(",")[0]) if form.startswith("0") else 2)
     if form in {"decimalEnclosedCircle", "decimalEnclosedCircleChinese"} and 0 < count <= 20:
@@ -60,14 +57,6 @@ def in_form(count: int, form: str) -> str:
     if form in {"cardinalText", "ordinalText"} and 0 <= count <= 10:
         return (_WORDS if form == "cardinalText" else _ORDINALS)[count]
     return str(count)
-
-
-def _roman(count: int) -> str:
-    digits = ""
-    for worth, letters in _ROMAN.items():
-        digits += count // worth * letters
-        count %= worth
-    return digits
 
 
 class OpenLists:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.loaders.content import LeftOut
-from kinsplit.loaders.formats.markdown import read
-from kinsplit.loaders.markup.data_uris import without_data
+from kinsplit.loaders.formats.markdown import read, without_data
 from kinsplit.loaders.markup.front_matter import front_matter
 from tests.loaders.helpers import document_of, load_one, notebook
 
