@@ -8,6 +8,8 @@ from itertools import chain, zip_longest
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
 
 from kinsplit.loaders.formats.pdf import read
@@ -269,3 +271,12 @@ def test_any_columns_of_prose(counts: list[int], chance: random.Random, order: s
     drawn = {"t": [*chain(*texts)], "l": interleaved(*texts), "s": chance.sample([*chain(*texts)], sum(counts))}[order]
 
     assert text_of(drawn).split() == " ".join(chain(*columns)).split()
+
+
+def test_vertical_lines_are_read_from_right_to_left() -> None:
+    def draw(canvas: Canvas) -> None:
+        pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3", isVertical=True))
+        canvas.setFont("HeiseiMin-W3", 14)
+        put([(500, 100, "日本語の縦書き文章。"), (480, 100, "二行目の文章です。")])(canvas)
+
+    assert read(page_of(draw)).contents[0].text == "日本語の縦書き文章。\n二行目の文章です。"
