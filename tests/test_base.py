@@ -14,7 +14,7 @@ from kinsplit.parsers import names
 
 #: Modules that only extras install; a framework brings some of its own.
 OPTIONAL = [
-    *("defusedxml", "fastapi", "filelock", "huggingface_hub", "ir_measures", "jinja2", "matplotlib"),
+    *("fastapi", "filelock", "huggingface_hub", "ir_measures", "jinja2", "matplotlib"),
     *("model2vec", "nncf", "openai", "openvino", "optuna", "pgvector", "prometheus_client", "psycopg"),
     *("pydantic_settings", "pypdfium2", "qdrant_client", "qdrant_edge", "rouge_score", "sacrebleu", "safetensors"),
     *("scipy", "sentence_transformers", "sentencex", "starlette", "tokenizers", "tokie", "tomlkit", "torch", "uvicorn"),

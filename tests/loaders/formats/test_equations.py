@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from xml.etree.ElementTree import fromstring
+
 import pytest
-from defusedxml.ElementTree import fromstring
 
 from kinsplit.loaders.archive import linear
 
