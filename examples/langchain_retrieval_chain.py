@@ -12,7 +12,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
 from kinsplit import Index
-from kinsplit.integrations.langchain import KinsplitRetriever
+from kinsplit.integrations.langchain import KinsplitRetriever, details
 
 COURSE = Path(__file__).parent / "course"
 QUESTIONS = ("What is a base case, and what happens without one?", "When is binary search possible?")
@@ -40,7 +40,7 @@ with Index("memory:") as index:
         for document in retriever.invoke(question):
             metadata = document.metadata
             where = f"{metadata['source_id']} [{metadata['char_start']}:{metadata['char_end']}]"
-            print(f"  {where}  score {metadata['kinsplit']['score']:.2f}  {metadata.get('context', '')}")
+            print(f"  {where}  score {details(document)['score']:.2f}  {metadata.get('context', '')}")
         print(f"  {chain.invoke(question)}\n")
 
     # Every option can be changed per call.

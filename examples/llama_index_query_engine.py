@@ -11,7 +11,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
 
 from kinsplit import Index
-from kinsplit.integrations.llama_index import KinsplitRetriever, Rerank
+from kinsplit.integrations.llama_index import KinsplitRetriever, Rerank, details
 
 COURSE = Path(__file__).parent / "course"
 QUESTIONS = ("What is a base case, and what happens without one?", "When is binary search possible?")
@@ -36,7 +36,7 @@ with Index("memory:") as index:
         for hit in response.source_nodes:
             metadata = hit.node.metadata
             where = f"{metadata['source_id']} [{metadata['char_start']}:{metadata['char_end']}]"
-            stages = ", ".join(f"{stage} {score:.2f}" for stage, score in metadata["kinsplit"]["scores"].items())
+            stages = ", ".join(f"{stage} {score:.2f}" for stage, score in details(metadata)["scores"].items())
             print(f"  {where}  {metadata.get('context', '')}")
             print(f"    {stages}")
         print(f"  {str(response)[:300]!r}...\n")

@@ -89,10 +89,10 @@ class Beside:
         texts = {name: text for name in _BESIDE if (text := getattr(self, name))}
         return {"headings": list(self.headings), **texts} if self.headings else texts
 
-    def to_metadata(self) -> dict[str, str]:
-        """Return the context and the fields as flat metadata, as many stores require; none if all are empty."""
+    def to_metadata(self) -> dict[str, Any]:
+        """Return the context and the fields as metadata; none if all are empty."""
         stated = self.to_dict()
-        return {"context": self.context, "beside": json.dumps(stated, ensure_ascii=False)} if stated else {}
+        return {"context": self.context, "beside": stated} if stated else {}
 
 
 # Fields of `Beside` that are texts.

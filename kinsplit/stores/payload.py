@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Beside, Chunk, select
+from kinsplit.details import flat
 from kinsplit.errors import StoreError, require
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.stores.json_values import to_json, to_stored
@@ -61,10 +62,10 @@ def to_payload(chunk: Chunk) -> Payload:
     return payload
 
 
-def to_metadata(payload: Payload) -> dict[str, Any]:
-    """Return the metadata that a framework shows: all keys except the text and an empty context."""
+def to_metadata(chunk_id: str, payload: Payload) -> dict[str, Any]:
+    """Return the flat metadata that a framework shows: all keys that have a value, except the text, and the id."""
     shown = {key: value for key, value in payload.items() if key not in _NOT_METADATA}
-    return {**shown, **Beside.of(payload).to_metadata()}
+    return flat({**shown, "chunk_id": chunk_id, **Beside.of(payload).to_metadata()})
 
 
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:

@@ -11,6 +11,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from kinsplit import Index
+from kinsplit.details import details, flat, whole
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.parsers import create
@@ -33,9 +34,9 @@ class Hit:
         node = given.node if isinstance(given, NodeWithScore) else given
         self.text = node.text if isinstance(node, TextNode) else node.page_content
         self.id = node.id_ if isinstance(node, TextNode) else node.id
-        self.metadata = node.metadata
-        self.finding = node.metadata.get("kinsplit") or {}
-        self.score = given.score if isinstance(given, NodeWithScore) else self.finding.get("score")
+        self.metadata = whole(node.metadata)
+        self.details = details(given)
+        self.score = given.score if isinstance(given, NodeWithScore) else self.details.get("score")
 
 
 def split(framework: str, text: str = LECTURE) -> list[Any]:
@@ -51,8 +52,8 @@ def found(framework: str, chunk: Any, score: float | None) -> Any:
     """Return a chunk as a framework's search result."""
     if framework == "llama_index":
         return NodeWithScore(node=chunk, score=score)
-    finding = {} if score is None else {"kinsplit": {"score": score, "scores": {"dense": score}}}
-    return LangChainDocument(id=chunk.id, page_content=chunk.page_content, metadata={**chunk.metadata, **finding})
+    own = {} if score is None else {"score": score, "scores": {"dense": score}}
+    return LangChainDocument(id=chunk.id, page_content=chunk.page_content, metadata=flat(chunk.metadata, **own))
 
 
 def process(stage: Any, hits: Sequence[Any], query: str = "q") -> list[Hit]:

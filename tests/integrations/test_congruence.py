@@ -11,6 +11,7 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 
 from kinsplit.chunk import Document
+from kinsplit.details import whole
 from kinsplit.integrations.langchain import text_splitter
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.parsers import create, names
@@ -36,6 +37,7 @@ def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: l
         gathered = any(len(c.spans) > 1 for c in chunks if c.source_id == chunk.source_id)
         head = texts[int(chunk.source_id)][: chunk.start]
         expected = {
+            "chunk_id": chunk.id,
             "source_id": chunk.source_id,
             "chunk_index": chunk.index,
             "total_chunks": chunk.total,
@@ -55,13 +57,16 @@ def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: l
             **({"spans": [list(span) for span in chunk.spans]} if len(chunk.spans) > 1 else {}),
             **chunk.metadata,
         }
-        assert node.metadata == expected
-        assert document.metadata == {**expected, "start_index": chunk.start, "end_index": chunk.end}
+        expected = {key: value for key, value in expected.items() if value is not None}
+        assert whole(node.metadata) == expected
+        assert whole(document.metadata) == {**expected, "start_index": chunk.start, "end_index": chunk.end}
+        for value in (*node.metadata.values(), *document.metadata.values()):
+            assert type(value) in (str, int, float, bool)
         assert (node.start_char_idx, node.end_char_idx) == (chunk.start, chunk.end)
 
 
 def places(node: Any) -> list[Span]:
-    return [Span(*span) for span in node.metadata.get("spans", [(node.start_char_idx, node.end_char_idx)])]
+    return [Span(*span) for span in whole(node.metadata).get("spans", [(node.start_char_idx, node.end_char_idx)])]
 
 
 @pytest.mark.parametrize("inner", names())

@@ -17,6 +17,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, ObjectType, TextNode
 
 import kinsplit.integrations.langchain as langchain_classes
 import kinsplit.integrations.llama_index as llama_index_classes
+from kinsplit.details import details
 from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
 from kinsplit.integrations.shared.metadata import BOOKKEEPING
@@ -25,7 +26,7 @@ from kinsplit.parsers import create, describe, names, strategy_class
 from tests.integrations.helpers import TEXT, small
 
 #: Keys that are only in the metadata of some chunks.
-_SOMETIMES = {"context", "beside", "gap", "spans", "similarity_gap", "section"}
+_SOMETIMES = {"context", "gap", "similarity_gap", "section", "kinsplit"}
 
 every_strategy = pytest.mark.parametrize("name", names())
 
@@ -41,10 +42,11 @@ def documents() -> list[Document]:
 
 def check_place(name: str, text: str, source: str, place: dict[str, Any]) -> None:
     """Check that a text is the slice, or the slices, of its source that its metadata name."""
-    spans = place.get("spans", [[place["char_start"], place["char_end"]]])
+    own = details(place)
+    spans = own.get("spans", [[place["char_start"], place["char_end"]]])
     assert (spans[0][0], spans[-1][1]) == (place["char_start"], place["char_end"])
     assert text == "\n\n".join(source[start:end] for start, end in spans)
-    assert "spans" not in place or (name == "cluster" and len(spans) > 1)
+    assert "spans" not in own or (name == "cluster" and len(spans) > 1)
 
 
 def check_links(nodes: Sequence[TextNode]) -> None:
@@ -58,10 +60,10 @@ def check_links(nodes: Sequence[TextNode]) -> None:
         for i, node in enumerate(line):
             assert (node.metadata["chunk_index"], node.metadata["total_chunks"]) == (i, len(line))
             before, after = (line[i - 1].id_ if i else None), (line[i + 1].id_ if i + 1 < len(line) else None)
-            assert (node.prev_node and node.prev_node.node_id) == node.metadata["prev_id"] == before
-            assert (node.next_node and node.next_node.node_id) == node.metadata["next_id"] == after
+            assert (node.prev_node and node.prev_node.node_id) == (node.metadata["prev_id"] or None) == before
+            assert (node.next_node and node.next_node.node_id) == (node.metadata["next_id"] or None) == after
     for node in nodes:
-        assert (node.parent_node and node.parent_node.node_id) == node.metadata["parent_id"]
+        assert (node.parent_node and node.parent_node.node_id) == (node.metadata["parent_id"] or None)
         for child in node.child_nodes or []:
             assert by_id[child.node_id].parent_node.node_id == node.id_
             assert by_id[child.node_id].metadata["level"] == node.metadata["level"] - 1
@@ -119,12 +121,8 @@ def test_documents_are_slices_with_ids(name: str) -> None:
         check_place(name, document.page_content, texts[place["source_id"]], place)
         assert (place["start_index"], place["end_index"]) == (place["char_start"], place["char_end"])
         own = {"course"} if place["source_id"] == "a" else set()
-        assert set(place) - _SOMETIMES == {
-            *BOOKKEEPING,
-            "start_index",
-            "end_index",
-            *own,
-        }
+        assert set(place) - _SOMETIMES == {*BOOKKEEPING, "start_index", "end_index", *own}
+        assert place["chunk_id"] == document.id
 
 
 @every_strategy

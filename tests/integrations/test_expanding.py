@@ -86,7 +86,7 @@ def test_adjacent_hits_are_merged_once_with_both_scores_kept(framework: str, ind
     assert hit.text == LECTURE[a.metadata["char_start"] : b.metadata["char_end"]]
     assert hit.score == 0.9
     ids = [chunk.node_id if framework == "llama_index" else chunk.id for chunk in (b, a)]
-    assert hit.finding["hits"] == [{"id": ids[0], "score": 0.9}, {"id": ids[1], "score": 0.8}]
+    assert hit.details["hits"] == [{"id": ids[0], "score": 0.9}, {"id": ids[1], "score": 0.8}]
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -105,7 +105,7 @@ def test_siblings_cost_one_read_and_passages_are_slices_in_order(framework: str,
     assert scores == sorted(scores, reverse=True)
     spans = [(hit.metadata["char_start"], hit.metadata["char_end"]) for hit in hits]
     assert [hit.text for hit in hits] == [LECTURE[start:end] for start, end in spans]
-    assert sum(len(hit.finding["hits"]) for hit in hits) == len(places)
+    assert sum(len(hit.details["hits"]) for hit in hits) == len(places)
     # At least the window of the best hit; more if other hits are adjacent.
     assert spans[0][0] <= chunks[9 - window].metadata["char_start"]
     assert spans[0][1] >= chunks[min(len(chunks) - 1, 9 + window)].metadata["char_end"]
@@ -119,7 +119,7 @@ def test_a_store_that_was_opened_by_its_address_is_closed_again(framework: str, 
     middle = found(framework, split(framework)[4], 0.9)
     with expansion(framework, address) as stage:
         (hit,) = process(stage, [middle])
-        assert len(hit.finding["hits"]) == 1
+        assert len(hit.details["hits"]) == 1
         with Index(address, embedder=HASH) as other:
             assert other.store.count() > 0
     stage.close()

@@ -17,6 +17,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
+from kinsplit.details import details
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.integrations import llama_index
 from kinsplit.integrations.langchain import SiblingExpansion, text_splitter
@@ -274,7 +275,7 @@ def test_a_query_engine_of_llama_index_uses_it() -> None:
         llm=MockLLM(), similarity_top_k=1, node_postprocessors=[llama_index.SiblingExpansion(index)]
     )
     (source,) = engine.query("What does recursion mean?").source_nodes
-    assert len(source.node.metadata["kinsplit"]["hits"]) == 1
+    assert len(details(source)["hits"]) == 1
     assert source.node.get_content() in LECTURE
     assert source.node.metadata["char_end"] - source.node.metadata["char_start"] > 100
 
@@ -299,4 +300,4 @@ def test_parents_come_from_the_docstore_of_a_parent_document_retriever(parent_sp
     assert len(passages) == len(keys)
     assert [p.page_content for p in passages] == [d.page_content for d in docstore.mget(list(keys))]
     assert {p.page_content for p in passages} <= set(stored)
-    assert sum(len(p.metadata["kinsplit"]["hits"]) for p in passages) == len(children)
+    assert sum(len(details(p)["hits"]) for p in passages) == len(children)

@@ -145,7 +145,7 @@ def test_a_failed_write_leaves_the_store_usable() -> None:
 def test_what_kinsplit_did_not_split_is_refused(kin: KinStore) -> None:
     chunk = chunks_of(LECTURE)[0]
     cut = Document(id=chunk.id, page_content=chunk.page_content[:-1], metadata=chunk.metadata)
-    without_id = Document(page_content=chunk.page_content, metadata=chunk.metadata)
+    without_id = Document(page_content=chunk.page_content, metadata={**chunk.metadata, "chunk_id": ""})
     for wrong in (Document(id="x", page_content="Foreign."), cut, without_id):
         with pytest.raises(InvalidParameterError, match=r"chunks\[1\]: must be chunks that kinsplit made"):
             kin.add([chunk, wrong])

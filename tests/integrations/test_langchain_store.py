@@ -272,7 +272,7 @@ def test_it_reads_what_an_index_and_what_llama_index_wrote() -> None:
             # An index gives its chunks parents.
             assert one.id == other.id
             assert one.page_content == other.page_content
-            assert {**one.metadata, "parent_id": None} == other.metadata
+            assert {**one.metadata, "parent_id": ""} == other.metadata
 
     other_store = LlamaIndexStore("memory:")
     from llama_index.core import Document as Theirs

@@ -53,7 +53,7 @@ def test_a_users_ids_are_used_everywhere() -> None:
         by_id = {n.id_: n for n in nodes}
         for node in nodes:
             for link in ("prev_id", "next_id", "parent_id"):
-                assert node.metadata[link] is None or node.metadata[link] in by_id
+                assert not node.metadata[link] or node.metadata[link] in by_id
             if node.next_node:
                 assert by_id[node.next_node.node_id].prev_node.node_id == node.id_
             for child in node.child_nodes or []:
@@ -251,7 +251,7 @@ def test_a_node_whose_place_is_not_known_gives_none_rather_than_wrong_offsets() 
     unknown = TextNode(id_="n", text="One. Two.", relationships=source)
     changed = TextNode(id_="m", text="One. Two. Three.", start_char_idx=3, end_char_idx=9, relationships=source)
     for node in node_parser("word", chunk_size=1)([unknown, changed]):
-        assert (node.start_char_idx, node.end_char_idx, node.metadata["char_start"]) == (None, None, None)
+        assert (node.start_char_idx, node.end_char_idx, node.metadata.get("char_start")) == (None, None, None)
         assert node.ref_doc_id == "d"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from llama_index.core import Document
 
+from kinsplit.details import details
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.integrations.llama_index.parser import node_parser_class
 from kinsplit.integrations.shared.origins import TextOrigin
@@ -38,10 +39,10 @@ def test_a_gathered_chunk_tells_its_spans_and_so_do_its_chunks() -> None:
     text = "First one. Second one. Third one."
     gathered, rest = node_parser_class(Gathered)()([Document(id_="d", text=text)])
     assert gathered.text == "First one.\n\none."
-    assert gathered.metadata["spans"] == [[0, 10], [29, 33]]
+    assert details(gathered)["spans"] == [[0, 10], [29, 33]]
     assert (gathered.start_char_idx, gathered.end_char_idx) == (0, 33)
-    assert "spans" in gathered.excluded_embed_metadata_keys
-    assert "spans" not in rest.metadata
+    assert "kinsplit" in gathered.excluded_embed_metadata_keys
+    assert "kinsplit" not in rest.metadata
     assert rest.text == text[rest.start_char_idx : rest.end_char_idx]
     nodes = node_parser("word", chunk_size=1)([gathered, rest])
     assert [n.text for n in nodes] == ["First", "one.", "one.", "Second", "one.", "Third"]

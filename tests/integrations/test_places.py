@@ -144,7 +144,7 @@ def test_versions_of_a_document_are_not_joined(framework: str) -> None:
 
 
 def places(found: list[Any]) -> list[tuple[Any, ...]]:
-    return [tuple(Hit(one).metadata[key] for key in ("source_id", "char_start", "char_end")) for one in found]
+    return [tuple(Hit(one).metadata.get(key) for key in ("source_id", "char_start", "char_end")) for one in found]
 
 
 @pytest.mark.parametrize("by", ["retriever", "expansion"])

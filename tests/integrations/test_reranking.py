@@ -63,7 +63,7 @@ def test_a_rerankers_scores_land_on_what_it_judged(framework: str) -> None:
     assert [hit.score for hit in hits] == [3.0, 2.0, 1.0]
     assert all(isinstance(hit.score, float) for hit in hits)
     before = "retrieval" if framework == "llama_index" else "dense"
-    assert [hit.finding["scores"] for hit in hits] == [
+    assert [hit.details["scores"] for hit in hits] == [
         {before: pytest.approx(1 - n / 10), "rerank": float(n)} for n in (3, 2, 1)
     ]
 
@@ -137,7 +137,7 @@ async def test_in_a_llama_index_query_engine(index: Index) -> None:
     for response in (engine.query(query), await engine.aquery(query)):
         hits = [Hit(one) for one in response.source_nodes]
         assert len(hits) == 2
-        assert set(hits[0].finding["scores"]) == {"retrieval", "rerank", "rerank_passage"}
+        assert set(hits[0].details["scores"]) == {"retrieval", "rerank", "rerank_passage"}
         assert hits[0].text == LECTURE[hits[0].metadata["char_start"] : hits[0].metadata["char_end"]]
 
 
@@ -150,7 +150,7 @@ async def test_in_a_langchain_compression_retriever(index: Index) -> None:
     for documents in (base.invoke(query), await base.ainvoke(query)):
         hits = [Hit(one) for one in documents]
         assert len(hits) == 2
-        assert hits[0].finding["scores"].keys() == {"rerank"}
+        assert hits[0].details["scores"].keys() == {"rerank"}
         assert hits[0].text == LECTURE[hits[0].metadata["char_start"] : hits[0].metadata["char_end"]]
 
 

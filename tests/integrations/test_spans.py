@@ -13,6 +13,7 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdra
 from qdrant_client import QdrantClient
 
 from kinsplit import Document, Index
+from kinsplit.details import details
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.parsers import create
 from tests.integrations.finding import FRAMEWORKS, HASH, Hit, expansion, found, process
@@ -71,7 +72,7 @@ def test_hits_are_expanded_from_an_index(framework: str, options: dict[str, Any]
         chunks = split(framework)
         strategy = create("cluster", **PARAMETERS) if known else None
         stage = expansion(framework, index.store, strategy=strategy, **options)
-        hit = next(chunk for chunk in chunks if "spans" in chunk.metadata)
+        hit = next(chunk for chunk in chunks if "spans" in details(chunk))
         (passage,) = process(stage, [found(framework, hit, 0.5)])
         check(passage)
         assert passage.score == 0.5

@@ -83,7 +83,7 @@ def check(kept: Sequence[Any], fetch: Callable[[str], Any], text_of: Callable[[A
         before = kept[position - 1] if position else None
         after = kept[position + 1] if position + 1 < len(kept) else None
         for key, neighbour in (("prev_id", before), ("next_id", after)):
-            linked = metadata[key] and text_of(fetch(metadata[key]))
+            linked = text_of(fetch(metadata[key])) if metadata[key] else None
             assert linked == (neighbour and text_of(neighbour))
 
 
@@ -227,7 +227,7 @@ class Pipeline:
         check(nodes, lambda id_: self.store.get_nodes([id_])[0], lambda node: node.get_content(), text)
         for node in nodes:
             for linked, key in ((node.prev_node, "prev_id"), (node.next_node, "next_id")):
-                assert (linked and linked.node_id) == node.metadata[key]
+                assert (linked.node_id if linked else "") == node.metadata[key]
 
 
 @pytest.mark.parametrize("edit", EDITS)

@@ -17,6 +17,7 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdra
 from qdrant_client import QdrantClient, models
 
 from kinsplit import Document, Index
+from kinsplit.details import details
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.stores import open_store
 
@@ -74,7 +75,7 @@ def test_llama_index_finds_a_whole_document_and_the_files_beside_it(client: Qdra
     assert hit.node.get_content() == TEXTS["lecture_10.pdf"]
     assert (beside.node.get_content(), beside.score) == (TEXTS["lecture_10_code.py"], hit.score)
     assert beside.node.metadata["file_path"] == f"{FOLDER}/lecture_10_code.py"
-    assert beside.node.metadata["kinsplit"]["related_to"] == hit.node.node_id
+    assert details(beside)["related_to"] == hit.node.node_id
 
 
 def documents(*names: str) -> list[LangChainDocument]:
@@ -147,7 +148,7 @@ def test_documents_of_one_chunk_in_a_store_of_kinsplits_are_expanded_alike() -> 
         (first, *_) = langchain.KinsplitRetriever(index, top_k=1, window=0).invoke("print")
         chunks = index.store.find({"source_id": "code.py"})
         node = TextNode(id_=chunks[0].id, text=chunks[0].text, metadata=dict(first.metadata))
-        del node.metadata["kinsplit"]
+        node.metadata["kinsplit"] = '{"sibling_files": ["notes.md"]}'
         node.metadata["chunk_index"] = chunks[0].index
         expansion = llama_index.SiblingExpansion(index.store)
         expanded = expansion.postprocess_nodes([NodeWithScore(node=node, score=1.0)])

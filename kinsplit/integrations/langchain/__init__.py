@@ -33,6 +33,7 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "wrappers",
     "SiblingExpansion": "sibling_expansion",
+    "details": "..details",
     "join_pages": "splitter",
     "search_tool": "retriever",
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from langchain_core.documents import Document
 
 from kinsplit.chunk import Chunk
+from kinsplit.details import details
 from kinsplit.integrations.shared.kin.reader import FoundNode
-from kinsplit.integrations.shared.origins import FINDING, is_chunk
+from kinsplit.integrations.shared.origins import is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
 
@@ -26,9 +27,9 @@ def document_of(chunk: Chunk) -> Document:
 
 def to_document(result: Result) -> Document:
     """Return a result as a document."""
-    return Document(id=result.id, page_content=result.text, metadata=result.metadata)
+    return Document(id=result.id or None, page_content=result.text, metadata=result.metadata)
 
 
 def to_found(document: Document) -> FoundNode:
     """Return a document as a hit; its score is known if a stage of kinsplit has recorded one."""
-    return FoundNode.of(document)._replace(score=(document.metadata.get(FINDING) or {}).get("score"))
+    return FoundNode.of(document)._replace(score=details(document).get("score"))

@@ -171,11 +171,12 @@ class KinsplitTextSplitter(TextSplitter):
         own = inherited(metadata)
         for key in ("start_index", "end_index") if has_chunk_metadata(metadata) else ():
             own.pop(key, None)
-        for id_, text, fields, extra, page in pieces:
-            if self._add_start_index and fields["char_start"] is not None:
+        for piece in pieces:
+            fields = piece.metadata
+            if self._add_start_index and "char_start" in fields:
                 fields |= {"start_index": fields["char_start"], "end_index": fields["char_end"]}
-            inherits = copy.deepcopy({**own, **page})
-            yield Document(id=id_, page_content=text, metadata={**extra, **inherits, **fields})
+            inherits = copy.deepcopy({**own, **piece.page})
+            yield Document(id=piece.id, page_content=piece.text, metadata=piece.flat(inherits))
 
     @classmethod
     def from_huggingface_tokenizer(cls, tokenizer: PreTrainedTokenizerBase, **parameters: object) -> Self:

@@ -32,6 +32,7 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "wrappers",
     "SiblingExpansion": "sibling_expansion",
+    "details": "..details",
     "join_pages": "nodes",
     "search_tool": "retriever",
 }

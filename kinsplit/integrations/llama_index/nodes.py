@@ -166,9 +166,9 @@ def _nodes(
         yield kind(
             id_=piece.id,
             text=piece.text,
-            start_char_idx=piece.metadata["char_start"],
-            end_char_idx=piece.metadata["char_end"],
-            metadata={**piece.extra, **metadata, **(piece.page if include_metadata else {}), **piece.metadata},
+            start_char_idx=piece.metadata.get("char_start"),
+            end_char_idx=piece.metadata.get("char_end"),
+            metadata=piece.flat({**metadata, **(piece.page if include_metadata else {})}),
             relationships=links.of(piece, source),
             **fields,
         )

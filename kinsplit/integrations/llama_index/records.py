@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core import schema
@@ -9,7 +10,7 @@ from llama_index.core import schema
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of, with_hidden
 from kinsplit.integrations.shared.kin.reader import FoundNode
-from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata, is_chunk
+from kinsplit.integrations.shared.origins import has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
 from kinsplit.spans import Span
@@ -58,16 +59,14 @@ def _foreign(item: Item) -> schema.TextNode:
             node_id=item.source_id, node_type=schema.ObjectType.DOCUMENT
         )
     is_own = is_chunk(item.metadata, item.text)
-    for relationship, key in _KIN.items() if is_own else ():
-        if item.metadata.get(key):
-            links[relationship] = schema.RelatedNodeInfo(node_id=item.metadata[key], node_type=schema.ObjectType.TEXT)
+    links |= _kin(item.metadata if is_own else {})
     hidden = with_hidden([]) if is_own else []
     return schema.TextNode(
         id_=item.id,
         text=item.text,
         metadata=dict(item.metadata),
-        start_char_idx=item.metadata["char_start"] if is_own else None,
-        end_char_idx=item.metadata["char_end"] if is_own else None,
+        start_char_idx=item.metadata.get("char_start") if is_own else None,
+        end_char_idx=item.metadata.get("char_end") if is_own else None,
         relationships=links,
         **dict.fromkeys(EXCLUDED, hidden),
     )
@@ -82,13 +81,21 @@ def node_with_score(result: Result, hit: schema.BaseNode | None = None) -> schem
         metadata=metadata,
         start_char_idx=metadata.get("char_start"),
         end_char_idx=metadata.get("char_end"),
-        relationships={schema.NodeRelationship.SOURCE: _source(result, hit)},
-        **{name: [*with_hidden(getattr(hit, name, ())), FINDING] for name in EXCLUDED},
+        relationships={schema.NodeRelationship.SOURCE: _source(result, hit), **_kin(metadata)},
+        **{name: with_hidden(getattr(hit, name, ())) for name in EXCLUDED},
     )
     if hit is not None:
         node.metadata_template, node.metadata_separator = hit.metadata_template, hit.metadata_separator
         node.text_template = getattr(hit, "text_template", node.text_template)
     return schema.NodeWithScore(node=node, score=result.score)
+
+
+def _kin(metadata: Mapping[str, Any]) -> dict[schema.NodeRelationship, schema.RelatedNodeType]:
+    return {
+        relationship: schema.RelatedNodeInfo(node_id=metadata[key], node_type=schema.ObjectType.TEXT)
+        for relationship, key in _KIN.items()
+        if metadata.get(key)
+    }
 
 
 def to_found(hit: schema.NodeWithScore) -> FoundNode:

@@ -12,11 +12,11 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from kinsplit import retrieval
+from kinsplit.details import DETAILS
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.shared.collection import to_reranker
-from kinsplit.integrations.shared.origins import FINDING
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.retrieval import Reranker
@@ -86,7 +86,7 @@ def _text(hit: NodeWithScore) -> str:
 
 def _with_score(hit: NodeWithScore, score: float) -> NodeWithScore:
     node = hit.node
-    hidden = {name: [*dict.fromkeys([*getattr(node, name), FINDING])] for name in EXCLUDED}
+    hidden = {name: [*dict.fromkeys([*getattr(node, name), DETAILS])] for name in EXCLUDED}
     copy = node.model_copy(update={"metadata": with_rerank_score(node.metadata, score, hit.score), **hidden})
     return NodeWithScore(node=copy, score=score)
 

@@ -11,42 +11,37 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Beside, Chunk, select
+from kinsplit.details import DETAILS, details, flat
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
-from kinsplit.integrations.shared.origins import (
-    BESIDE,
-    CONTEXT,
-    FINDING,
-    SPANS,
-    TextOrigin,
-    has_chunk_metadata,
-    spans_of,
-)
+from kinsplit.integrations.shared.origins import CONTEXT, TextOrigin, has_chunk_metadata, spans_of
 from kinsplit.integrations.shared.pages import OFFSETS, PAGES, FrameworkPage, first_page, page_metadata
 from kinsplit.spans import blank_before, shared
 
 # Fields of a chunk that its metadata hold only where they apply, or not at all.
-_APART = {CONTEXT, BESIDE, SPANS, "content_hash", "full_content", "token_count"}
+_APART = {CONTEXT, "beside", "spans", "char_start", "char_end", "content_hash", "full_content", "token_count"}
 _FIELDS = tuple(field.stored for field in FIELDS if field.stored is not None and field.stored not in _APART)
 
-#: Keys in every chunk's metadata, excluded from the text that embedding and language models read.
-BOOKKEEPING = (*_FIELDS, "strategy", "content_hash")
+#: Keys in every chunk's metadata, excluded from the text that embedding and language models read; offsets are missing
+#: if they aren't known.
+BOOKKEEPING = ("chunk_id", *_FIELDS, "char_start", "char_end", "strategy", "content_hash")
 
 #: `BOOKKEEPING` and the other excluded keys, which only some chunks have.
-HIDDEN = (*BOOKKEEPING, SPANS, BESIDE, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
+HIDDEN = (*BOOKKEEPING, DETAILS, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
 
-_REPLACED = frozenset({*HIDDEN, CONTEXT})
+_REPLACED = frozenset({*HIDDEN, CONTEXT, "beside", "spans"}) - {DETAILS}
 # The scores of a passage don't apply to its chunks.
-_DROPPED = _REPLACED | {FINDING, PAGES}
+_DROPPED = _REPLACED | {DETAILS, PAGES}
 
 
 # Keys of `HIDDEN` that `slimmed` keeps, and all keys that it leaves out.
 _POSITION = frozenset(
-    {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, BESIDE, DOCUMENT_CONTEXT}
+    {"chunk_id", "source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", DOCUMENT_CONTEXT}
 )
 _UNNEEDED = (
     (frozenset(HIDDEN) - _POSITION) | {*OFFSETS} | {"start_index", "end_index", "absolute_path", "sibling_files"}
 )
+_NEEDED_DETAILS = ("spans", "beside", "score", "related_to")
 
 
 class FrameworkPiece(NamedTuple):
@@ -54,9 +49,13 @@ class FrameworkPiece(NamedTuple):
 
     id: str
     text: str
-    metadata: dict[str, Any]  # `BOOKKEEPING`, and `SPANS`, `CONTEXT`, `BESIDE` and `GAP` where they apply.
+    metadata: dict[str, Any]  # `BOOKKEEPING`, as far as it has values, and what else applies, not flat yet.
     extra: Mapping[str, Any]  # The strategy's metadata, which the document's own override.
     page: Mapping[str, Any] = MappingProxyType({})  # Metadata of the page on which it starts that others don't share.
+
+    def flat(self, inherited: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the flat metadata of the chunk, with those that it inherits."""
+        return flat({**self.extra, **inherited, **self.metadata})
 
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,16 +67,15 @@ def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a chunk or passage for a prompt: the document's own, the chunk's position, and its score.
 
-    The keys `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash`, `context` and
-    `beside` of kinsplit remain, which are enough to expand it by its kin and to split it again; and of the search
-    result, the score. Metadata of other texts are unchanged.
+    The keys `chunk_id`, `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `content_hash` and `context` of
+    kinsplit remain, and of its details `spans` and `beside`, which are enough to expand it by its kin and to split it
+    again; and of the search result, the score. Metadata of other texts are unchanged.
     """
     if not has_chunk_metadata(metadata):
         return dict(metadata)
     kept = {key: value for key, value in metadata.items() if key not in _UNNEEDED}
-    if FINDING in kept:
-        kept[FINDING] = {key: value for key, value in kept[FINDING].items() if key in ("score", "related_to")}
-    return kept
+    own = details(metadata)
+    return flat(kept, **{key: own[key] for key in _NEEDED_DETAILS if key in own})
 
 
 def is_slim(metadata: Mapping[str, Any]) -> bool:
@@ -161,18 +159,19 @@ def _piece(
     spans = origin.locate(chunk.spans)
     beside = _nested(origin.beside, chunk.beside)
     metadata = {
+        "chunk_id": ids.get(chunk.id, chunk.id),
         **select(chunk, _FIELDS),
         "source_id": origin.source_id,
         "parent_id": _renamed(chunk.parent_id, ids) or origin.parent_id,
         "prev_id": _renamed(chunk.prev_id, ids),
         "next_id": _renamed(chunk.next_id, ids),
-        "char_start": spans[0].start if spans else None,
-        "char_end": spans[-1].end if spans else None,
         "strategy": strategy,
         "content_hash": chunk.content_hash if beside == chunk.beside else content_hash(chunk.text, beside.context),
     }
+    if spans:
+        metadata |= {"char_start": spans[0].start, "char_end": spans[-1].end}
     if spans and len(spans) > 1:
-        metadata[SPANS] = [list(span) for span in spans]
+        metadata["spans"] = [list(span) for span in spans]
     metadata |= beside.to_metadata()
     if gap is not None:
         metadata[GAP] = gap
@@ -180,7 +179,7 @@ def _piece(
     if pages and spans:
         metadata |= page_metadata(pages, spans)
         own = first_page(pages, spans[0].start)
-    return FrameworkPiece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata, own)
+    return FrameworkPiece(metadata["chunk_id"], chunk.text, metadata, chunk.metadata, own)
 
 
 def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:

@@ -7,23 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kinsplit.chunk import Beside
+from kinsplit.details import whole
 from kinsplit.identity import embedding_hash
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.registry import STRATEGIES
 from kinsplit.spans import Span, Stretch, stretches
 
-#: Metadata key of the spans of a chunk that has several, as pairs of offsets.
-SPANS = "spans"
 #: Metadata key of what stands beside a chunk's text, as text, which is embedded with it.
 CONTEXT = "context"
-#: Metadata key of what stands beside a chunk's text, as JSON of its fields.
-BESIDE = "beside"
 
-#: Metadata key of a search result, excluded from the text that embedding and language models read. `score` is the score
-#: of the last stage, `scores` holds that of every stage, and `hits` the id and score of each chunk that was found.
-FINDING = "kinsplit"
-
-_CHUNK_KEYS = frozenset({"source_id", "char_start", "char_end", "content_hash"})
 # Replaces characters that stores can't keep, so that the hash of the text changes.
 _REPLACED = "\ufffd"
 
@@ -51,6 +43,7 @@ class TextOrigin:
         Metadata give the position of the chunk or passage that they were written for; a text that was cut out of it is
         a part of the same document at an unknown position. The framework may know the id of that document.
         """
+        metadata = whole(metadata)
         spans = spans_of(metadata) if describes(metadata, text) else None
         own, place = source_id or metadata["source_id"], None if spans is None else stretches(spans, text)
         return cls(name, own, place, name, metadata.get("level"), Beside.of(metadata))
@@ -70,21 +63,23 @@ class TextOrigin:
 
 
 def spans_of(metadata: Mapping[str, Any]) -> list[Span] | None:
-    """Return the spans of a chunk from its metadata, or None if they aren't known."""
-    spans = metadata.get(SPANS) or [(metadata["char_start"], metadata["char_end"])]
+    """Return the spans of a chunk from its whole metadata, or None if they aren't known."""
+    spans = metadata.get("spans") or [(metadata.get("char_start"), metadata.get("char_end"))]
     known = all(isinstance(edge, int) for span in spans for edge in span)
     return [Span(*span) for span in spans] if known else None
 
 
 def has_chunk_metadata(metadata: Mapping[str, Any]) -> bool:
     """Return whether metadata are those of a chunk or passage of kinsplit, or were copied to a text cut out of one."""
-    return metadata.keys() >= _CHUNK_KEYS
+    has_place = metadata.get("char_start") is not None or metadata.get("chunk_index") is not None
+    return has_place and metadata.get("source_id") is not None and metadata.get("content_hash") is not None
 
 
 def describes(metadata: Mapping[str, Any], text: str) -> bool:
     """Return whether a text is the chunk or passage of kinsplit that its metadata were written for."""
     if not has_chunk_metadata(metadata):
         return False
+    metadata = whole(metadata)
     context = Beside.of(metadata).context
     if metadata["content_hash"] == embedding_hash(text, context, metadata):
         return True
@@ -94,12 +89,12 @@ def describes(metadata: Mapping[str, Any], text: str) -> bool:
 
 def is_chunk(metadata: Mapping[str, Any], text: str) -> bool:
     """Return whether a text is a chunk of kinsplit, and not a passage or a text cut out of one."""
-    return "chunk_index" in metadata and describes(metadata, text)
+    return metadata.get("chunk_index") is not None and describes(metadata, text)
 
 
 def is_located(metadata: Mapping[str, Any], text: str) -> bool:
     """Return whether a text is a chunk of kinsplit with a known position in its document."""
-    return is_chunk(metadata, text) and metadata["char_start"] is not None
+    return metadata.get("char_start") is not None and is_chunk(metadata, text)
 
 
 def generated_names(suffix: str) -> dict[str, str]:

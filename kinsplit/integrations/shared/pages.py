@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from kinsplit.details import whole
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.spans import Span
@@ -93,7 +94,8 @@ def pages_of(metadata: Mapping[str, Any]) -> tuple[FrameworkPage, ...]:
     """Return the pages of a joined document or of one of its chunks, from its metadata; () for any other."""
     if PAGES in metadata:
         return tuple(FrameworkPage(page["page"], page["start"], page["metadata"]) for page in metadata[PAGES])
-    if not has_chunk_metadata(metadata) or metadata.get("page_char_start") is None or metadata["char_start"] is None:
+    metadata = whole(metadata)
+    if not has_chunk_metadata(metadata) or "page_char_start" not in metadata or "char_start" not in metadata:
         return ()
     first = FrameworkPage(metadata["page_start"], metadata["char_start"] - metadata["page_char_start"], {})
     return first, *(FrameworkPage(number, start, {}) for number, start in metadata.get("page_breaks", ()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, Beside, Chunk
+from kinsplit.details import DETAILS, whole
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.integrations.shared.origins import is_chunk, spans_of
 from kinsplit.spans import Span, stretches
@@ -48,8 +49,8 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     record = {"id": item.id, "metadata": metadata}
     if item.own is not None:
         record["own"] = to_json(item.own, "node")
-    fields = metadata if is_chunk(metadata, item.text) else {}
-    hidden = RESERVED if fields else RESERVED | PLACED
+    fields = whole(metadata) if is_chunk(metadata, item.text) else {}
+    hidden = RESERVED | ({DETAILS} if fields else PLACED)
     spans = (spans_of(fields) if fields else item.span and [item.span]) or []
     if not spans or stretches(spans, item.text) is None:
         spans = [Span(0, len(item.text))]
@@ -71,7 +72,7 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
         token_count=None,
         content_hash=content_hash(item.text, hashed),
         metadata={
-            **{key: value for key, value in metadata.items() if key not in hidden},
+            **{key: value for key, value in (fields or metadata).items() if key not in hidden},
             RECORD: record if vector is None else json.dumps(record, ensure_ascii=False, allow_nan=False),
         },
     )
@@ -81,7 +82,7 @@ def from_chunk(chunk: Chunk) -> Item:
     """Return the item that a chunk was made from, or an equivalent one for a chunk that no framework has written."""
     span, record = Span(chunk.start, chunk.end), chunk.metadata.get(RECORD)
     if record is None:
-        return Item(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
+        return Item(chunk.id, chunk.text, to_metadata(chunk.id, to_payload(chunk)), chunk.source_id, span)
     if isinstance(record, str):  # As a store keeps it.
         record = json.loads(record)
     return Item(record["id"], chunk.text, record["metadata"], chunk.source_id, span, record.get("own"))

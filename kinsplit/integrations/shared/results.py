@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, Field
 
 from kinsplit.chunk import Chunk
-from kinsplit.identity import chunk_id, content_hash
+from kinsplit.details import details, flat
+from kinsplit.identity import content_hash
 from kinsplit.index import Index
 from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS
+from kinsplit.integrations.shared.origins import CONTEXT
 from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.keywords import SearchKeywords
@@ -22,9 +23,9 @@ from kinsplit.retrieval import Passage
 class Result(NamedTuple):
     """A passage, or a related file."""
 
-    id: str  # Computed from the passage's position, so that the same passage has the same id.
+    id: str  # That of the passage's best chunk, by which evaluators and document stores know it.
     text: str
-    metadata: dict[str, Any]  # Those of the document, the passage's position in it, and `FINDING`.
+    metadata: dict[str, Any]  # Those of the document, the passage's position in it, and `kinsplit.details.details`.
     score: float | None  # Higher is better.
 
 
@@ -33,43 +34,43 @@ def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Resul
     results = []
     for passage in passages:
         hits = [(from_chunk(hit.chunk).id, hit.score) for hit in passage.hits]
-        finding = to_finding(passage.score, passage.scores, hits)
-        result = to_result(passage, finding)
+        best = from_chunk(passage.best.chunk)
+        result = to_result(passage, best.id, best.metadata, to_finding(passage.score, passage.scores, hits))
         results.append(result)
         results += [to_related(chunk, result) for chunk in passage.related]
     return [result._replace(metadata=slimmed(result.metadata)) for result in results] if slim else results
 
 
-def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
-    """Return a passage as a result with a value of the metadata key `FINDING`."""
+def to_result(passage: Passage, id_: str, best: Mapping[str, Any], finding: Mapping[str, Any]) -> Result:
+    """Return a passage as a result with the id of its best hit, from the metadata of that, and what was found."""
+    chunks = [from_chunk(chunk) for chunk in passage.chunks]
     metadata = {
         **{key: value for key, value in passage.metadata.items() if key not in OFFSETS},
+        "chunk_id": best.get("chunk_id", id_),
         "source_id": passage.source_id,
+        "prev_id": chunks[0].metadata.get("prev_id"),
+        "next_id": chunks[-1].metadata.get("next_id"),
         "char_start": passage.start,
         "char_end": passage.end,
         "content_hash": content_hash(passage.text, passage.context),
     }
-    apart = [list(span) for span in passage.spans] if len(passage.spans) > 1 else []
-    if apart:
-        metadata[SPANS] = apart
+    if len(passage.spans) > 1:
+        metadata["spans"] = [list(span) for span in passage.spans]
     if "start_index" in metadata:  # LangChain's key, from the best hit.
         metadata |= {"start_index": passage.start, "end_index": passage.end}
     if passage.pages:
         metadata["page_start"], metadata["page_end"] = passage.pages
     if passage.times:
         metadata["time_start"], metadata["time_end"] = passage.times
-    metadata |= {**passage.beside.to_metadata(), FINDING: dict(finding)}
-    kind = f"passage {apart}" if apart else "passage"
-    identity = chunk_id(passage.source_id, kind, passage.start, passage.end)
-    return Result(identity, passage.text, metadata, finding["score"])
+    metadata |= passage.beside.to_metadata()
+    return Result(id_, passage.text, flat(metadata, **finding, chunks=[item.id for item in chunks]), finding["score"])
 
 
 def with_rerank_score(metadata: Mapping[str, Any], score: float, before: float | None) -> dict[str, Any]:
     """Return metadata with a reranker's score, and the one before as that of `retrieval` if no stage recorded one."""
-    finding = metadata.get(FINDING) or {}
-    scores = dict(finding.get("scores") or ({} if before is None else {"retrieval": before}))
-    scores["rerank_passage" if "rerank" in scores else "rerank"] = score
-    return {**metadata, FINDING: {**finding, "score": score, "scores": scores}}
+    scores = details(metadata).get("scores") or ({} if before is None else {"retrieval": before})
+    stage = "rerank_passage" if "rerank" in scores else "rerank"
+    return flat(metadata, score=score, scores={**scores, stage: score})
 
 
 def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
@@ -81,7 +82,7 @@ def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
 def to_finding(
     score: float | None, scores: Mapping[str, float], hits: Iterable[tuple[str, float | None]]
 ) -> dict[str, Any]:
-    """Return the value of the metadata key `FINDING`, with the ids and scores of hits."""
+    """Return what was found: the score of the last stage, those of all stages, and the ids and scores of hits."""
     return {"score": score, "scores": dict(scores), "hits": [{"id": id_, "score": own} for id_, own in hits]}
 
 
@@ -93,7 +94,7 @@ def to_related(chunk: Chunk, result: Result) -> Result:
 
 def related_to(to: str, score: float | None, id_: str, text: str, metadata: Mapping[str, Any]) -> Result:
     """Return a file that is related to the hit or passage of an id as a result."""
-    return Result(id_, text, {**metadata, FINDING: {**to_finding(score, {}, ()), "related_to": to}}, score)
+    return Result(id_, text, flat(metadata, **to_finding(score, {}, ()), related_to=to), score)
 
 
 NAME = "search_documents"

@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kinsplit.chunk import Chunk
+from kinsplit.details import whole
 from kinsplit.index import Index
 from kinsplit.integrations.shared.kin.lookup import Kin, place_of
 from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
 from kinsplit.integrations.shared.kin.readers import open_reader
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
-from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata
+from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.integrations.shared.results import Result, related_to, to_finding, to_related, to_result
 from kinsplit.options import ExpansionOptions, SearchOptions
@@ -156,10 +157,11 @@ def _completed(found: Sequence[FoundNode], reader: KinReader) -> Sequence[FoundN
 
 def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[FoundNode]) -> Iterator[Expanded]:
     hits = [found[numbers[id_]] for id_ in dict.fromkeys(hit.chunk.id for hit in passage.hits)]
-    own = hits[0].metadata.get(FINDING) or {}
+    number = numbers[passage.best.chunk.id]
+    own = whole(found[number].metadata)
     finding = to_finding(hits[0].score, own.get("scores", {}), [(hit.id, hit.score) for hit in hits])
-    metadata = {key: value for key, value in passage.metadata.items() if key != FINDING}
-    number, result = numbers[passage.best.chunk.id], to_result(replace(passage, metadata=metadata), finding)
+    metadata = {key: value for key, value in passage.metadata.items() if key not in finding}
+    result = to_result(replace(passage, metadata=metadata), found[number].id, own, finding)
     yield Expanded(number, result)
     for chunk in passage.related:
         yield Expanded(number, to_related(chunk, result), related=True)
@@ -189,7 +191,7 @@ def related_files(found: Sequence[FoundNode], reader: KinReader, known: Set[obje
 
 def _sibling_paths(one: FoundNode) -> Iterator[str]:
     """Yield the paths of the other files in a document's group, stored as names in the document's folder."""
-    path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
+    path, names = one.metadata.get("file_path"), whole(one.metadata).get("sibling_files")
     # Without this key, slim metadata of kinsplit are those of a part, and other systems' those of a whole document.
     if one.metadata.get("is_chunked", has_chunk_metadata(one.metadata)) or not isinstance(path, str):
         return

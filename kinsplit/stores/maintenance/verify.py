@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Literal
 
 from kinsplit.chunk import DOCUMENT, RECORD, Beside, Chunk
+from kinsplit.details import whole
 from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
@@ -180,7 +181,7 @@ def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Inconsistency]:
 
 def _copied(chunk: Chunk) -> Iterator[Inconsistency]:
     """Find texts that a framework's splitter cut from a chunk while keeping the chunk's metadata."""
-    metadata = json.loads(chunk.metadata[RECORD])["metadata"]
+    metadata = whole(json.loads(chunk.metadata[RECORD])["metadata"])
     if not {"content_hash", "char_start", "char_end"} <= metadata.keys() or _REPLACED in chunk.text:
         return
     if metadata["content_hash"] != embedding_hash(chunk.text, Beside.of(metadata).context, metadata):

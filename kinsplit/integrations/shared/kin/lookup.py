@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import RECORD, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.identity import chunk_id
 from kinsplit.integrations.shared.kin.reader import KinReader, SiblingPlace
@@ -173,13 +173,15 @@ class Kin:
         return []
 
     def _named(self, chunk: Chunk) -> Chunk:
-        """Return a chunk under the id of its place, to which its neighbours' links lead too."""
+        """Return a chunk under the id of its place, to which its neighbours' links lead too; it keeps its record."""
         place = place_of(chunk)
         before, after = (
             _id(place._replace(position=place.position + step), self.fingerprint) if link is not None else None
             for step, link in ((-1, chunk.prev_id), (1, chunk.next_id))
         )
-        return replace(chunk, id=_id(place, self.fingerprint), prev_id=before, next_id=after)
+        item = from_chunk(chunk)
+        record = {RECORD: {"id": item.id, "metadata": item.metadata, "own": item.own}, **chunk.metadata}
+        return replace(chunk, id=_id(place, self.fingerprint), prev_id=before, next_id=after, metadata=record)
 
 
 def place_of(chunk: Chunk) -> SiblingPlace:
@@ -201,7 +203,7 @@ def _contains(parent: Chunk | None, hit: Chunk) -> bool:
 
 def _link(chunk: Chunk, key: str) -> str | None:
     link = from_chunk(chunk).metadata.get(key)
-    return None if link is None else str(link)
+    return str(link) if link else None
 
 
 def _around(chunk: Chunk, window: int) -> Iterator[SiblingPlace]:

@@ -33,8 +33,9 @@ class FoundNode(NamedTuple):
         """Return a document of LangChain or a node of LlamaIndex."""
         if not hasattr(given, "page_content"):
             return cls(given.node_id, given.get_content(metadata_mode="none"), given.metadata)
-        # LangChain's own Qdrant store returns the id in the metadata alone.
-        return cls(str(given.id or given.metadata.get("_id") or ""), given.page_content, given.metadata)
+        # LangChain's own Qdrant store returns the id in the metadata alone, and others in none but kinsplit's.
+        id_ = given.id or given.metadata.get("_id") or given.metadata.get("chunk_id") or ""
+        return cls(str(id_), given.page_content, given.metadata)
 
     def to_chunk(self) -> Chunk:
         """Return it as a chunk; see `kinsplit.integrations.shared.records.to_chunk`."""

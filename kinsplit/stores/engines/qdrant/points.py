@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from qdrant_client import models
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
+from kinsplit.details import DETAILS
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, wrapped
@@ -35,7 +36,7 @@ def with_framework_keys(id_: str, payload: Payload) -> Payload:
     if payload["level"]:
         return payload
     record = json.loads(payload.get(RECORD) or "{}")
-    metadata = record.get("metadata", to_metadata(payload))
+    metadata = record.get("metadata", to_metadata(id_, payload))
     own = record.get("own") or _node_fields(payload)
     node = {"id_": record.get("id", id_), "text": payload["full_content"], "metadata": metadata, **own}
     values = (json.dumps(node, ensure_ascii=False), node.get("class_name", "TextNode"), metadata)
@@ -47,7 +48,7 @@ _SHOWN = {"context", "page_start", "page_end", "time_start", "time_end"}
 
 
 def _node_fields(payload: Payload) -> dict[str, Any]:
-    hidden = sorted({*RESERVED, *PLACED, *UNSEEN} & payload.keys() - _SHOWN)
+    hidden = sorted({*RESERVED, *PLACED, *UNSEEN} & payload.keys() - _SHOWN | {"chunk_id", DETAILS})
     links = {"1": {"node_id": payload["source_id"], "node_type": "4"}}
     links |= {number: {"node_id": payload[key], "node_type": "1"} for number, key in _KIN.items() if payload[key]}
     return {
