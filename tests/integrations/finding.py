@@ -34,6 +34,7 @@ class Hit:
         node = given.node if isinstance(given, NodeWithScore) else given
         self.text = node.text if isinstance(node, TextNode) else node.page_content
         self.id = node.id_ if isinstance(node, TextNode) else node.id
+        self.given = node.metadata
         self.metadata = whole(node.metadata)
         self.details = details(given)
         self.score = given.score if isinstance(given, NodeWithScore) else self.details.get("score")

@@ -60,9 +60,13 @@ def test_equal_texts_stay_apart() -> None:
     assert sources(found) == sources(words.create_documents(["Other."] + ["Same text."] * 2))[1:]
 
 
-def test_two_documents_with_one_id_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="documents: must have different ids"):
-        words.split_documents([Document(id="d", page_content="One."), Document(id="d", page_content="Two.")])
+def test_two_documents_with_one_id_are_split_once_or_refused() -> None:
+    one, two = Document(id="d", page_content="One. Two."), Document(id="e", page_content="One. Two.")
+    assert words.split_documents([one, two, one]) == words.split_documents([one, two])
+    chunks = words.split_documents([one])
+    assert words.split_documents([*chunks, chunks[0]]) == words.split_documents(chunks)
+    with pytest.raises(InvalidParameterError, match=r"documents: must have different ids.* at 0 and 2 .*'d'"):
+        words.split_documents([one, two, Document(id="d", page_content="Two.")])
 
 
 def test_replaced_metadata_keys_are_named_in_a_warning() -> None:

@@ -205,9 +205,13 @@ def test_unknown_call_arguments_are_passed_over_as_in_the_framework() -> None:
     assert node_parser("word")([document()], some_stage_option=1)
 
 
-def test_two_documents_with_one_id_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="documents: must have different ids"):
-        node_parser("word")([document(), document(text="Another.")])
+def test_two_documents_with_one_id_are_split_once_or_refused() -> None:
+    parser = node_parser("word")
+    assert parser([document(), document(id_="e"), document()]) == parser([document(), document(id_="e")])
+    pipeline = IngestionPipeline(transformations=[parser], disable_cache=True)
+    assert pipeline.run(documents=[document(), document()]) == parser([document()])
+    with pytest.raises(InvalidParameterError, match=r"documents: must have different ids.* at 0 and 1 .*'d'"):
+        parser([document(), document(text="Another.")])
 
 
 def test_replaced_metadata_keys_are_named_in_a_warning() -> None:

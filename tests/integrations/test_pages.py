@@ -20,7 +20,6 @@ from llama_index.core.schema import MetadataMode, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from kinsplit.details import details
-from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from tests.shared_data import shared_path
 
@@ -148,10 +147,10 @@ def test_pages_split_one_at_a_time_never_share_an_id(split: Split) -> None:
 
 
 @both
-def test_a_page_that_is_given_twice_is_an_error(split: Split) -> None:
+def test_a_page_that_is_given_twice_is_split_once(split: Split) -> None:
     pages = [(text, {"source": "a.pdf", "page": n}) for n, text in enumerate(PAGES)]
-    with pytest.raises(InvalidParameterError, match=r"documents: must have each page of 'a.pdf' once.*join_pages"):
-        split([*pages, pages[1]])
+    assert split([*pages, pages[1], pages[0]]) == split(pages)
+    assert {chunk.metadata["source_id"] for chunk in split([pages[0], pages[0]])} == {"a.pdf"}
     assert len(split([*pages, pages[1]], join_pages=False)) > 6
 
 

@@ -8,23 +8,30 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool, ToolException
-from pydantic import Field, PrivateAttr
+from pydantic import Field, create_model
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.langchain.documents import to_document
+from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
-from kinsplit.options import SearchOptions
+from kinsplit.options import Door, SearchOptions
 from kinsplit.support.threads import in_thread
 
+# Weights have no default here, since those of the collection are used.
+_DOOR = Door(without={"top_k": "LangChain's retrievers call it k"}, defaults={"weights": None})
+_FIELDS: Any = {name: (info.annotation, info) for name, info in _DOOR.fields(SearchOptions).items()}
+_SearchFields: Any = create_model("_SearchFields", __base__=FieldModel, **_FIELDS)
 
-class KinsplitRetriever(BaseRetriever):
+
+class KinsplitRetriever(_SearchFields, BaseRetriever):
     """A kinsplit index as a LangChain retriever: kin scoring, reranking, siblings or parents, and a token budget.
 
     Documents contain passages, with their position in the source as metadata. The hits of each passage and the scores
     of all stages are under the metadata key "kinsplit". An unchunked document is followed by the other files of its
-    group, which don't count. Every option can also be given per call: `invoke(question, k=5, where={"subject": "cs"})`.
+    group, which don't count. Every option can be set later, also by `configurable_fields`, and given per call:
+    `invoke(question, k=5, where={"subject": "cs"})`.
 
     Args:
         index: The index.
@@ -44,11 +51,9 @@ class KinsplitRetriever(BaseRetriever):
         >>> chain = {"context": retriever | show, "question": RunnablePassthrough()} | prompt | llm
     """
 
+    index: Index = Field(repr=False, exclude=True)
     k: int | None = Field(default=None, description="Maximum number of passages.")
-
-    _index: Index = PrivateAttr()
-    _options: SearchKeywords = PrivateAttr()
-    _slim: bool = PrivateAttr()
+    slim: bool = False
 
     def __init__(
         self,
@@ -61,12 +66,10 @@ class KinsplitRetriever(BaseRetriever):
         slim: bool = False,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        given: SearchKeywords = {"top_k": k, **options}
-        SearchOptions(**given)
-        super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)
-        self._index = index
-        self._options = options
-        self._slim = slim
+        k = options.pop("top_k", k)
+        given: Any = {name: value for name, value in options.items() if value is not None}
+        SearchOptions(**given, top_k=k)
+        super().__init__(index=index, k=k, slim=slim, name=name, tags=tags, metadata=metadata, **given)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -81,8 +84,9 @@ class KinsplitRetriever(BaseRetriever):
         return await in_thread(self._search, query, **options)
 
     def _search(self, query: str, k: int | None = None, **options: Unpack[SearchKeywords]) -> list[Document]:
-        merged: SearchKeywords = {**self._options, "top_k": self.k if k is None else k, **options}
-        return [to_document(result) for result in to_results(self._index.search(query, **merged), slim=self._slim)]
+        own: Any = {name: getattr(self, name) for name in _FIELDS if name in self.model_fields_set}
+        merged: SearchKeywords = {**own, "top_k": self.k if k is None else k, **options}
+        return [to_document(result) for result in to_results(self.index.search(query, **merged), slim=self.slim)]
 
 
 _Result = tuple[str, list[Document]]

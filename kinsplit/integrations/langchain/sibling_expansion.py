@@ -6,38 +6,43 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
-from langchain_core.callbacks import Callbacks
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.runnables import RunnableConfig, RunnableSerializable
-from pydantic import PrivateAttr
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from pydantic import ConfigDict
 
+from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_document, to_found
-from kinsplit.integrations.shared.siblings import Expander
+from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
-from kinsplit.options import ExpansionOptions
 from kinsplit.parsers import Strategy
 from kinsplit.support.threads import in_thread
 
 
 class SiblingExpansion(
-    BaseDocumentCompressor, RunnableSerializable[Sequence[Document], list[Document]], AbstractContextManager[Any]
+    ExpansionStage,
+    BaseDocumentCompressor,
+    RunnableSerializable[Sequence[Document], list[Document]],
+    AbstractContextManager[Any],
 ):
     """Adds its siblings to each document, or replaces it by its whole parent, and merges adjacent ones into passages.
 
-    It takes the documents of a retriever, `retriever | SiblingExpansion(store)`, or is the compressor of a
-    `ContextualCompressionRetriever`.
+    It takes the documents of a retriever, `retriever | SiblingExpansion(store)`, makes a retriever of another one, for
+    chains, tools and agents (`as_retriever`), or is the compressor of a `ContextualCompressionRetriever`. Every option
+    can be set later, also by `configurable_fields`.
 
     Kin are fetched from the store that holds kinsplit's chunks: by id, in one read if the strategy is known, or else by
     a filter on their metadata. A store that can do neither needs a `KinStore` beside it. A passage replaces its best
-    document; the metadata key "kinsplit" lists all its documents, with their scores if an earlier stage recorded them.
-    No overlap is repeated, and no text is in two passages. Documents that kinsplit didn't split stay as they are; one
-    that was embedded whole is followed by the files in its `sibling_files`.
+    document and has its id; the function `details` lists all its documents, with their scores if an earlier stage
+    recorded them, and the ids of all its chunks. No overlap is repeated, and no text is in two passages. Documents that
+    kinsplit didn't split stay as they are; one that was embedded whole is followed by the files in its `sibling_files`.
 
     Args:
         store: The store of the documents: any vector store of LangChain that reads by id (`get_by_ids`), such as
             `InMemoryVectorStore`, FAISS, Chroma, Qdrant or Postgres; a docstore, or a byte store of documents; a
             `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address
-            of a store, which is opened and closed with this object.
+            of a store, which is opened and closed with this object, and whose open store is this field from then on.
         collection: Name of the collection, for an address or a `QdrantClient`.
         parent_store: Store of the parents, if it is another one, such as the docstore of a `ParentDocumentRetriever`.
             Its documents may be parents or whole documents.
@@ -59,11 +64,7 @@ class SiblingExpansion(
         >>> chain = vector_store.as_retriever() | SiblingExpansion(vector_store, window=2)
     """
 
-    options: ExpansionOptions = ExpansionOptions()
-    parent_key: str = "parent_id"
-    slim: bool = False
-
-    _expander: Expander = PrivateAttr()
+    model_config = ConfigDict(extra="forbid")
 
     def __init__(
         self,
@@ -77,16 +78,24 @@ class SiblingExpansion(
         name: str | None = None,
         **options: Unpack[ExpansionKeywords],
     ) -> None:
-        own = ExpansionOptions(**options)
-        super().__init__(options=own, parent_key=parent_key, slim=slim, name=name)
-        self._expander = Expander(store, collection, strategy, parent_store, own)
+        own = {"store": store, "collection": collection, "parent_store": parent_store, "parent_key": parent_key}
+        super().__init__(**own, strategy=strategy, slim=slim, name=name, **options)
 
-    def close(self) -> None:
-        """Close the collection, if the store was given by its address. A second call does nothing."""
-        self._expander.close()
+    def as_retriever(self, base: Runnable[str, list[Document]]) -> BaseRetriever:
+        """Return a retriever that expands what another one finds, for chains, tools and agents.
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        Args:
+            base: The other retriever, which also gets the keyword arguments of a call.
+
+        Raises:
+            InvalidParameterError: `base` is no retriever.
+
+        Example:
+            >>> tool = create_retriever_tool(expansion.as_retriever(vector_store.as_retriever()), "search", "Search.")
+        """
+        remedy = "Pass vector_store.as_retriever()."
+        require(isinstance(base, Runnable), "base", "must be a retriever of LangChain", base, remedy)
+        return _ExpandedRetriever(base=base, expansion=self)
 
     def invoke(self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return passages at the ranks of their best documents."""
@@ -113,9 +122,25 @@ class SiblingExpansion(
         return await self._apassages(documents)
 
     def _passages(self, documents: Sequence[Document]) -> list[Document]:
-        found = [to_found(document) for document in documents]
-        expanded = self._expander.expand(found, self.options, self.parent_key, slim=self.slim)
+        expanded = self.expand([to_found(document) for document in documents])
         return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]
 
     async def _apassages(self, documents: Sequence[Document]) -> list[Document]:
         return await in_thread(self._passages, documents)
+
+
+class _ExpandedRetriever(BaseRetriever):
+    base: Runnable[str, list[Document]]
+    expansion: SiblingExpansion
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        config: RunnableConfig = {"callbacks": run_manager.get_child()}
+        return self.expansion.invoke(self.base.invoke(query, config, **options), config)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        config: RunnableConfig = {"callbacks": run_manager.get_child()}
+        return await self.expansion.ainvoke(await self.base.ainvoke(query, config, **options), config)

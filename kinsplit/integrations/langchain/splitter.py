@@ -38,9 +38,6 @@ def join_pages(documents: Iterable[Document]) -> list[Document]:
     Args:
         documents: Pages, which give the file as `source` or `file_path` and the page as `page`, and other documents,
             which stay as they are.
-
-    Raises:
-        InvalidParameterError: A file's pages are given twice.
     """
     documents = list(documents)
     joined = join([Text(document.page_content, document.metadata) for document in documents])
@@ -101,7 +98,8 @@ class KinsplitTextSplitter(TextSplitter):
         **parameters: The strategy's parameters.
 
     Raises:
-        InvalidParameterError: A parameter is unknown or invalid; when splitting, two documents have the same id.
+        InvalidParameterError: A parameter is unknown or invalid; when splitting, two different documents have the
+            same id.
     """
 
     #: The strategy's class; set in the subclasses.
@@ -149,11 +147,13 @@ class KinsplitTextSplitter(TextSplitter):
             The chunks of all documents, in order, each from its coarsest level down.
 
         Raises:
-            InvalidParameterError: Two documents have the same id, or a file's pages are given twice.
+            InvalidParameterError: Two different documents have the same id.
         """
         documents = join_pages(documents) if self._joins_pages else list(documents)
         origins = origins_of(documents)
-        check_inputs([o.name for o in origins], [d.metadata for d in documents if not has_chunk_metadata(d.metadata)])
+        whole = [d.metadata for d in documents if not has_chunk_metadata(d.metadata)]
+        kept = check_inputs([o.name for o in origins], [d.page_content for d in documents], whole)
+        documents, origins = [documents[index] for index in kept], [origins[index] for index in kept]
         chunked = self._strategy.chunk_many(
             core.Document(origin.name, document.page_content, **structure_of(document.page_content, document.metadata))
             for origin, document in zip(origins, documents, strict=True)

@@ -52,9 +52,6 @@ def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
     Args:
         documents: Pages, which give the file as `file_path` or `file_name` and the page as `page_label` or `page`, and
             other documents or nodes, which stay as they are.
-
-    Raises:
-        InvalidParameterError: A file's pages are given twice.
     """
     texts = [
         Text(text_of(node), node.metadata, node.source_node is not None or type(node) is not schema.Document)

@@ -79,8 +79,8 @@ class KinsplitNodeParser(TextSplitter):
         join_pages: Whether to join the pages of a file. If not, each page is a document of its own.
 
     Raises:
-        InvalidParameterError: A parameter is unknown or invalid; when splitting, two documents have the same id, or a
-            file's pages are given twice.
+        InvalidParameterError: A parameter is unknown or invalid; when splitting, two different documents have the
+            same id.
     """
 
     #: The strategy's class; set in the subclasses.
@@ -121,9 +121,9 @@ class KinsplitNodeParser(TextSplitter):
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
         nodes = join_pages(nodes) if self.join_pages else nodes
         origins = [origin_of(node) for node in nodes]
-        check_inputs(
-            [origin.name for origin in origins], [n.metadata for n in nodes if not has_chunk_metadata(n.metadata)]
-        )
+        whole = [node.metadata for node in nodes if not has_chunk_metadata(node.metadata)]
+        kept = check_inputs([origin.name for origin in origins], [text_of(node) for node in nodes], whole)
+        nodes, origins = [nodes[index] for index in kept], [origins[index] for index in kept]
         progress = get_tqdm_iterable(nodes, show_progress, "Parsing nodes")
         chunked = [chunks for _, chunks in zip(progress, self._chunk(nodes), strict=True)]
         ids = {} if self.id_func is None else _own_ids(self.id_func, nodes, chunked)

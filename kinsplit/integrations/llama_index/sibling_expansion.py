@@ -5,33 +5,38 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Unpack
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict
 
+from kinsplit.errors import require
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
-from kinsplit.integrations.shared.siblings import Expander
+from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
-from kinsplit.options import ExpansionOptions
 from kinsplit.parsers import Strategy
 from kinsplit.support.threads import in_thread
 
 
-class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
+class SiblingExpansion(ExpansionStage, BaseNodePostprocessor, AbstractContextManager[Any]):
     """Adds its siblings to each node, or replaces it by its whole parent, and merges adjacent ones into passages.
+
+    It is a postprocessor of query engines, and makes a retriever of another one, for chat engines, tools and agents
+    (`as_retriever`). Every option can be set later.
 
     Kin are fetched from the store that holds kinsplit's nodes: by id, in one read if the strategy is known, or else by
     a filter on their metadata. A store that can do neither needs a docstore or a `KinStore` beside it. A passage
-    replaces its best node and has its score; the metadata key "kinsplit" lists all its nodes with their scores. No
-    overlap is repeated, and no text is in two passages. Nodes that kinsplit didn't split stay as they are; one that was
-    embedded whole is followed by the files in its `sibling_files`.
+    replaces its best node and has its id and score; the function `details` lists all its nodes with their scores, and
+    the ids of all its chunks. No overlap is repeated, and no text is in two passages. Nodes that kinsplit didn't split
+    stay as they are; one that was embedded whole is followed by the files in its `sibling_files`.
 
     Args:
         store: The store of the nodes: any vector store of LlamaIndex that returns nodes (`get_nodes`), such as those
             for Qdrant, Chroma or Postgres; a docstore; an index or a `StorageContext`, whose docstore is asked for what
             its vector store doesn't have; a `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open store, or
-            a `QdrantClient`; or the address of a store, which is opened and closed with this object.
+            a `QdrantClient`; or the address of a store, which is opened and closed with this object, and whose open
+            store is this field from then on.
         collection: Name of the collection, for an address or a `QdrantClient`.
         parent_store: Store of the parents, if it is another one, such as a docstore.
         parent_key: Metadata key of the parent's id in `parent_store`.
@@ -54,12 +59,6 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
 
     model_config = ConfigDict(extra="forbid")
 
-    options: ExpansionOptions = ExpansionOptions()
-    parent_key: str = "parent_id"
-    slim: bool = False
-
-    _expander: Expander = PrivateAttr()
-
     def __init__(
         self,
         store: object,
@@ -72,18 +71,25 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         callback_manager: CallbackManager | None = None,
         **options: Unpack[ExpansionKeywords],
     ) -> None:
-        own = ExpansionOptions(**options)
-        super().__init__(
-            options=own, parent_key=parent_key, slim=slim, callback_manager=callback_manager or CallbackManager()
-        )
-        self._expander = Expander(store, collection, strategy, parent_store, own)
+        own = {"store": store, "collection": collection, "parent_store": parent_store, "parent_key": parent_key}
+        callbacks = callback_manager or CallbackManager()
+        super().__init__(**own, strategy=strategy, slim=slim, callback_manager=callbacks, **options)
 
-    def close(self) -> None:
-        """Close the collection, if the store was given by its address. A second call does nothing."""
-        self._expander.close()
+    def as_retriever(self, base: BaseRetriever) -> BaseRetriever:
+        """Return a retriever that expands what another one finds, for query and chat engines, tools and agents.
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        Args:
+            base: The other retriever.
+
+        Raises:
+            InvalidParameterError: `base` is no retriever.
+
+        Example:
+            >>> engine = CondensePlusContextChatEngine.from_defaults(expansion.as_retriever(index.as_retriever()))
+        """
+        remedy = "Pass index.as_retriever()."
+        require(isinstance(base, BaseRetriever), "base", "must be a retriever of LlamaIndex", base, remedy)
+        return _ExpandedRetriever(base, self)
 
     @classmethod
     def class_name(cls) -> str:
@@ -94,7 +100,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        expanded = self._expander.expand(list(map(to_found, nodes)), self.options, self.parent_key, slim=self.slim)
+        expanded = self.expand(list(map(to_found, nodes)))
         return [
             nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
             for hit, result, related in expanded
@@ -105,3 +111,15 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     ) -> list[NodeWithScore]:
         del query_bundle
         return await in_thread(self._postprocess_nodes, nodes)
+
+
+class _ExpandedRetriever(BaseRetriever):
+    def __init__(self, base: BaseRetriever, expansion: SiblingExpansion) -> None:
+        self._base, self._expansion = base, expansion
+        super().__init__(callback_manager=base.callback_manager)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._expansion.postprocess_nodes(self._base.retrieve(query_bundle), query_bundle)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await self._expansion.apostprocess_nodes(await self._base.aretrieve(query_bundle), query_bundle)

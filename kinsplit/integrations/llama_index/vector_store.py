@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
@@ -18,6 +18,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
+from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Vectors
@@ -39,7 +40,7 @@ _MANY = 1000
     query="aquery",
     clear="aclear",
 )
-class KinsplitVectorStore(types.BasePydanticVectorStore):
+class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
     """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid, sparse and MMR queries.
 
     Nodes are returned as they were added, whoever split them and whatever their ids. Chunks written by `Index.add` can
@@ -90,6 +91,13 @@ class KinsplitVectorStore(types.BasePydanticVectorStore):
         own = {"collection": collection, "model": model, "language": language, "slim": slim}
         super().__init__(store=store, **own, **data)
         self._collection = Collection(store, collection, model, language)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields changed, for the same collection unless another one is named."""
+        made = super().model_copy(update=update, deep=deep)
+        if all(getattr(made, name) == getattr(self, name) for name in ("store", "collection", "model", "language")):
+            made._collection = self._collection
+        return made
 
     @classmethod
     def class_name(cls) -> str:

@@ -14,7 +14,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, require
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
@@ -26,6 +26,8 @@ class Collection:
     """A chunk store, or the address of one, that is opened at first use, and created for a model and a language."""
 
     def __init__(self, store: str | ChunkStore, name: str, model: str, language: str | None) -> None:
+        rule = "can be given for an address only, since an open store has one of its own"
+        require(isinstance(store, str) or name == "default", "collection", rule, name, "Leave it out.")
         self._address = store if isinstance(store, str) else None
         self._store = None if isinstance(store, str) else store
         self._name, self._model, self._language = name, model, language

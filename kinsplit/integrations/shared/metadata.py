@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, groupby, pairwise
@@ -83,16 +83,24 @@ def is_slim(metadata: Mapping[str, Any]) -> bool:
     return "chunk_index" in metadata and "total_chunks" not in metadata
 
 
-def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -> None:
-    """Raise InvalidParameterError for texts of the same name, and warn if kinsplit's keys will replace metadata."""
-    if len(set(names)) < len(names):
-        name = Counter(names).most_common(1)[0][0]
-        remedy = "Give each document an id of its own, or split them separately."
-        raise InvalidParameterError("documents", "must have different ids", name, remedy)
+def check_inputs(names: Sequence[str], texts: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return the indices of the texts without repeated ones, and warn if kinsplit's keys will replace metadata.
+
+    Raises:
+        InvalidParameterError: Two different texts have the same name.
+    """
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        other = first.setdefault(name, index)
+        if texts[other] != texts[index]:
+            rule = f"must have different ids if their texts differ, but those at {other} and {index} have the same"
+            remedy = "Give each document an id of its own, or split them separately."
+            raise InvalidParameterError("documents", rule, name, remedy)
     replaced = sorted(_REPLACED.intersection(chain.from_iterable(metadatas)))
     if replaced:
         keys = ", ".join(map(repr, replaced))
         warnings.warn(f"metadata: kinsplit's own values replace {keys} in the chunks. Rename the keys.", stacklevel=3)
+    return list(first.values())
 
 
 def arrange(

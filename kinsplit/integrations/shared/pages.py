@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kinsplit.details import whole
-from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.spans import Span
 from kinsplit.support.pages import join_pages
@@ -62,17 +61,14 @@ def join(texts: Sequence[Text]) -> list[Joined | int]:
 
     Texts are pages of a file if their metadata name the file under `file_path`, `source`, `file_name` or `filename`,
     and a page under `page`, `page_number` or `page_label`. Pages are ordered by number, or as given if their labels are
-    not numbers. `page` counts from 0, as in LangChain, unless its values show that it counts from 1. If numbers repeat,
-    because the texts are parts of pages, they are not joined.
+    not numbers. `page` counts from 0, as in LangChain, unless its values show that it counts from 1. A page that is
+    given again is left out. If numbers repeat with other texts, because these are parts of pages, they are not joined.
 
     Args:
         texts: The texts.
 
     Returns:
         Joined documents, each at the position of its first given page, and the indices of all other texts.
-
-    Raises:
-        InvalidParameterError: A file's pages were given twice.
     """
     files: defaultdict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(texts):
@@ -81,12 +77,13 @@ def join(texts: Sequence[Text]) -> list[Joined | int]:
             files[source].append(index)
     joined: dict[int, Joined] = {}
     members: set[int] = set()
-    for source, indices in files.items():
-        numbers = _numbers(source, [texts[index] for index in indices])
+    for source, given in files.items():
+        indices = _once(given, texts)
+        numbers = _numbers([texts[index] for index in indices])
         if numbers is not None:
             pages = sorted(zip(numbers, indices, strict=True))
             joined[indices[0]] = _joined(source, pages, texts)
-            members.update(indices)
+            members.update(given)
     return [joined.get(index, index) for index in range(len(texts)) if index in joined or index not in members]
 
 
@@ -139,17 +136,26 @@ def _number_keys(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return (*_NUMBERS, "source") if is_number else _NUMBERS
 
 
-def _numbers(source: str, pages: Sequence[Text]) -> list[int] | None:
+def _once(indices: Sequence[int], texts: Sequence[Text]) -> Sequence[int]:
+    """Return the indices of a file's pages, each once; all of them if one number has several texts."""
+    keys = _shared_keys([texts[index] for index in indices])[:1]
+    named = {index: str([texts[index].metadata[key] for key in keys]) for index in indices}
+    first: dict[tuple[str, str], int] = {}
+    for index, name in named.items():
+        first.setdefault((name, texts[index].text), index)
+    return list(first.values()) if len(first) == len(set(named.values())) else indices
+
+
+def _shared_keys(pages: Sequence[Text]) -> list[str]:
+    return [key for key in _number_keys(pages[0].metadata) if all(p.metadata.get(key) is not None for p in pages)]
+
+
+def _numbers(pages: Sequence[Text]) -> list[int] | None:
     """Return the number of each page of a file, counted from 1; None if the texts are parts of pages."""
-    shared = [key for key in _number_keys(pages[0].metadata) if all(p.metadata.get(key) is not None for p in pages)]
+    shared = _shared_keys(pages)
     if not shared:
         return None
     values = [page.metadata[shared[0]] for page in pages]
-    different = {(str(value), page.text) for value, page in zip(values, pages, strict=True)}
-    if len(different) < len(pages) and len(different) == len({str(value) for value in values}):
-        remedy = "Give each page once, or switch join_pages off."
-        twice = Counter(map(str, values)).most_common(1)[0][0]
-        raise InvalidParameterError("documents", f"must have each page of {source!r} once", f"page {twice}", remedy)
     numbers = [_number(value) for value in values]
     counted = [number for number in numbers if number is not None]
     if len(set(counted)) == len(pages):

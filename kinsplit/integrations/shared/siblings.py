@@ -6,14 +6,17 @@ import posixpath
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import Chunk
 from kinsplit.details import whole
 from kinsplit.index import Index
+from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.kin.lookup import Kin, place_of
 from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
-from kinsplit.integrations.shared.kin.readers import open_reader
+from kinsplit.integrations.shared.kin.readers import AddressedStore, Readers, open_reader
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
@@ -33,29 +36,37 @@ class Expanded(NamedTuple):
     related: bool = False  # Whether it is another file of the hit's group, which follows the hit.
 
 
-class Expander:
-    """Expands hits by their kin, and merges adjacent ones; see `open_reader` for the arguments.
+class ExpansionStage(FieldModel, ExpansionOptions):
+    """The fields of `SiblingExpansion`, and the expansion by them; see `open_reader` for the stores.
 
     A budget is counted by the tokenizer of the strategy, which an `Index` knows, or else by the bundled one.
     """
 
-    def __init__(
-        self, store: object, collection: str, strategy: Strategy | None, parent_store: object, options: ExpansionOptions
-    ) -> None:
-        # The documents come before their siblings, also before those of a given window.
-        search = SearchOptions(budget=options.budget, context_share=options.context_share, parents=options.parents)
-        known = store.strategy if isinstance(store, Index) else strategy
-        self._budget = Budget.of(search, resolve(BUNDLED if known is None else known.tokenizer))
-        self._opened = open_reader(store, collection, strategy, parent_store)
+    model_config = ConfigDict(frozen=False)
+
+    store: Any = Field(repr=False)  # Of an address, which may hold a password, the open store.
+    collection: str = "default"
+    parent_store: Any = Field(default=None, repr=False)
+    parent_key: str = "parent_id"
+    strategy: Strategy | None = None
+    slim: bool = False
+
+    _readers: Readers = PrivateAttr()
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.__dict__["store"] = AddressedStore.of(self.store, self.collection)
+        self._readers = open_reader(self.store, self.collection, self.strategy, self.parent_store)
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address. A second call does nothing."""
-        if self._opened.store is not None:
-            self._opened.store.close()
+        if isinstance(self.store, AddressedStore):
+            self.store.opened.close()
 
-    def expand(
-        self, found: Sequence[FoundNode], options: ExpansionOptions, parent_key: str, *, slim: bool
-    ) -> list[Expanded]:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def expand(self, found: Sequence[FoundNode]) -> list[Expanded]:
         """Expand hits, best first, by their kin; they are not changed.
 
         The kin are fetched in one read where the store allows it; see `kinsplit.integrations.shared.kin.lookup.Kin`. If
@@ -69,13 +80,13 @@ class Expander:
         Raises:
             StoreError: The store can be asked by id only, and has none of the kin under their ids.
         """
-        expansion, reader, budget = Expansion.of(options), self._opened.reader, self._budget
+        expansion, reader, budget = Expansion.of(self), self._readers.siblings, self._spending()
         found = _completed(found, reader)
         located = {
-            number: _hit(one, expansion.window, parent_key) for number, one in enumerate(found) if one.is_located
+            number: _hit(one, expansion.window, self.parent_key) for number, one in enumerate(found) if one.is_located
         }
         hits = _unambiguous(located, expansion)
-        kin = Kin(hits.values(), expansion, reader, self._opened.parents)
+        kin = Kin(hits.values(), expansion, reader, self._readers.parents)
         numbers: dict[str, int] = {}
         for number, chunk in zip(hits, kin.hits, strict=True):
             numbers.setdefault(chunk.id, number)
@@ -92,9 +103,15 @@ class Expander:
             expanded += related_files(found, reader, {result.metadata.get("file_path") for result in results})
         if budget is not None:
             expanded = _within(expanded, found, budget)
-        if slim:
+        if self.slim:
             expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
         return sorted(expanded, key=lambda one: one.hit)
+
+    def _spending(self) -> Budget | None:
+        # The documents come before their siblings, also before those of a given window.
+        search = SearchOptions(budget=self.budget, context_share=self.context_share, parents=self.parents)
+        known = self.store.strategy if isinstance(self.store, Index) else self.strategy
+        return Budget.of(search, resolve(BUNDLED if known is None else known.tokenizer))
 
 
 def _within(expanded: Sequence[Expanded], found: Sequence[FoundNode], budget: Budget) -> list[Expanded]:

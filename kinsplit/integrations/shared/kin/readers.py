@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import RECORD, Chunk
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import Index
 from kinsplit.integrations.shared.collection import Collection
 from kinsplit.integrations.shared.kin.framework import FrameworkReader, JointReader
@@ -82,33 +82,49 @@ _RULE = (
 _REMEDY = "Fill a KinStore when the chunks are written, KinStore('kin.db').add(chunks), and pass that."
 
 
-class OpenedReader(NamedTuple):
-    """A reader of a collection."""
+class AddressedStore(NamedTuple):
+    """A store that was opened by its address."""
 
-    reader: KinReader
+    address: str
+    collection: str
+    opened: ChunkStore
+
+    @classmethod
+    def of(cls, store: object, collection: str) -> object:
+        """Return the store of an address, or of another collection there; and any other store unchanged."""
+        if isinstance(store, cls):
+            return store if store.collection == collection else cls.of(store.address, collection)
+        return cls(store, collection, open_store(store, collection)) if isinstance(store, str) else store
+
+
+class Readers(NamedTuple):
+    """Readers of a collection, and of the parents of its chunks."""
+
+    siblings: KinReader
     parents: KinReader
-    store: ChunkStore | None = None  # The store that was opened for it, to be closed with it.
 
 
-def open_reader(store: object, collection: str, strategy: Strategy | None, parent_store: object = None) -> OpenedReader:
-    """Return a reader of a collection.
+def open_reader(store: object, collection: str, strategy: Strategy | None, parent_store: object = None) -> Readers:
+    """Return readers of a collection.
 
     Args:
-        store: The address of a store, an open store, a `kinsplit.Index`, a `QdrantClient`, a vector store or document
+        store: An open store, also of an address, a `kinsplit.Index`, a `QdrantClient`, a vector store or document
             store of either framework, a LlamaIndex index or storage context, or a `KinStore`.
-        collection: Name of the collection, for an address or a Qdrant client.
+        collection: Name of the collection, for an address or a Qdrant client; others have one of their own.
         strategy: The strategy that made the chunks, if the collection doesn't record it.
         parent_store: Store of the parents, if it is another one; not an address.
 
     Raises:
-        InvalidParameterError: `store` or `parent_store` is none of these, or can't be asked for chunks.
-        StoreError: The collection doesn't exist or can't be opened.
+        InvalidParameterError: `store` or `parent_store` is none of these, or can't be asked for chunks, or `store` has
+            a collection of its own, and another one is named.
     """
     fingerprint = None if strategy is None else strategy.fingerprint
-    opened = open_store(store, collection) if isinstance(store, str) else None
-    reader = _reader(opened or store, collection, fingerprint, "store")
-    parents = reader if parent_store is None else _reader(parent_store, collection, fingerprint, "parent_store")
-    return OpenedReader(reader, parents, opened)
+    siblings = _reader(store, collection, fingerprint, "store")
+    named = isinstance(store, AddressedStore) or (hasattr(store, "scroll") and not hasattr(store, "collection_name"))
+    rule = "can be given for an address or a QdrantClient only, since other stores have one of their own"
+    require(named or collection == "default", "collection", rule, collection, "Leave it out.")
+    parents = siblings if parent_store is None else _reader(parent_store, collection, fingerprint, "parent_store")
+    return Readers(siblings, parents)
 
 
 def _reader(store: Any, collection: str, fingerprint: str | None, field: str) -> KinReader:
@@ -134,6 +150,8 @@ def _of_index(store: Any, _collection: str, fingerprint: str | None) -> KinReade
 
 def _of_chunk_store(store: Any, _collection: str, fingerprint: str | None) -> KinReader | None:
     """A chunk store, or a vector store of kinsplit over one, which may open or create the collection later."""
+    if isinstance(store, AddressedStore):
+        return StoreReader(lambda: store.opened, fingerprint)
     kept = getattr(store, "_collection", None)
     if isinstance(kept, Collection):
         return StoreReader(kept.open, fingerprint)

@@ -1,0 +1,36 @@
+"""Pydantic models of the frameworks that have no state besides their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+
+_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_private__")
+
+
+class FieldModel(BaseModel):
+    """A model whose constructor checks its fields and derives everything else, also when one of them is set later."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields changed; stores and indexes are the same."""
+        del deep
+        given = {name: value for name, value in self.__dict__.items() if name in self.model_fields_set}
+        return type(self)(**{**given, **(update or {})})
+
+    def __copy__(self) -> Self:
+        return self.model_copy()
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.model_copy()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in type(self).model_fields:
+            super().__setattr__(name, value)
+            return
+        made = self.model_copy(update={name: value})
+        for state in _STATE:
+            object.__setattr__(self, state, getattr(made, state))
