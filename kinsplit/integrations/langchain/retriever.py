@@ -29,7 +29,7 @@ class KinsplitRetriever(_SearchFields, BaseRetriever):
     """A kinsplit index as a LangChain retriever: kin scoring, reranking, siblings or parents, and a token budget.
 
     Documents contain passages, with their position in the source as metadata. The hits of each passage and the scores
-    of all stages are under the metadata key "kinsplit". An unchunked document is followed by the other files of its
+    of all stages are what the function `details` reads. An unchunked document is followed by the other files of its
     group, which don't count. Every option can be set later, also by `configurable_fields`, and given per call:
     `invoke(question, k=5, where={"subject": "cs"})`.
 

@@ -24,8 +24,8 @@ from kinsplit.support.threads import call_either, with_awaiting
 class Rerank(BaseDocumentCompressor):
     """Any kinsplit reranker as a LangChain document compressor.
 
-    The reranker reads each document's text with its heading path. The scores of all stages are kept under the metadata
-    key "kinsplit". If the reranker fails, the order stays unchanged, with one warning.
+    The reranker reads each document's text with its heading path. The scores of all stages are kept for the function
+    `details`. If the reranker fails, the order stays unchanged, with one warning.
 
     Args:
         reranker: A `kinsplit.retrieval.Reranker`, or its name: "late", "cross-encoder:NAME" or "none".

@@ -23,8 +23,8 @@ class KinsplitRetriever(BaseRetriever):
     """A kinsplit index as a LlamaIndex retriever: kin scoring, reranking, siblings or parents, and a token budget.
 
     Nodes contain passages, with their position in the document as offsets and as metadata. The hits of each passage and
-    the scores of all stages are under the metadata key "kinsplit", which is excluded from the embedded and the LLM
-    text. An unchunked document is followed by the other files of its group, which don't count.
+    the scores of all stages are what the function `details` reads, from a key that is excluded from the embedded and
+    the LLM text. An unchunked document is followed by the other files of its group, which don't count.
 
     Args:
         index: The index.

@@ -27,8 +27,7 @@ class Rerank(BaseNodePostprocessor):
     """Any kinsplit reranker as a LlamaIndex postprocessor.
 
     The reranker reads each node's text with its heading path. Its score becomes the node's; the scores of all stages
-    are kept under the metadata key "kinsplit", which is excluded from the embedded and the LLM text. If the reranker
-    fails, the order stays unchanged, with one warning.
+    are kept for the function `details`. If the reranker fails, the order stays unchanged, with one warning.
 
     Args:
         reranker: A `kinsplit.retrieval.Reranker`, or its name: "late", "cross-encoder:NAME" or "none".
