@@ -210,7 +210,12 @@ def milvus(chunks: list[Any], folder: Path, postgres: Callable[[], str]) -> Kept
         enable_dynamic_field=True,
         auto_id=True,
     )
-    return Kept(searched(store, chunks), None)
+    try:
+        return Kept(searched(store, chunks), None)
+    except Exception as error:
+        if "should create connection first" in str(error):
+            pytest.skip("this langchain-milvus doesn't work with this pymilvus")
+        raise
 
 
 def queried(store: Any, nodes: list[Any]) -> list[Any]:

@@ -95,7 +95,7 @@ class SiblingExpansion(
         """
         remedy = "Pass vector_store.as_retriever()."
         require(isinstance(base, Runnable), "base", "must be a retriever of LangChain", base, remedy)
-        return _ExpandedRetriever(base=base, expansion=self)
+        return _ExpandedRetriever(base=base, expansion=self, name=self.get_name())
 
     def invoke(self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return passages at the ranks of their best documents."""

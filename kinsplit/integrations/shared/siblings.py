@@ -44,11 +44,11 @@ class ExpansionStage(FieldModel, ExpansionOptions):
 
     model_config = ConfigDict(frozen=False)
 
-    store: Any = Field(repr=False)  # Of an address, which may hold a password, the open store.
+    store: Any = Field(repr=False, exclude=True)  # Of an address, which may hold a password, the open store.
     collection: str = "default"
-    parent_store: Any = Field(default=None, repr=False)
+    parent_store: Any = Field(default=None, repr=False, exclude=True)
     parent_key: str = "parent_id"
-    strategy: Strategy | None = None
+    strategy: Strategy | None = Field(default=None, exclude=True)
     slim: bool = False
 
     _readers: Readers = PrivateAttr()
