@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 from collections.abc import Callable, Iterable
@@ -356,3 +357,35 @@ def test_clients_of_servers_take_every_chunk(framework: str) -> None:
     for number, (vector, each) in enumerate(vectors):
         assert factory.build((str(number), vector, each), check_type=True).metadata == each
         assert json.loads(serializer.dumps(each)) == each
+
+
+@pytest.mark.filterwarnings("ignore:metadata. .* are embedded with every chunk")
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_floats_for_whole_numbers_and_emptied_keys_are_read(framework: str) -> None:
+    """Pinecone returns every number as a float, and stores with columns None where a chunk has no value."""
+    chunks = [chunk for chunk in chunks_of(framework) if chunk.metadata["strategy"] in ("sentence", "cluster")]
+    returned = copy.deepcopy(chunks)
+    for chunk in returned:
+        own = {key: float(value) if type(value) is int else value for key, value in chunk.metadata.items()}
+        chunk.metadata = {
+            **dict.fromkeys(("context", "page_start", "page_end", "kinsplit", "prev_id", "next_id")),
+            **own,
+        }
+    with Stored(framework, chunks) as store:
+        for given, other in zip(chunks, returned, strict=True):
+            one, two = (
+                chunk if framework == "langchain" else NodeWithScore(node=chunk, score=0.5) for chunk in (given, other)
+            )
+            (expected,), (passage,) = (process(expansion(framework, store), [each]) for each in (one, two))
+            assert (passage.id, passage.text, passage.details) == (expected.id, expected.text, expected.details)
+            assert {key: passage.metadata[key] for key in expected.metadata} == expected.metadata
+    again = [split_again(framework, [chunk]) for chunk in returned]
+    assert [whole(chunk.metadata) for found in again for chunk in found] == [
+        whole(chunk.metadata) for chunk in chunks for chunk in split_again(framework, [chunk])
+    ]
+
+
+def split_again(framework: str, chunks: list[Any]) -> list[Any]:
+    if framework == "langchain":
+        return langchain.text_splitter("word", chunk_size=3).split_documents(chunks)
+    return llama_index.node_parser("word", chunk_size=3)(chunks)
