@@ -258,3 +258,31 @@ def test_the_fields_of_a_vector_store_of_llama_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_an_expansion_does_not_show_its_store(framework: str, kin: Any) -> None:
     assert "store=" not in repr(expansion(framework, kin)).replace("parent_store", "")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_fields_of_a_reranker(framework: str) -> None:
+    make: Any = langchain.Rerank if framework == "langchain" else llama_index.Rerank
+    base = BaseDocumentCompressor if framework == "langchain" else BaseNodePostprocessor
+    values = {"reranker": Shortest(), "top_n": 2, "embedder": HASH}
+    assert own_fields(make, base) == set(values)
+    hits = [found(framework, chunk, 0.5) for chunk in split(framework)]
+
+    def result(stage: Any) -> list[Any]:
+        return [(hit.id, hit.score) for hit in process(stage, hits, "What does sorting mean?")]
+
+    for name, value in values.items():
+        expected = result(make(**{"reranker": "none", name: value}))
+        late = make("none")
+        setattr(late, name, value)
+        for stage in (late, make("none").model_copy(update={name: value}), copy.deepcopy(late)):
+            assert getattr(stage, name) is value
+            assert result(stage) == expected
+    stage = make(Shortest(), top_n=3)
+    with pytest.raises(InvalidParameterError, match="top_n: must be at least 1"):
+        stage.top_n = 0
+    assert len(result(stage)) == 3
+    late = make("late")
+    model = late._reranker
+    late.top_n = 1
+    assert late._reranker is model, "a model is loaded once"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -15,13 +16,14 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_found
 from kinsplit.integrations.shared.collection import to_reranker
+from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.retrieval import Reranker
 from kinsplit.support.threads import call_either, with_awaiting
 
 
-class Rerank(BaseDocumentCompressor):
+class Rerank(FieldModel, BaseDocumentCompressor):
     """Any kinsplit reranker as a LangChain document compressor.
 
     The reranker reads each document's text with its heading path. The scores of all stages are kept for the function
@@ -39,15 +41,18 @@ class Rerank(BaseDocumentCompressor):
         >>> ContextualCompressionRetriever(base_compressor=Rerank("late", top_n=5), base_retriever=base)
     """
 
+    reranker: Any = Field(exclude=True)
     top_n: int | None = Field(default=None, description="Maximum number of documents to return.")
+    embedder: Any = Field(default="bundled", exclude=True)
 
+    shared: ClassVar = {"_reranker": ("reranker", "embedder")}
     _reranker: Reranker | None = PrivateAttr()
 
     def __init__(
         self, reranker: str | Reranker, *, top_n: int | None = None, embedder: str | Embedder = "bundled"
     ) -> None:
         require(top_n is None or top_n >= 1, "top_n", "must be at least 1", top_n, "Leave it out for all documents.")
-        super().__init__(top_n=top_n)
+        super().__init__(reranker=reranker, top_n=top_n, embedder=embedder)
         self._reranker = to_reranker(reranker, embedder)
 
     def compress_documents(

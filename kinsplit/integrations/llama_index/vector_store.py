@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
@@ -76,6 +76,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
     language: str | None = "english"
     slim: bool = False
 
+    shared: ClassVar = {"_collection": ("store", "collection", "model", "language")}
     _collection: Collection = PrivateAttr()
 
     def __init__(
@@ -91,13 +92,6 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         own = {"collection": collection, "model": model, "language": language, "slim": slim}
         super().__init__(store=store, **own, **data)
         self._collection = Collection(store, collection, model, language)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with some fields changed, for the same collection unless another one is named."""
-        made = super().model_copy(update=update, deep=deep)
-        if all(getattr(made, name) == getattr(self, name) for name in ("store", "collection", "model", "language")):
-            made._collection = self._collection
-        return made
 
     @classmethod
     def class_name(cls) -> str:

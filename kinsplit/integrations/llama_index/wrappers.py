@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CBEventType, EventPayload
@@ -17,13 +17,14 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.shared.collection import to_reranker
+from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.retrieval import Reranker
 from kinsplit.support.threads import call_either, in_thread, with_awaiting
 
 
-class Rerank(BaseNodePostprocessor):
+class Rerank(FieldModel, BaseNodePostprocessor):
     """Any kinsplit reranker as a LlamaIndex postprocessor.
 
     The reranker reads each node's text with its heading path. Its score becomes the node's; the scores of all stages
@@ -43,8 +44,11 @@ class Rerank(BaseNodePostprocessor):
 
     model_config = ConfigDict(extra="forbid")
 
+    reranker: Any = Field(exclude=True)
     top_n: int | None = Field(default=None, description="Maximum number of nodes to return.")
+    embedder: Any = Field(default="bundled", exclude=True)
 
+    shared: ClassVar = {"_reranker": ("reranker", "embedder")}
     _reranker: Reranker | None = PrivateAttr()
 
     def __init__(
@@ -56,7 +60,7 @@ class Rerank(BaseNodePostprocessor):
         **data: object,
     ) -> None:
         require(top_n is None or top_n >= 1, "top_n", "must be at least 1", top_n, "Leave it out for all nodes.")
-        super().__init__(top_n=top_n, **data)
+        super().__init__(reranker=reranker, top_n=top_n, embedder=embedder, **data)
         self._reranker = to_reranker(reranker, embedder)
 
     @classmethod

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,11 +15,18 @@ class FieldModel(BaseModel):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
+    #: Private attributes that a copy shares unless one of these fields has changed, such as an open collection.
+    shared: ClassVar[Mapping[str, Sequence[str]]] = {}
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with some fields changed; stores and indexes are the same."""
+        """Return a copy with some fields changed; stores, indexes and models are the same."""
         del deep
         given = {name: value for name, value in self.__dict__.items() if name in self.model_fields_set}
-        return type(self)(**{**given, **(update or {})})
+        made = type(self)(**{**given, **(update or {})})
+        for attribute, fields in self.shared.items():
+            if all(getattr(made, field) == getattr(self, field) for field in fields):
+                setattr(made, attribute, getattr(self, attribute))
+        return made
 
     def __copy__(self) -> Self:
         return self.model_copy()
