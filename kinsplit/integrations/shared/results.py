@@ -94,7 +94,8 @@ def to_related(chunk: Chunk, result: Result) -> Result:
 
 def related_to(to: str, score: float | None, id_: str, text: str, metadata: Mapping[str, Any]) -> Result:
     """Return a file that is related to the hit or passage of an id as a result."""
-    return Result(id_, text, flat(metadata, **to_finding(score, {}, ()), related_to=to), score)
+    own = {"chunk_id": id_, **metadata}
+    return Result(id_, text, flat(own, **to_finding(score, {}, ()), related_to=to), score)
 
 
 NAME = "search_documents"
