@@ -42,11 +42,12 @@ def methods_of(model: object) -> Methods:
     Raises:
         InvalidParameterError: It has neither the methods of LlamaIndex, nor those of LangChain, nor `embed`.
     """
-    for texts, query in _PAIRS:
+    is_class = isinstance(model, type)
+    for texts, query in () if is_class else _PAIRS:
         if hasattr(model, texts) and hasattr(model, query):
             own = hasattr(model, f"a{texts}") and not _is_inherited(model, "_aget_text_embeddings")
             return Methods(texts, query, *((f"a{texts}", f"a{query}") if own else (None, None)))
-    if callable(getattr(model, "embed", None)):
+    if callable(getattr(model, "embed", None)) and not is_class:
         return Methods("embed", "embed_query" if hasattr(model, "embed_query") else None, None, None)
     rule = "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object with embed(texts)"
     remedy = (

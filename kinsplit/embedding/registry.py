@@ -97,7 +97,9 @@ def resolve(embedder: object) -> Embedder:
     """
     if isinstance(embedder, str):
         return with_cache(_shared(embedder))
-    if all(hasattr(embedder, method) for method in ("embed", "embed_query", "windows")):
+    if not isinstance(embedder, type) and all(
+        hasattr(embedder, method) for method in ("embed", "embed_query", "windows")
+    ):
         return with_cache(cast("Embedder", embedder))
     return with_cache(_adapted(_Same(embedder)))
 

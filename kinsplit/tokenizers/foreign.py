@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -24,9 +24,9 @@ class CallableTokenizer:
         self.name = name
         self._function = function
         tokens = function("one two")
-        if isinstance(tokens, str) or not hasattr(tokens, "__len__"):
+        if isinstance(tokens, str | Mapping) or not hasattr(tokens, "__len__"):
             rule = "must return the list of a text's tokens"
-            raise InvalidParameterError("tokenizer", rule, tokens, "Return a list of tokens.")
+            raise InvalidParameterError("tokenizer", rule, tokens, 'Return a list of tokens; for lengths, see "unit".')
 
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""

@@ -26,12 +26,13 @@ with needs("langchain"):
 # Modules imported at first use, since they import the strategies, the stores and the index.
 _MODULES = {
     "KinsplitTextSplitter": "splitter",
-    "CachedEmbeddings": "wrappers",
+    "CachedEmbeddings": "embeddings",
     "ChunkKeys": "keys",
+    "KinsplitEmbeddings": "embeddings",
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
-    "Rerank": "wrappers",
+    "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
     "details": "..details",
     "join_pages": "splitter",

@@ -3,9 +3,10 @@
 # fmt: off
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.wrappers import CachedEmbeddings as CachedEmbeddings
+from kinsplit.integrations.langchain.embeddings import CachedEmbeddings as CachedEmbeddings
+from kinsplit.integrations.langchain.embeddings import KinsplitEmbeddings as KinsplitEmbeddings
 from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
-from kinsplit.integrations.langchain.wrappers import Rerank as Rerank
+from kinsplit.integrations.langchain.rerank import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter

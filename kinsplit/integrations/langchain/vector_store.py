@@ -17,6 +17,7 @@ from kinsplit.embedding.protocol import finite_vectors
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
 from kinsplit.indexing.vectors import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
+from kinsplit.integrations.langchain.embeddings import checked_embeddings
 from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
@@ -76,7 +77,7 @@ class KinsplitVectorStore(VectorStore):
         language: str | None = "english",
         slim: bool = False,
     ) -> None:
-        self._embedding = embedding
+        self._embedding = checked_embeddings(embedding, "embedding")
         self._slim = slim
         self._collection = Collection(store, collection, model, language)
 

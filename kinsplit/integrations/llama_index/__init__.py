@@ -26,11 +26,12 @@ with needs("llama-index"):
 # Modules imported at first use, since they import the strategies, the stores and the index.
 _MODULES = {
     "KinsplitNodeParser": "parser",
-    "CachedEmbedding": "wrappers",
+    "CachedEmbedding": "embeddings",
+    "KinsplitEmbedding": "embeddings",
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
-    "Rerank": "wrappers",
+    "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
     "details": "..details",
     "join_pages": "nodes",

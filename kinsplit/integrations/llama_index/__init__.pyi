@@ -7,10 +7,11 @@ from typing import Literal, overload
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode
 
-from kinsplit.integrations.llama_index.wrappers import CachedEmbedding as CachedEmbedding
+from kinsplit.integrations.llama_index.embeddings import CachedEmbedding as CachedEmbedding
+from kinsplit.integrations.llama_index.embeddings import KinsplitEmbedding as KinsplitEmbedding
 from kinsplit.integrations.llama_index.parser import KinsplitNodeParser as KinsplitNodeParser
 from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
-from kinsplit.integrations.llama_index.wrappers import Rerank as Rerank
+from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.llama_index.retriever import search_tool as search_tool

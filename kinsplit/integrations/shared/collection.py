@@ -111,6 +111,9 @@ def refuse_unknown(arguments: Mapping[str, Any]) -> None:
 def to_reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker | None:
     """Return a reranker, or the one of a name, whose late interaction has this embedder; see `create_reranker`."""
     if not isinstance(reranker, str):
+        remedy = 'Give an object with rerank(query, texts), or the name of a reranker, such as "late".'
+        is_object = isinstance(reranker, Reranker) and not isinstance(reranker, type)
+        require(is_object, "reranker", "must be a reranker or the name of one", reranker, remedy)
         return reranker
     return create_reranker(reranker, embedding.create(embedder) if isinstance(embedder, str) else embedder)
 
