@@ -293,7 +293,10 @@ class Index:
 
     def count(self, where: Where | None = None, level: int | None = 0) -> int:
         """Return the number of chunks that match a filter; see `find`."""
-        return self.store.count(level, where)
+        found = self.store.count(level, where)
+        if not found:
+            self.store.check_fields(where)
+        return found
 
     def delete(self, source_id: str | None = None, *, where: Where | None = None) -> int:
         """Delete a document with its parents, or every document with a chunk that matches a filter.
@@ -311,7 +314,9 @@ class Index:
         rule = "or where must be given, and not both"
         remedy = "To delete all documents, delete each of store.sources()."
         require((source_id is None) != (not where), "source_id", rule, source_id, remedy)
-        sources = [source_id] if source_id is not None else self.store.sources(0, where)
+        sources = [source_id] if source_id is not None else [*self.store.sources(0, where)]
+        if not sources:
+            self.store.check_fields(where)
         return sum(self.store.delete(each) for each in sources)
 
     def close(self) -> None:

@@ -202,6 +202,8 @@ def list_page(
     """List the documents of a collection that match a filter."""
     store = collection.index.store
     sources = store.sources(0, where)
+    if not sources:
+        store.check_fields(where)
     page = dict(islice(sources.items(), offset, offset + limit))
     fingerprint = collection.index.strategy.fingerprint
     first = {chunk.source_id: chunk for chunk in store.get([chunk_id(id_, fingerprint, 0, 0) for id_ in page])}

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from kinsplit.chunk import PLACED, RESERVED, UNSEEN
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
@@ -24,7 +26,9 @@ MOST_DEPTH = 16
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 #: Types of the values that `OneOf` has, by its attributes.
 _KINDS = {"strings": str, "integers": int, "floats": float, "booleans": bool}
-_OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS)
+_OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS, "$between", "$contains", "$exists", "$not")
+# Operators without their sign, which are more likely forgotten signs than keys of a mapping.
+_BARE = {operator[1:] for operator in _OPERATORS}
 _JOINTS = ("$and", "$or", "$not")
 _ID = "$id"
 _BOUND = 'Give a finite number, or a date such as "2024-05-31".'
@@ -272,21 +276,44 @@ def _union(key: str, found: Sequence[OneOf]) -> OneOf:
 
 
 def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
+    if (
+        wanted
+        and all(isinstance(inner, str) and not inner.startswith("$") for inner in wanted)
+        and not _BARE & {*wanted}
+    ):
+        yield from _parsed({f"{key}.{inner}": value for inner, value in wanted.items()})
+        return
     unknown = [operator for operator in wanted if operator not in _OPERATORS]
-    rule = f"must be a value, a list of values, or a mapping of {', '.join(_OPERATORS)}"
+    rule = f"must be a value, a list of values, or a mapping of keys or of {', '.join(_OPERATORS)}"
     require(not unknown and wanted, f"where[{key!r}]", rule, wanted, 'Write for example {"year": {"$gte": 2020}}.')
-    for operator, value in wanted.items():
-        if operator in ("$in", "$nin") and not isinstance(value, list | tuple | set | frozenset):
-            raise InvalidParameterError(f"where[{key!r}]", f"needs a list for {operator}", value, "Give a list.")
-        if operator in ("$eq", "$ne") and isinstance(value, list | tuple | set | frozenset):
-            raise InvalidParameterError(f"where[{key!r}]", f"needs one value for {operator}", value, "Use $in or $nin.")
-        if operator in ("$eq", "$in"):
-            yield _one_of(key, value)
-        elif operator in ("$ne", "$nin"):
-            yield Not((_one_of(key, value),))
     bounds = {operator[1:]: value for operator, value in wanted.items() if operator in _BOUNDS}
     if bounds:
         yield _range(key, bounds)
+    for operator, value in wanted.items():
+        if operator not in _BOUNDS:
+            yield _operated(key, operator, value)
+
+
+def _operated(key: str, operator: str, value: Any) -> Condition:
+    """Return the condition of an operator other than a bound."""
+    field, is_list = f"where[{key!r}]", isinstance(value, list | tuple | set | frozenset)
+    if operator == "$not":
+        inner = tuple(_joined_exceptions(_parsed({key: value})))
+        return Not(inner)
+    if operator == "$exists":
+        require(isinstance(value, bool), field, "needs True or False for $exists", value, "Give one of them.")
+        empty = OneOf(key, empty=True)
+        return Not((empty,)) if value else empty
+    if operator == "$between":
+        is_pair = isinstance(value, list | tuple) and len(value) == 2
+        require(is_pair, field, "needs two bounds for $between", value, "Give a list of two, the lower one first.")
+        return _range(key, dict(zip(("gte", "lte"), value, strict=True)))
+    if operator in ("$in", "$nin"):
+        require(is_list, field, f"needs a list for {operator}", value, "Give a list.")
+    else:
+        require(not is_list, field, f"needs one value for {operator}", value, "Use $in or $nin.")
+    found = _one_of(key, value)
+    return Not((found,)) if operator in ("$ne", "$nin") else found
 
 
 def _range(key: str, bounds: Mapping[str, object]) -> Range | TimeRange:
@@ -324,6 +351,44 @@ def _one_of(key: str, wanted: object) -> OneOf:
 def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:
     """Return the strings to which conditions limit a key, or None if they don't."""
     return next((each.strings for each in conditions if isinstance(each, OneOf) and each.key == key), None)
+
+
+# Those that kinsplit writes, so that a chunk may lack them without a mistake in the filter.
+_OWN = RESERVED | PLACED | {"subject", "group_id"}
+
+
+def named_fields(conditions: Iterable[Condition]) -> Iterator[str]:
+    """Yield the fields that must have a value by some conditions, or must not, without kinsplit's own."""
+    for condition in conditions:
+        if isinstance(condition, Not):
+            yield from named_fields(condition.conditions)
+        elif isinstance(condition, Either):
+            for group in condition.groups:
+                yield from named_fields(group)
+        elif isinstance(condition, HasId) or (isinstance(condition, OneOf) and condition.empty):
+            continue
+        elif condition.key.partition(".")[0] not in _OWN:
+            yield condition.key
+
+
+def unknown_field(name: str, payloads: Iterable[Mapping[str, object]]) -> InvalidParameterError | None:
+    """Return the error about a field that no chunk has, if its name resembles one that some of these payloads have."""
+    known = _OWN.union(*map(_fields, payloads)).difference(UNSEEN)
+    near = get_close_matches(name, sorted(field for field in known if not field.startswith("_")), 1, 0.75)
+    if not near:
+        return None
+    return InvalidParameterError("where", "must name fields that chunks have", name, f"Did you mean {near[0]!r}?")
+
+
+def _fields(payload: Mapping[str, object], before: str = "") -> Iterator[str]:
+    for key, value in payload.items():
+        yield f"{before}{key}"
+        if isinstance(value, dict):
+            yield from _fields(value, f"{before}{key}.")
+        elif isinstance(value, list):
+            for member in value:
+                if isinstance(member, dict):
+                    yield from _fields(member, f"{before}{key}[].")
 
 
 # A JSON number of at most 64 bits, since Python refuses to parse very long ones.

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import MissingContentError
-from kinsplit.stores.filters import Condition, check_query, to_conditions
+from kinsplit.stores.filters import Condition, check_query, named_fields, to_conditions, unknown_field
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, Payloads, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.values import (
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 #: Sources whose points are looked up together.
 _SOURCES = 1000
+# Sources whose payloads show the fields of a collection.
+_SAMPLE = 20
 
 
 class FoundPoint(NamedTuple):
@@ -55,6 +57,26 @@ class ChunkStore(ABC):
     def __init__(self, schema: Schema) -> None:
         #: Schema of the collection.
         self.schema = schema
+        self._fields: set[str] = set()  # Fields that some chunk has, as far as filters have named them.
+
+    def check_fields(self, where: Where | None) -> None:
+        """Check the fields that a filter names if it finds nothing.
+
+        A field that no chunk has is an error only if one that some chunk has is spelt almost like it: a filter may well
+        be older than the first document that it matches.
+
+        Raises:
+            InvalidParameterError: A field seems to be misspelt; the error names the nearest one.
+        """
+        for name in named_fields(to_conditions(None, where)):
+            if name in self._fields or self.count(None, {name: {"$exists": True}}):
+                self._fields.add(name)
+                continue
+            sources = list(self.sources(0))
+            sample = sources[:: max(1, len(sources) // _SAMPLE)]
+            error = unknown_field(name, self._payloads(to_conditions(None, {"source_id": sample})).values())
+            if error is not None:
+                raise error
 
     def known(self, source_id: str) -> dict[str, Content]:
         """Return level and content hash of every stored chunk of a source by chunk id, in one round trip."""
@@ -205,7 +227,11 @@ class ChunkStore(ABC):
     def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         for query in queries:
             check_query(query, self.schema.dimension)
-        return self._rank(queries, keys) if queries else []
+        rankings = self._rank(queries, keys) if queries else []
+        for query, ranking in zip(queries, rankings, strict=True):
+            if not ranking:
+                self.check_fields(query.where)
+        return rankings
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """Return all chunks that match a filter, in order of source, level and index.
@@ -218,6 +244,8 @@ class ChunkStore(ABC):
             InvalidParameterError: The filter is not valid.
         """
         payloads = self._payloads(to_conditions(level, where))
+        if not payloads:
+            self.check_fields(where)
         return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_position)
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:

@@ -16,8 +16,9 @@ from kinsplit.embedding.protocol import EmbeddingContext, SparseVector
 from kinsplit.errors import InvalidParameterError, require
 
 #: A filter: payload keys, each with a condition. A condition is a value, a list of alternative values, or a mapping of
-#: operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". Instead of a
-#: key, "$and" and "$or" join a list of filters, "$not" negates a filter, and "$id" takes a list of chunk ids.
+#: operators: "$eq", "$ne", "$in" and "$nin"; on numbers and dates "$gt", "$gte", "$lt", "$lte" and "$between" with two
+#: bounds; "$contains", which is "$eq"; "$exists" with True or False; and "$not" with a condition. Instead of a key,
+#: "$and" and "$or" join a list of filters, "$not" negates a filter, and "$id" takes a list of chunk ids.
 #:
 #: Values have the types of metadata (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
 #: are compared by value, 2020 with 2020.0, and never equal booleans. None stands for no value: the key is missing, None
@@ -26,7 +27,7 @@ from kinsplit.errors import InvalidParameterError, require
 #: bounds, when any of its members does; "$ne" and "$nin" also match chunks without the key.
 #:
 #: A dot in a key steps into a mapping, unless the stored key has it itself, and "[]" into a list of mappings:
-#: "author.name", "authors[].name".
+#: "author.name", "authors[].name". {"author": {"name": ...}} is the same as {"author.name": ...}.
 Where = Mapping[str, Any]
 
 #: Version of the layout of payloads and of the vectors' names; raised when older collections become unreadable.

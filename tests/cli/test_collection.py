@@ -184,4 +184,10 @@ def test_delete_takes_a_filter(indexed: Cli) -> None:
     assert indexed("verify").exit_code == 0
     again = indexed("delete", "--where", "group_id=loops")
     assert (again.exit_code, again.stdout) == (0, "Nothing found.\n")
+    for wrong in (("delete",), ("search", "loop", *HASH)):
+        misspelt = indexed(*wrong, "--where", "file_tipe=text")
+        assert misspelt.exit_code == 2
+        assert (
+            "where: must name fields that chunks have (got 'file_tipe'). Did you mean 'file_type'?" in misspelt.stderr
+        )
     assert indexed("delete").exit_code == 2

@@ -161,6 +161,8 @@ async def test_an_answer_has_checked_citations_and_its_progress_is_reported(
         ("search", {"question": "x", "where": {"absolute_path": SECRET}}, "Use another key."),
         ("list_documents", {"where": {f"key{i}": i for i in range(33)}}, "Filter by fewer keys"),
         ("search", {"question": "x", "where": {"year": [2020] * 10_000}}, "Filter by fewer values"),
+        ("search", {"question": "x", "where": {"yaer": 2020}}, "Did you mean 'year'?"),
+        ("list_documents", {"where": {"yaer": 2020}}, "Did you mean 'year'?"),
         ("search", {"question": "x", "top_k": 1000}, "less than or equal to 50"),
         ("search", {"question": "x" * 3000}, "2000"),
         ("read", {"source_id": "nothing"}, "list_documents lists the ids."),

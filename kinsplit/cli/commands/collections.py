@@ -229,6 +229,8 @@ def delete(
         raise typer.BadParameter("Name documents, or use --where.")
     with open_store(store, collection) as opened:
         found = opened.sources(0, conditions) if conditions else {}
+        if not found:
+            opened.check_fields(conditions)
         deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
     lines = [f"{source_id}  Deleted {counted(number, 'chunk')}" for source_id, number in deleted.items() if number]
     missing = [source_id for source_id, number in deleted.items() if not number]

@@ -84,9 +84,12 @@ _EXPECTED_KINDS: list[tuple[Where, str]] = [
     ({"author.name": ["Ben", "Zoe"]}, "b"),
     ({"author.born": {"$lt": 1900}}, "a"),
     ({"author.name.first": "Ada"}, "h"),
+    ({"author": {"name": "Ada"}}, "ac"),
+    ({"author": {"name": {"first": "Ada"}}}, "h"),
+    ({"author": {"name": "Ada", "born": {"$gte": 1800}}}, "a"),
+    ({"authors[]": {"name": {"$exists": True}}}, "de"),
     ({"author.name": None}, "defgk"),
     ({"author.name": {"$ne": None}}, "abch"),
-    ({"authors.name": "Ada"}, ""),
     ({"authors[].name": "Ada"}, "d"),
     ({"authors[].born": {"$gt": 3}}, "d"),
     ({"authors[].name": None}, "abcfghk"),
@@ -133,6 +136,13 @@ _EXPECTED: list[tuple[Where, str]] = [
     ({"$not": {"$not": {"subject": "cs"}}}, "ab"),
     ({"$not": {}}, ""),
     ({"$not": {"subject": []}}, "abcde"),
+    # The operators of the frameworks' and of Chroma's stores.
+    ({"subject": {"$exists": True}}, "abcd"),
+    ({"tags": {"$exists": False}}, "cde"),
+    ({"tags": {"$contains": "x"}}, "a"),
+    ({"subject": {"$not": {"$eq": "cs"}}}, "cde"),
+    ({"year": {"$not": {"$gt": 2019, "$lt": 2021}}}, "acde"),
+    ({"year": {"$between": [2019, 2020]}}, "ab"),
 ]
 
 
@@ -147,6 +157,13 @@ def _nested(depth: int) -> dict[str, Any]:
 _REFUSED: list[Any] = [
     {"year": {}},
     {"year": {"$near": 1}},
+    {"year": {"gte": 1}},
+    {"year": {"$gte": 1, "of": 2}},
+    {"year": {"$exists": 1}},
+    {"year": {"$between": [2019]}},
+    {"year": {"$contains": [2019]}},
+    {"year": {"$not": {}}},
+    {"year": {"$like": "2%"}},
     {"year": {"gte": 1}},
     {"year": {"$gte": "2020"}},
     {"year": {"$gte": True}},
