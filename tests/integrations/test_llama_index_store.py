@@ -401,8 +401,8 @@ def test_arguments_that_nobody_knows_are_refused() -> None:
     with pytest.raises(ValidationError, match="colection"):
         KinsplitVectorStore("memory:", colection="c")
     store = KinsplitVectorStore("memory:")
-    with pytest.raises(InvalidParameterError, match="qdrant_filters"):
-        store.query(ask("cells"), qdrant_filters=1)
+    with pytest.raises(InvalidParameterError, match="sparse_query_fn"):
+        store.query(ask("cells"), sparse_query_fn=1)
     with pytest.raises(InvalidParameterError, match="nonsense"):
         store.add([], nonsense=1)
 

@@ -35,6 +35,7 @@ _MODULES = {
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
     "details": "..details",
+    "StructuredQueryTranslator": "filters",
     "join_pages": "splitter",
     "search_tool": "retriever",
 }

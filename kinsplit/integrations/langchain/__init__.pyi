@@ -9,6 +9,7 @@ from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
 from kinsplit.integrations.langchain.rerank import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.langchain.filters import StructuredQueryTranslator as StructuredQueryTranslator
 from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.splitter import join_pages as join_pages
 from kinsplit.integrations.langchain.retriever import search_tool as search_tool

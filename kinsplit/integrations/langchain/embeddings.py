@@ -40,7 +40,8 @@ class KinsplitEmbeddings(Embeddings):
         InvalidParameterError: No embedder has that name, or the object is not an embedder.
 
     Example:
-        >>> store = InMemoryVectorStore(KinsplitEmbeddings())
+        >>> len(KinsplitEmbeddings("hash").embed_query("owl"))
+        64
     """
 
     def __init__(self, embedder: str | Embedder = "bundled") -> None:

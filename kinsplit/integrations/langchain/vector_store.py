@@ -18,11 +18,20 @@ from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidPar
 from kinsplit.indexing.vectors import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.langchain.embeddings import checked_embeddings
-from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
+from kinsplit.integrations.langchain.filters import Filter, to_where
+from kinsplit.integrations.shared.collection import (
+    Collection,
+    clear,
+    counted,
+    get,
+    put,
+    refuse_unknown,
+    remove,
+    with_vectors,
+)
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Query
-from kinsplit.stores.values import Where
 from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 from kinsplit.tokenizers import describe
 
@@ -48,8 +57,11 @@ class KinsplitVectorStore(VectorStore):
     replaces it. Chunks written by `Index.add` can be read too: searches find its leaves, and parents are fetched by id.
 
     Searches take `filter`, a mapping of metadata keys to a value, a list of values, or the operators of LangChain's
-    stores, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.values.Where`. Metadata under
-    one of kinsplit's own keys can be filtered in kinsplit's own chunks only. Scores are cosines.
+    stores, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.values.Where`. Besides, `$like` and
+    `$ilike` compare texts with a pattern and read all documents; the key "full_content" is the document's text. A
+    `models.Filter` of Qdrant's client is translated, and so is the filter of a structured query; see
+    `kinsplit.integrations.langchain.StructuredQueryTranslator`. Metadata under one of kinsplit's own keys can be
+    filtered in kinsplit's own chunks only. Scores are cosines.
 
     Args:
         embedding: Embeds documents and questions.
@@ -195,7 +207,7 @@ class KinsplitVectorStore(VectorStore):
 
     aadd_embeddings = awaiting(add_embeddings)
 
-    def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
+    def delete(self, ids: list[str] | None = None, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, by filter, or by both; all documents if neither is given.
 
         Args:
@@ -213,7 +225,7 @@ class KinsplitVectorStore(VectorStore):
         def work(store: ChunkStore) -> None:
             if filter is not None:
                 wanted = None if ids is None else {stored_id(id_) for id_ in ids}
-                found = store.find(filter, None)
+                found = store.find(to_where(store, filter) or {}, None)
                 store.remove([chunk.id for chunk in found if wanted is None or chunk.id in wanted])
             elif ids is not None:
                 remove(store, ids)
@@ -223,15 +235,15 @@ class KinsplitVectorStore(VectorStore):
         self._collection.run(work, None)
         return True
 
-    def find(self, filter: Where) -> list[Document]:
+    def find(self, filter: Filter) -> list[Document]:
         """Return all documents that match a filter, in order of source and index; {} matches all."""
-        return self._collection.run(lambda store: _of_chunks(store.find(filter)), [])
+        return self._collection.run(lambda store: _of_chunks(store.find(to_where(store, filter) or {})), [])
 
     afind = awaiting(find)
 
-    def count(self, filter: Where | None = None) -> int:
+    def count(self, filter: Filter | None = None) -> int:
         """Return the number of documents, or of those that match a filter."""
-        return self._collection.run(lambda store: store.count(0, filter), 0)
+        return self._collection.run(lambda store: counted(store, to_where(store, filter)), 0)
 
     acount = awaiting(count)
 
@@ -239,7 +251,7 @@ class KinsplitVectorStore(VectorStore):
         """Return documents by id, in the order of the ids, without those that are not stored."""
         return self._collection.run(lambda store: _of_chunks(get(store, ids)), [])
 
-    def similarity_search(self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any) -> list[Document]:
+    def similarity_search(self, query: str, k: int = 4, filter: Filter | None = None, **kwargs: Any) -> list[Document]:
         """Return the documents most similar to a question, best first; see `similarity_search_with_score`."""
         return _documents(self.similarity_search_with_score(query, k, filter, **kwargs))
 
@@ -247,7 +259,7 @@ class KinsplitVectorStore(VectorStore):
         self,
         query: str,
         k: int = 4,
-        filter: Where | None = None,
+        filter: Filter | None = None,
         *,
         score_threshold: float | None = None,
         **kwargs: Any,
@@ -268,7 +280,7 @@ class KinsplitVectorStore(VectorStore):
         self,
         embedding: list[float],
         k: int = 4,
-        filter: Where | None = None,
+        filter: Filter | None = None,
         *,
         score_threshold: float | None = None,
         **kwargs: Any,
@@ -283,7 +295,7 @@ class KinsplitVectorStore(VectorStore):
         k: int = 4,
         fetch_k: int = 20,
         lambda_mult: float = 0.5,
-        filter: Where | None = None,
+        filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Return documents that are similar to a question and differ from each other.
@@ -305,7 +317,7 @@ class KinsplitVectorStore(VectorStore):
         k: int = 4,
         fetch_k: int = 20,
         lambda_mult: float = 0.5,
-        filter: Where | None = None,
+        filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Return documents similar to a vector and diverse; see `max_marginal_relevance_search`."""
@@ -322,7 +334,7 @@ class KinsplitVectorStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: (cosine + 1) / 2
 
-    def _similar(self, vector: list[float], k: int, where: Where | None, score_threshold: float | None) -> Scored:
+    def _similar(self, vector: list[float], k: int, where: Filter | None, score_threshold: float | None) -> Scored:
         if score_threshold is not None:
             rule = "must be a cosine from -1 to 1"
             require(-1 <= score_threshold <= 1, "score_threshold", rule, score_threshold, "Leave it out.")
@@ -340,13 +352,14 @@ class KinsplitVectorStore(VectorStore):
         return document
 
 
-def _search(store: ChunkStore, vector: list[float], limit: int, where: Where | None) -> list[Hit]:
-    (hits,) = store.search([Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)])
+def _search(store: ChunkStore, vector: list[float], limit: int, where: Filter | None) -> list[Hit]:
+    dense = np.asarray(vector, dtype=np.float32)
+    (hits,) = store.search([Query("dense", dense, limit, where=to_where(store, where))])
     return hits
 
 
 def _diverse(
-    store: ChunkStore, vector: list[float], limit: int, fetch: int, lambda_mult: float, where: Where | None
+    store: ChunkStore, vector: list[float], limit: int, fetch: int, lambda_mult: float, where: Filter | None
 ) -> list[Chunk]:
     """Return chunks that are similar to a vector and differ from each other, by LangChain's own rule."""
     hits, embeddings = with_vectors(store, _search(store, vector, fetch, where))

@@ -54,7 +54,8 @@ class KinsplitEmbedding(_InThreads):
         InvalidParameterError: No embedder has that name, or the object is not an embedder.
 
     Example:
-        >>> index = VectorStoreIndex.from_documents(documents, embed_model=KinsplitEmbedding())
+        >>> len(KinsplitEmbedding("hash").get_query_embedding("owl"))
+        64
     """
 
     embedder: Annotated[Any, PlainSerializer(lambda given: given if isinstance(given, str) else given.name)]

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from llama_index.core.vector_stores import types
 
-from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, require
-from kinsplit.integrations.shared.records import from_chunk
+from kinsplit.integrations.shared.filters import containing, of_qdrant, with_matches
 from kinsplit.retrieval.scoring import unit
 from kinsplit.stores.filters import MOST_DEPTH
 from kinsplit.stores.store import ChunkStore
@@ -19,9 +18,9 @@ from kinsplit.stores.values import Hit, Query, Where
 
 # Operators on a value and on a list, each with that of a chunk store.
 _VALUE_OPERATORS = {types.FilterOperator[name]: f"${name.lower()}" for name in ("EQ", "NE", "GT", "GTE", "LT", "LTE")}
-_VALUE_OPERATORS[types.FilterOperator.CONTAINS] = "$eq"
+_VALUE_OPERATORS[types.FilterOperator.CONTAINS] = "$contains"
 _LIST_OPERATORS = {types.FilterOperator.IN: "$in", types.FilterOperator.NIN: "$nin", types.FilterOperator.ANY: "$in"}
-_TEXT_OPERATORS = (types.FilterOperator.TEXT_MATCH, types.FilterOperator.TEXT_MATCH_INSENSITIVE)
+_TEXT_OPERATORS = {types.FilterOperator.TEXT_MATCH: "$like", types.FilterOperator.TEXT_MATCH_INSENSITIVE: "$ilike"}
 _MODES = {
     types.VectorStoreQueryMode.DEFAULT: ("dense",),
     types.VectorStoreQueryMode.MMR: ("dense",),
@@ -31,18 +30,24 @@ _MODES = {
 
 
 def to_where(
-    store: ChunkStore, filters: types.MetadataFilters | None, doc_ids: Sequence[str] | None = None
-) -> dict[str, Any]:
+    store: ChunkStore,
+    filters: types.MetadataFilters | None,
+    doc_ids: Sequence[str] | None = None,
+    of_client: object | None = None,
+) -> Where:
     """Return filters as `Where`, or raise InvalidParameterError if an operator doesn't support its value.
 
-    Text matching reads all chunks of the documents. NOT matches nodes that match none of its filters.
+    Text matching reads all chunks. NOT matches nodes that match none of its filters. `of_client` is a filter of
+    Qdrant's client.
     """
-    where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
-    if filters is None:
-        return where
-    chunks = store.find(where, None) if _matches_text(filters) else []
-    found = _group(filters, chunks)
-    return {"$and": [where, found]} if where and found else where or found
+    within = {"source_id": list(doc_ids)} if doc_ids else {}
+    parts = [
+        within,
+        {} if filters is None else _group(filters),
+        {} if of_client is None else of_qdrant(of_client),
+    ]
+    parts = [part for part in parts if part]
+    return with_matches(store, {"$and": parts} if parts[1:] else dict(*parts), within)
 
 
 def to_queries(query: types.VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
@@ -82,22 +87,10 @@ def fuse(dense: Sequence[Hit], terms: Sequence[Hit], alpha: float) -> list[Hit]:
     return sorted(joined, key=lambda hit: (-hit.score, hit.chunk.id))
 
 
-def _matches_text(filters: types.MetadataFilters) -> bool:
-    groups = [filters]
-    for group in groups:  # Without recursion, since their depth hasn't been checked yet.
-        groups += [one for one in group.filters if isinstance(one, types.MetadataFilters)]
-    return any(
-        isinstance(one, types.MetadataFilter) and one.operator in _TEXT_OPERATORS
-        for group in groups
-        for one in group.filters
-    )
-
-
-def _group(filters: types.MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
+def _group(filters: types.MetadataFilters, depth: int = 1) -> dict[str, Any]:
     require(depth <= MOST_DEPTH, "filters", f"must be nested at most {MOST_DEPTH} deep", depth, "Nest fewer filters.")
     parts = [
-        _group(one, chunks, depth + 1) if isinstance(one, types.MetadataFilters) else _condition(one, chunks)
-        for one in filters.filters
+        _group(one, depth + 1) if isinstance(one, types.MetadataFilters) else _condition(one) for one in filters.filters
     ]
     if filters.condition is types.FilterCondition.NOT:
         return {"$not": {"$or": parts}} if parts else {}
@@ -107,11 +100,11 @@ def _group(filters: types.MetadataFilters, chunks: Sequence[Chunk], depth: int =
     return {"$or" if filters.condition is types.FilterCondition.OR else "$and": parts}
 
 
-def _condition(one: types.MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
+def _condition(one: types.MetadataFilter) -> dict[str, Any]:
     if one.operator is types.FilterOperator.IS_EMPTY:
-        return {one.key: None}
+        return {one.key: {"$exists": False}}
     if one.operator in _TEXT_OPERATORS and isinstance(one.value, str):
-        return {"$id": [chunk.id for chunk in chunks if _has_text(chunk, one)]}
+        return {one.key: {_TEXT_OPERATORS[one.operator]: containing(one.value)}}
     if one.operator is types.FilterOperator.ALL and isinstance(one.value, list) and one.value:
         return {"$and": [{one.key: {"$eq": value}} for value in one.value]}
     operator = (_LIST_OPERATORS if isinstance(one.value, list) else _VALUE_OPERATORS).get(one.operator)
@@ -119,15 +112,3 @@ def _condition(one: types.MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, 
         rule = f"can't be {one.operator.name} with {'a list' if isinstance(one.value, list) else 'one value'}"
         raise InvalidParameterError("filters", rule, one, "Give a value of the other kind, or another operator.")
     return {one.key: {operator: one.value}}
-
-
-def _has_text(chunk: Chunk, one: types.MetadataFilter) -> bool:
-    """Return whether a chunk's metadata value, or its text under the stored key, contains a text."""
-    stored = {"full_content": chunk.text, **from_chunk(chunk).metadata}.get(one.key)
-    fold = str.casefold if one.operator is types.FilterOperator.TEXT_MATCH_INSENSITIVE else str
-    wanted = fold(str(one.value))
-    return any(isinstance(text, str) and wanted in fold(text) for text in _values(stored))
-
-
-def _values(stored: object) -> Sequence[object]:
-    return stored if isinstance(stored, list) else [stored]

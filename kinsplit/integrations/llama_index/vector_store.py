@@ -17,11 +17,21 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
-from kinsplit.integrations.shared.collection import Collection, clear, get, put, refuse_unknown, remove, with_vectors
+from kinsplit.integrations.shared.collection import (
+    Collection,
+    clear,
+    counted,
+    get,
+    put,
+    refuse_unknown,
+    remove,
+    with_vectors,
+)
 from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Vectors
+from kinsplit.stores.values import Where
 from kinsplit.support.threads import in_thread, with_awaiting
 
 T = TypeVar("T")
@@ -153,7 +163,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._collection.run(lambda store: store.count(0, to_where(store, filters)), 0)
+        return self._collection.run(lambda store: counted(store, to_where(store, filters)), 0)
 
     async def acount(self, filters: types.MetadataFilters | None = None) -> int:
         """Do the same as `count` without blocking the event loop."""
@@ -164,6 +174,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         query: types.VectorStoreQuery,
         mmr_threshold: float | None = None,
         mmr_prefetch_k: int | None = None,
+        qdrant_filters: object | None = None,
         **kwargs: object,
     ) -> types.VectorStoreQueryResult:
         """Find nodes by meaning, by terms, by both, or by meaning and diversity.
@@ -174,13 +185,20 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
             mmr_threshold: In mode MMR, from 0 for the most diverse nodes to 1 for the most similar ones, instead of
                 the query's own; 0.5 without either.
             mmr_prefetch_k: In mode MMR, the number of nodes to choose from; None for four times the number to return.
+            qdrant_filters: A `models.Filter` of Qdrant's client, which nodes must match too, as `QdrantVectorStore`
+                takes it.
             **kwargs: Rejected.
 
         Raises:
             InvalidParameterError: The mode or a filter is not supported.
         """
         refuse_unknown(kwargs)
-        return self._collection.run(lambda store: self._query(store, query, mmr_threshold, mmr_prefetch_k), _result([]))
+
+        def work(store: ChunkStore) -> types.VectorStoreQueryResult:
+            where = to_where(store, query.filters, query.doc_ids, qdrant_filters)
+            return self._query(store, query, where, mmr_threshold, mmr_prefetch_k)
+
+        return self._collection.run(work, _result([]))
 
     def clear(self) -> None:
         """Delete all nodes."""
@@ -191,9 +209,13 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         self._collection.close()
 
     def _query(
-        self, store: ChunkStore, query: types.VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
+        self,
+        store: ChunkStore,
+        query: types.VectorStoreQuery,
+        where: Where,
+        mmr_threshold: float | None,
+        mmr_prefetch_k: int | None,
     ) -> types.VectorStoreQueryResult:
-        where = to_where(store, query.filters, query.doc_ids)
         if query.mode is types.VectorStoreQueryMode.MMR:
             threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
             limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
@@ -207,7 +229,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
 
-def _search(store: ChunkStore, query: types.VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
+def _search(store: ChunkStore, query: types.VectorStoreQuery, where: Where) -> list[list[Hit]]:
     bm25 = Bm25Embedder.of(store.schema.sparse)
     ids = {stored_id(id_) for id_ in query.node_ids or ()}
     if not ids or len(ids) > _MANY:

@@ -18,6 +18,7 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, requ
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
+from kinsplit.stores.values import Where
 
 T = TypeVar("T")
 
@@ -89,6 +90,14 @@ def put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[flo
 def get(store: ChunkStore, ids: Sequence[str]) -> list[Chunk]:
     """Fetch chunks by the ids of their items."""
     return store.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
+
+
+def counted(store: ChunkStore, where: Where | None) -> int:
+    """Return the number of leaves that match a filter."""
+    found = store.count(0, where)
+    if not found:
+        store.check_fields(where)
+    return found
 
 
 def remove(store: ChunkStore, ids: Sequence[str]) -> None:
