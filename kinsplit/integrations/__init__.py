@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 
 
@@ -37,7 +38,9 @@ def lazy(
             return names()
         strategy = None if name.startswith("_") else generated().get(name)
         if strategy is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            near = () if name.startswith("_") else get_close_matches(name, names(), 1, 0.5)
+            meant = f". Did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}")
         from kinsplit.parsers import strategy_class
 
         module, _, function = class_maker.partition(":")

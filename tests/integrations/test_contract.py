@@ -220,7 +220,8 @@ def test_langchains_private_attributes_are_there(name: str) -> None:
     leaf = splitter.split_text(TEXT)[-1]
     assert 0 < splitter._length_function(leaf) <= splitter._chunk_size
     assert 0 <= splitter._chunk_overlap < splitter._chunk_size
-    assert (splitter._add_start_index, splitter._keep_separator, splitter._strip_whitespace) == (True, True, False)
+    assert (splitter._add_start_index, splitter._keep_separator) == (True, True)
+    assert splitter._strip_whitespace == (name != "character")
     with pytest.raises(AttributeError):
         splitter._chunk_size = 1
 

@@ -96,7 +96,7 @@ def test_the_start_index_can_be_left_out() -> None:
 
 
 def test_wrong_parameters_are_refused_at_construction() -> None:
-    with pytest.raises(InvalidParameterError, match='length_function: is not a parameter of "word"'):
+    with pytest.raises(InvalidParameterError, match='length_function: has no such meaning in "word"'):
         text_splitter("word", length_function=len)
     with pytest.raises(InvalidParameterError, match="strategy: must be the name of a strategy"):
         text_splitter("recursive")

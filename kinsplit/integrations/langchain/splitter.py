@@ -20,8 +20,9 @@ from kinsplit.identity import text_id
 from kinsplit.integrations.shared.metadata import FrameworkPiece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import TextOrigin, documentation, generated_name, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
+from kinsplit.integrations.shared.stock import check_has_strategy, counting_tokens, in_own_terms
 from kinsplit.parsers import Strategy
-from kinsplit.parsers.packing.refine import Ruler, Unit
+from kinsplit.parsers.packing.refine import Ruler
 from kinsplit.support.extras import needs
 from kinsplit.tokenizers import resolve
 
@@ -78,10 +79,6 @@ def _name(source: object, text: str, seen: Counter[str]) -> str:
     return name if seen[name] == 1 else f"{name}-{seen[name]}"
 
 
-# Units of the strategies without the parameter `unit`; all others count words.
-_UNITS: Mapping[str, Unit] = {"character": "character", "token": "token", "cluster": "token"}
-
-
 class KinsplitTextSplitter(TextSplitter):
     """A kinsplit strategy as a LangChain text splitter; use one of its subclasses.
 
@@ -95,7 +92,8 @@ class KinsplitTextSplitter(TextSplitter):
     Args:
         add_start_index: Whether to add the offsets under LangChain's key `start_index`, and `end_index`.
         join_pages: Whether to join the pages of a file. If not, each page is a document of its own.
-        **parameters: The strategy's parameters.
+        **parameters: The strategy's parameters. Those of LangChain's own splitters are taken too if they mean something
+            here; see `kinsplit.integrations.shared.stock.STOCK`.
 
     Raises:
         InvalidParameterError: A parameter is unknown or invalid; when splitting, two different documents have the
@@ -104,11 +102,16 @@ class KinsplitTextSplitter(TextSplitter):
 
     #: The strategy's class; set in the subclasses.
     strategy_class: ClassVar[type[Strategy]]
-    _keep_separator, _strip_whitespace = True, False
+    _keep_separator = True
+
+    def __new__(cls, *_given: object, **_parameters: object) -> Self:
+        """Refuse to make a splitter without a strategy."""
+        check_has_strategy(cls, "text_splitter")
+        return super().__new__(cls)
 
     def __init__(self, *, add_start_index: bool = True, join_pages: bool = True, **parameters: object) -> None:
         # The base class would store its own copies of the sizes, which the properties below read from the strategy.
-        self._strategy = self.strategy_class(**parameters)
+        self._strategy = self.strategy_class(**in_own_terms(self.strategy_class, parameters))
         self._add_start_index = add_start_index
         self._joins_pages = join_pages
 
@@ -194,7 +197,7 @@ class KinsplitTextSplitter(TextSplitter):
         if getattr(tokenizer, "backend_tokenizer", None) is None:
             rule = "must be a fast tokenizer of transformers"
             raise InvalidParameterError("tokenizer", rule, tokenizer, "Pass others as the parameter `tokenizer`.")
-        return cls(tokenizer=tokenizer, **cls._counting_tokens(parameters))
+        return cls._counting_tokens(tokenizer, parameters)
 
     @classmethod
     def from_tiktoken_encoder(
@@ -224,18 +227,21 @@ class KinsplitTextSplitter(TextSplitter):
             raise InvalidParameterError(field, rule, allowed_special or disallowed_special, "Leave it out.")
         name = f"tiktoken:{_encoding_of(model_name) if model_name else encoding_name}"
         resolve(name)
-        return cls(tokenizer=name, **cls._counting_tokens(parameters))
+        return cls._counting_tokens(name, parameters)
 
     @classmethod
-    def _counting_tokens(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        if "unit" in cls.strategy_class.model_fields:
-            return {"unit": "token", **parameters}
-        if _UNITS.get(cls.strategy_class.name) == "token":
-            return dict(parameters)
-        name = cls.strategy_class.name
-        raise InvalidParameterError("strategy", "must be one that counts tokens", name, 'Use "token" or "sentence".')
+    def _counting_tokens(cls, tokenizer: object, parameters: Mapping[str, Any]) -> Self:
+        own = counting_tokens(cls.strategy_class, tokenizer)
+        if own is None:
+            rule, name = "must be one that counts tokens", cls.strategy_class.name
+            raise InvalidParameterError("strategy", rule, name, 'Use "token" or "sentence".')
+        return cls(**{**own, **parameters})
 
-    # The base class and its users read these attributes, `_add_start_index` and the two above.
+    # The base class and its users read these attributes, `_add_start_index` and `_keep_separator`.
+
+    @property
+    def _strip_whitespace(self) -> bool:  # type: ignore[override]
+        return self.strategy_class.counted != "character"
 
     @property
     def _chunk_size(self) -> int:  # type: ignore[override]
@@ -251,7 +257,7 @@ class KinsplitTextSplitter(TextSplitter):
 
     @property
     def _length_function(self) -> Callable[[str], int]:  # type: ignore[override]
-        unit = getattr(self._strategy, "unit", None) or _UNITS.get(self._strategy.name, "word")
+        unit = getattr(self._strategy, "unit", self._strategy.counted)
         return Ruler(unit, resolve(self._strategy.tokenizer)).length
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from kinsplit.integrations.llama_index.nodes import build_nodes, join_pages, ori
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
 from kinsplit.integrations.shared.pages import pages_of
+from kinsplit.integrations.shared.stock import check_has_strategy, in_own_terms
 from kinsplit.parsers import Strategy
 
 
@@ -77,6 +78,8 @@ class KinsplitNodeParser(TextSplitter):
         callback_manager: Receives the events of parsing.
         id_func: Function that returns the id of a node from its index and its document, instead of kinsplit's own ids.
         join_pages: Whether to join the pages of a file. If not, each page is a document of its own.
+        **data: The strategy's parameters. Those of LlamaIndex's own parsers are taken too if they mean something here;
+            see `kinsplit.integrations.shared.stock.STOCK`.
 
     Raises:
         InvalidParameterError: A parameter is unknown or invalid; when splitting, two different documents have the
@@ -91,7 +94,13 @@ class KinsplitNodeParser(TextSplitter):
 
     _strategy: Strategy = PrivateAttr()
 
+    def __new__(cls, *_given: object, **_data: object) -> Self:
+        """Refuse to make a parser without a strategy."""
+        check_has_strategy(cls, "node_parser")
+        return super().__new__(cls)
+
     def __init__(self, **data: object) -> None:
+        data = in_own_terms(self.strategy_class, data)
         given = {name: value for name, value in data.items() if name not in KinsplitNodeParser.model_fields}
         strategy = self.strategy_class(**given)
         super().__init__(**{**data, **strategy.parameters})

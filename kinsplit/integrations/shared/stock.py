@@ -1,0 +1,190 @@
+"""Parameters of the frameworks' own splitters: what stands for each of them here."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers import Strategy
+from kinsplit.tokenizers import describe
+
+_Converted = Mapping[str, Any] | None
+_Convert = Callable[[type[Strategy], Any], _Converted]
+
+
+class StockParameter(NamedTuple):
+    """A parameter of a framework's own splitter that is no parameter of a strategy."""
+
+    here: str  # What to write instead, and why.
+    convert: _Convert = lambda _strategy, _value: None  # Returns the strategy's own parameters; None for an error.
+
+
+class LengthFunction:
+    """A function that returns the length of a text, as a tokenizer: its tokens have numbers for names.
+
+    Args:
+        function: The function.
+
+    Raises:
+        InvalidParameterError: It is no function, or returns no whole number.
+    """
+
+    def __init__(self, function: Callable[[str], int]) -> None:
+        self.name, self._function = describe(function), function
+        try:
+            operator.index(function("one two"))
+        except TypeError as error:
+            rule = "must be a function that returns the length of a text"
+            raise InvalidParameterError("length_function", rule, function, "Give len, or count tokens.") from error
+
+    def __call__(self, text: str) -> range:
+        """Return as many tokens as the text is long."""
+        return range(self._function(text))
+
+
+def counting_tokens(strategy: type[Strategy], tokenizer: object) -> dict[str, Any] | None:
+    """Return the parameters with which a strategy counts a tokenizer's tokens; None if it counts something else."""
+    if "unit" in strategy.model_fields:
+        return {"unit": "token", "tokenizer": tokenizer}
+    return {"tokenizer": tokenizer} if strategy.counted == "token" else None
+
+
+def _length(strategy: type[Strategy], value: Any) -> _Converted:
+    if value is not len:
+        return counting_tokens(strategy, LengthFunction(value))
+    if "unit" in strategy.model_fields:
+        return {"unit": "character"}
+    return {} if strategy.counted == "character" else None
+
+
+def _encoding(strategy: type[Strategy], value: Any) -> _Converted:
+    return counting_tokens(strategy, f"tiktoken:{value}")
+
+
+def _stripped(strategy: type[Strategy], value: Any) -> _Converted:
+    # Pieces of an exact number of characters keep the white space at their ends.
+    return {} if value is (strategy.counted != "character") else None
+
+
+def _only(*values: object) -> _Convert:
+    """Return the conversion of a parameter whose value may only be what kinsplit does anyway."""
+    return lambda _strategy, value: {} if any(value is each or value == each for each in values) else None
+
+
+def _named(own: str, **others: object) -> _Convert:
+    """Return the conversion of a parameter that has another name here, if the strategy has it, with further ones."""
+    return lambda strategy, value: (
+        {own: value, **others} if own in strategy.model_fields and value is not None else None
+    )
+
+
+_BOUNDARIES = (
+    'Leave it out, and choose a strategy, such as "sentence" or "structure": paragraphs, sentences, items, tables and '
+    "code are found in any text."
+)
+_HEADINGS = "Headings of Markdown and HTML are found by themselves: each chunk has the titles above it under `context`."
+_ELEMENTS = "Leave it out: load HTML with `kinsplit.load`, which keeps headings, lists, tables and links as Markdown."
+_WINDOW = (
+    'Retrieve chunks of "sentence" with `max_sentences=1`, and add neighbours by `SiblingExpansion(store, window=...)`.'
+)
+_SEMANTIC = 'Use "semantic" or "cluster" with `threshold_kind`, `threshold` and `window`.'
+_TOKENIZER = 'Use `tokenizer`, such as "hf:REPOSITORY" or "tiktoken:ENCODING".'
+_SIZE = "Use `chunk_size`, in the strategy's `unit`."
+_CODE = 'Use "structure" with `chunk_size`: code is cut between statements, its language being recognised.'
+_CHARACTERS = (
+    '`len` counts characters: `unit="character"`, in a strategy with `unit` or in "character". Another function counts '
+    'tokens: `unit="token"` and `tokenizer`, in a strategy with `unit` or in "token".'
+)
+_SPECIAL = "Leave it out: special tokens are counted as ordinary text."
+_LLM = 'Use "llm" with `model`.'
+_SUMMARIES = "Leave it out: tables stay in the text, and no model summarises them."
+
+#: Parameters of the splitters of both frameworks, by name.
+STOCK: Mapping[str, StockParameter] = {
+    "length_function": StockParameter(_CHARACTERS, _length),
+    "chunk_overlap": StockParameter(
+        'The same in strategies that have it, such as "sentence"; 0 in others, where `SiblingExpansion` adds neighbours.',
+        _only(0),
+    ),
+    "strip_whitespace": StockParameter(
+        'True, but for "character", whose pieces keep all characters. Chunks are exact slices of the text.', _stripped
+    ),
+    "keep_whitespaces": StockParameter("False. Chunks are exact slices of the text.", _only(False)),
+    "keep_separator": StockParameter(
+        'True or "end": nothing between chunks but white space is lost.', _only(True, "end")
+    ),
+    "is_separator_regex": StockParameter(f"False. {_BOUNDARIES}", _only(False)),
+    "encoding_name": StockParameter('The same as `tokenizer="tiktoken:ENCODING"`.', _encoding),
+    "embed_model": StockParameter("The same as `embedder`.", _named("embedder")),
+    "embeddings": StockParameter("The same as `embedder`.", _named("embedder")),
+    "llm": StockParameter(_LLM, _named("model")),
+    "breakpoint_percentile_threshold": StockParameter(
+        'The same as `threshold_kind="percentile"` and `threshold`.', _named("threshold", threshold_kind="percentile")
+    ),
+    **dict.fromkeys(
+        (
+            *("separator", "separators", "backup_separators", "paragraph_separator", "secondary_chunking_regex"),
+            *("chunking_tokenizer_fn", "sentence_splitter", "merging_separator", "pipeline", "use_span_tokenize"),
+        ),
+        StockParameter(_BOUNDARIES),
+    ),
+    **dict.fromkeys(
+        ("headers_to_split_on", "strip_headers", "custom_header_patterns", "header_path_separator", "return_each_line"),
+        StockParameter(_HEADINGS),
+    ),
+    **dict.fromkeys(
+        (
+            *("return_each_element", "elements_to_preserve", "preserve_links", "preserve_images", "preserve_videos"),
+            *("preserve_audio", "custom_handlers", "stopword_removal", "stopword_lang", "normalize_text", "tags"),
+            *("external_metadata", "allowlist_tags", "denylist_tags", "preserve_parent_metadata"),
+        ),
+        StockParameter(_ELEMENTS),
+    ),
+    **dict.fromkeys(("window_size", "window_metadata_key", "original_text_metadata_key"), StockParameter(_WINDOW)),
+    **dict.fromkeys(
+        (
+            *("buffer_size", "breakpoint_threshold_type", "breakpoint_threshold_amount", "number_of_chunks"),
+            *("language_config", "initial_threshold", "appending_threshold", "merging_threshold", "merging_range"),
+        ),
+        StockParameter(_SEMANTIC),
+    ),
+    **dict.fromkeys(("model_name", "model_kwargs", "max_length"), StockParameter(_TOKENIZER)),
+    **dict.fromkeys(("max_chunk_size", "min_chunk_size", "tokens_per_chunk", "max_tokens"), StockParameter(_SIZE)),
+    **dict.fromkeys(("chunk_lines", "chunk_lines_overlap", "max_chars", "count_mode", "parser"), StockParameter(_CODE)),
+    **dict.fromkeys(("allowed_special", "disallowed_special"), StockParameter(_SPECIAL)),
+    **dict.fromkeys(
+        ("summary_query_str", "num_workers", "show_progress", "nested_node_parser", "partitioning_parameters"),
+        StockParameter(_SUMMARIES),
+    ),
+    **dict.fromkeys(
+        ("node_parser_ids", "node_parser_map"),
+        StockParameter('Use "hierarchical" with `chunk_sizes`, or chain parsers.'),
+    ),
+}
+
+
+def in_own_terms(strategy: type[Strategy], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with those of the frameworks' own splitters converted to the strategy's.
+
+    Raises:
+        InvalidParameterError: One has no meaning here; the error tells what to use instead. Or it contradicts another.
+    """
+    found = dict[str, Any]()
+    for name, value in parameters.items():
+        stock = None if name in strategy.model_fields else STOCK.get(name)
+        own = {name: value} if stock is None else stock.convert(strategy, value)
+        if stock is not None and own is None:
+            raise InvalidParameterError(name, f'has no such meaning in "{strategy.name}"', value, stock.here)
+        for each in own if stock is not None and own else ():
+            if each in parameters:
+                raise InvalidParameterError(name, f"can't be given together with {each}", value, "Leave one out.")
+        found |= own or {}
+    return found
+
+
+def check_has_strategy(kind: type[object], maker: str) -> None:
+    """Raise TypeError for the base class of the splitters of a framework, which has no strategy."""
+    if not hasattr(kind, "strategy_class"):
+        raise TypeError(f'{kind.__name__} is the base class of all strategies. Call {maker}("sentence"), for example.')
