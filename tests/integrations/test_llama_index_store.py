@@ -358,7 +358,7 @@ def test_in_a_vector_store_index_and_in_a_pipeline(store: KinsplitVectorStore) -
     pipeline.run(documents=documents)
     assert len(store.get_nodes()) == len(nodes), "adding again changes nothing"
 
-    index = VectorStoreIndex.from_vector_store(store, embed_model=model)
+    index = VectorStoreIndex.from_vector_store(store, embed_model=model, transformations=[parser])
     (hit,) = index.as_retriever(similarity_top_k=1).retrieve(nodes[1].get_content(metadata_mode=MetadataMode.EMBED))
     assert hit.node.node_id == nodes[1].node_id
     assert hit.node.text == TEXT[hit.node.start_char_idx : hit.node.end_char_idx]
@@ -506,7 +506,7 @@ async def test_an_index_with_nodes_of_every_kind_is_queried(store: KinsplitVecto
     again = VectorStoreIndex.from_vector_store(store, embed_model=HashEmbedding())
 
     # LlamaIndex requests only its index and image nodes if it has any; see `VectorStoreIndex.as_retriever`.
-    expected = {"pointer", "image", "text"} if override else {"pointer", "image"}
+    expected = {"pointer", "image", "text"}
     retriever = index.as_retriever(similarity_top_k=9)
     assert {hit.node_id for hit in retriever.retrieve("cells")} == expected
     assert {hit.node_id for hit in await retriever.aretrieve("cells")} == expected

@@ -27,6 +27,7 @@ from kinsplit.integrations.shared.collection import (
     put,
     refuse_unknown,
     remove,
+    split_by,
     with_vectors,
 )
 from kinsplit.integrations.shared.metadata import slimmed
@@ -202,7 +203,7 @@ class KinsplitVectorStore(VectorStore):
             remedy = "Pass one for each document."
             require(len(embeddings) == len(documents), "embeddings", rule, len(embeddings), remedy)
             items = [item_of(document, id_) for document, id_ in zip(documents, own, strict=True)]
-            self._collection.run(lambda store: put(store, items, embeddings), None, len(embeddings[0]))
+            self._collection.run(lambda store: put(store, items, embeddings), None, len(embeddings[0]), split_by(items))
         return own
 
     aadd_embeddings = awaiting(add_embeddings)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, ImageNode, IndexNode
 from llama_index.core.vector_stores import types
 from pydantic import ConfigDict, Field, PrivateAttr
 
@@ -25,6 +25,7 @@ from kinsplit.integrations.shared.collection import (
     put,
     refuse_unknown,
     remove,
+    split_by,
     with_vectors,
 )
 from kinsplit.integrations.shared.fields import FieldModel
@@ -40,6 +41,8 @@ T = TypeVar("T")
 _MMR_PREFETCH = 4
 # Above this number, ids usually are those of all nodes, passed by an index with `store_nodes_override`.
 _MANY = 1000
+# Nodes whose kind shows that of all nodes that an index names.
+_SAMPLE = 20
 
 
 @with_awaiting(
@@ -126,7 +129,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         refuse_unknown(kwargs)
         if nodes:
             items, vectors = [item_of(node) for node in nodes], [_embedding(node) for node in nodes]
-            self._collection.run(lambda store: put(store, items, vectors), None, len(vectors[0]))
+            self._collection.run(lambda store: put(store, items, vectors), None, len(vectors[0]), split_by(items))
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:
@@ -180,8 +183,8 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         """Find nodes by meaning, by terms, by both, or by meaning and diversity.
 
         Args:
-            query: The query. `node_ids` restricts it to these nodes: a `VectorStoreIndex` made of nodes passes those
-                of its index and image nodes there, if it has any.
+            query: The query. `node_ids` restricts it to these nodes, unless they are index or image nodes alone: a
+                `VectorStoreIndex` passes those there, if it has any, which would hide its text nodes.
             mmr_threshold: In mode MMR, from 0 for the most diverse nodes to 1 for the most similar ones, instead of
                 the query's own; 0.5 without either.
             mmr_prefetch_k: In mode MMR, the number of nodes to choose from; None for four times the number to return.
@@ -231,7 +234,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
 
 def _search(store: ChunkStore, query: types.VectorStoreQuery, where: Where) -> list[list[Hit]]:
     bm25 = Bm25Embedder.of(store.schema.sparse)
-    ids = {stored_id(id_) for id_ in query.node_ids or ()}
+    ids = set() if _are_apart(store, query.node_ids or ()) else {stored_id(id_) for id_ in query.node_ids or ()}
     if not ids or len(ids) > _MANY:
         queries = to_queries(query, where, bm25)
         rankings = store.search(queries)
@@ -239,6 +242,15 @@ def _search(store: ChunkStore, query: types.VectorStoreQuery, where: Where) -> l
             return rankings
     within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
     return store.search(to_queries(query, within, bm25))
+
+
+def _are_apart(store: ChunkStore, node_ids: Sequence[str]) -> bool:
+    """Return whether these are the ids that an index passes with each query: those of its index and image nodes.
+
+    It keeps the ids of no other nodes where the store keeps their texts.
+    """
+    found = [node_of(chunk) for chunk in get(store, node_ids[:_SAMPLE])]
+    return bool(found) and all(isinstance(node, IndexNode | ImageNode) for node in found)
 
 
 def _embedding(node: BaseNode) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -14,7 +15,8 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, require
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitWarning, require
+from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
@@ -38,12 +40,13 @@ class Collection:
         """Return the store, opened on first call; None while the collection doesn't exist."""
         return self._open(None)
 
-    def run(self, work: Callable[[ChunkStore], T], otherwise: T, dimension: int | None = None) -> T:
+    def run(self, work: Callable[[ChunkStore], T], otherwise: T, dimension: int | None = None, strategy: str = "") -> T:
         """Return the result of a function of the store, or another one while the collection doesn't exist.
 
-        With the dimension of its vectors, a missing collection is created.
+        With the dimension of its vectors, a missing collection is created, for chunks that a strategy split if one is
+        named.
         """
-        store = self._open(dimension)
+        store = self._open(dimension, strategy)
         return otherwise if store is None else work(store)
 
     def close(self) -> None:
@@ -53,7 +56,7 @@ class Collection:
                 self._store.close()
                 self._store = None
 
-    def _open(self, dimension: int | None) -> ChunkStore | None:
+    def _open(self, dimension: int | None, strategy: str = "") -> ChunkStore | None:
         with self._lock:
             if self._store is None and self._address is not None:
                 try:
@@ -61,16 +64,38 @@ class Collection:
                 except CollectionNotFoundError:
                     if dimension is None:
                         return None
-                    self._store = open_store(self._address, self._name, self._schema(dimension))
+                    self._store = open_store(self._address, self._name, self._schema(dimension, strategy))
             return self._store
 
-    def _schema(self, dimension: int) -> Schema:
+    def _schema(self, dimension: int, strategy: str) -> Schema:
         sparse = Bm25Embedder(self._language).fingerprint
-        return Schema(self._model, dimension, sparse, json.dumps({"name": "given", "parameters": {}}), "given")
+        made = {"name": "given", "parameters": {"split_by": strategy} if strategy else {}}
+        return Schema(self._model, dimension, sparse, json.dumps(made), "given")
+
+
+def split_by(items: Sequence[Item]) -> str:
+    """Return the name of the strategy that split the first of some items that are chunks of kinsplit, or ""."""
+    return next((str(i.metadata.get("strategy", "")) for i in items if has_chunk_metadata(i.metadata)), "")
+
+
+def _warn_of_other_parts(schema: Schema, items: Sequence[Item]) -> None:
+    """Warn of parts of documents that another splitter made than the collection's chunks."""
+    made = json.loads(schema.strategy)
+    strategy = made["parameters"].get("split_by", "") if made["name"] == "given" else made["name"]
+    other = next((i for i in items if i.source_id != i.id and not has_chunk_metadata(i.metadata)), None)
+    if strategy and other is not None:
+        warnings.warn(
+            f"nodes: {other.id!r} of {other.source_id!r} was not split by kinsplit, unlike the collection's chunks, "
+            f'which "{strategy}" made. An index that is loaded from storage, or made from a vector '
+            "store, splits with LlamaIndex's own parser unless it is given transformations=[...].",
+            KinsplitWarning,
+            stacklevel=4,
+        )
 
 
 def put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
     """Store items with their vectors; if several have one id, the last one wins."""
+    _warn_of_other_parts(store.schema, items)
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
         dense = np.asarray(vector, dtype=np.float32)

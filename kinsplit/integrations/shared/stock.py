@@ -105,7 +105,7 @@ _SUMMARIES = "Leave it out: tables stay in the text, and no model summarises the
 STOCK: Mapping[str, StockParameter] = {
     "length_function": StockParameter(_CHARACTERS, _length),
     "chunk_overlap": StockParameter(
-        'The same in strategies that have it, such as "sentence"; 0 in others, where `SiblingExpansion` adds neighbours.',
+        'The same in strategies that have it, such as "sentence"; 0 elsewhere: `SiblingExpansion` adds neighbours.',
         _only(0),
     ),
     "strip_whitespace": StockParameter(
