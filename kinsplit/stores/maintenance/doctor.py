@@ -27,7 +27,8 @@ from kinsplit.stores.values import Query, Schema, SyncReport, Vectors, Where
 
 DENSE = HashEmbedder()
 SPARSE = Bm25Embedder()
-SCHEMA = Schema(DENSE.fingerprint, DENSE.dimension, SPARSE.fingerprint, "sentence(chunk_size=500)", "f1", "none")
+_STRATEGY = '{"name": "sentence", "parameters": {"chunk_size": 500}}'
+SCHEMA = Schema(DENSE.fingerprint, DENSE.dimension, SPARSE.fingerprint, _STRATEGY, "f1", "none")
 
 TEXTS = (
     "A class is a blueprint for objects.",
