@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def join_pages(documents: Iterable[Document]) -> list[Document]:
-    """Join the pages into which a loader has cut files; see `kinsplit.integrations.shared.pages.join`.
+    """Join the pages or elements into which a loader has cut files; see `kinsplit.integrations.shared.pages.join`.
 
     Splitters do this by themselves with the documents of one call. A joined document has the file's path as its id, the
     metadata that all its pages share, and the others under `joined_pages`.
@@ -40,14 +40,17 @@ def join_pages(documents: Iterable[Document]) -> list[Document]:
         documents: Pages, which give the file as `source` or `file_path` and the page as `page`, and other documents,
             which stay as they are.
     """
-    documents = list(documents)
-    joined = join([Text(document.page_content, document.metadata) for document in documents])
-    return [
-        Document(id=each.source_id, page_content=each.text, metadata=each.metadata)
-        if isinstance(each, Joined)
-        else documents[each]
-        for each in joined
-    ]
+    return _joined(list(documents), files=True)
+
+
+def _joined(documents: list[Document], *, files: bool) -> list[Document]:
+    joined = join([Text(document.page_content, document.metadata) for document in documents], files=files)
+    return [_document(each, documents) if isinstance(each, Joined) else documents[each] for each in joined]
+
+
+def _document(joined: Joined, documents: Sequence[Document]) -> Document:
+    source_id = joined.source_id or documents[joined.members[0]].id
+    return Document(id=source_id, page_content=joined.text, metadata=joined.metadata)
 
 
 def origins_of(documents: Sequence[Document]) -> list[TextOrigin]:
@@ -152,7 +155,7 @@ class KinsplitTextSplitter(TextSplitter):
         Raises:
             InvalidParameterError: Two different documents have the same id.
         """
-        documents = join_pages(documents) if self._joins_pages else list(documents)
+        documents = _joined(list(documents), files=self._joins_pages)
         origins = origins_of(documents)
         whole = [d.metadata for d in documents if not has_chunk_metadata(d.metadata)]
         kept = check_inputs([o.name for o in origins], [d.page_content for d in documents], whole)

@@ -43,7 +43,7 @@ def text_of(node: schema.BaseNode) -> str:
 
 
 def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
-    """Join the pages into which a reader has cut files; see `kinsplit.integrations.shared.pages.join`.
+    """Join the pages or elements into which a reader has cut files; see `kinsplit.integrations.shared.pages.join`.
 
     Node parsers do this by themselves with the documents of one call. Join them before an `IngestionPipeline` that has
     a docstore, which skips unchanged pages, or `num_workers`, which get a share of the pages each. A joined document
@@ -53,18 +53,25 @@ def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
         documents: Pages, which give the file as `file_path` or `file_name` and the page as `page_label` or `page`, and
             other documents or nodes, which stay as they are.
     """
+    return joined_nodes(documents, files=True)
+
+
+def joined_nodes(documents: Sequence[schema.BaseNode], *, files: bool) -> list[schema.BaseNode]:
+    """Return documents as `join_pages` does; without `files`, only what Docling has written as JSON is read."""
     texts = [
         Text(text_of(node), node.metadata, node.source_node is not None or type(node) is not schema.Document)
         for node in documents
     ]
-    return [_document(each, documents) if isinstance(each, Joined) else documents[each] for each in join(texts)]
+    return [
+        _document(each, documents) if isinstance(each, Joined) else documents[each] for each in join(texts, files=files)
+    ]
 
 
 def _document(joined: Joined, documents: Sequence[schema.BaseNode]) -> schema.Document:
     pages = [documents[index] for index in joined.members]
     hidden = {name: dict.fromkeys(key for page in pages for key in getattr(page, name)) for name in EXCLUDED}
     return schema.Document(
-        id_=joined.source_id,
+        id_=joined.source_id or pages[0].node_id,
         text=joined.text,
         metadata=joined.metadata,
         metadata_template=pages[0].metadata_template,

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJ
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.foreign import structure_of
-from kinsplit.integrations.llama_index.nodes import build_nodes, join_pages, origin_of, text_of, warn_of_long_metadata
+from kinsplit.integrations.llama_index.nodes import build_nodes, joined_nodes, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
 from kinsplit.integrations.shared.pages import pages_of
@@ -128,7 +128,7 @@ class KinsplitNodeParser(TextSplitter):
         return [chunk.text for chunk in self._strategy.chunk(core.Document(id="", text=text))]
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
-        nodes = join_pages(nodes) if self.join_pages else nodes
+        nodes = joined_nodes(nodes, files=self.join_pages)
         origins = [origin_of(node) for node in nodes]
         whole = [node.metadata for node in nodes if not has_chunk_metadata(node.metadata)]
         kept = check_inputs([origin.name for origin in origins], [text_of(node) for node in nodes], whole)

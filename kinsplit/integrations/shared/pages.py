@@ -1,7 +1,8 @@
-"""Pages that a loader has cut a document into, joined again."""
+"""Pages and elements that a loader has cut a document into, joined again."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kinsplit.details import whole
+from kinsplit.errors import InvalidParameterError
+from kinsplit.foreign import of_docling
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.spans import Span
+from kinsplit.support.extras import needs
 from kinsplit.support.pages import join_pages
 
 #: Metadata key of the pages of a joined document.
@@ -23,8 +27,11 @@ PAGE_KEYS = ("page_start", "page_end", *OFFSETS)
 # Keys of the file, and keys of the page, in order of preference.
 _SOURCES = ("file_path", "source", "file_name", "filename")
 _NUMBERS = ("page", "page_number", "page_label")
-# Metadata keys of the elements into which some loaders cut a page.
+# Metadata keys of the elements into which Unstructured cuts a page, and the category of those that are chunks already.
 _ELEMENT = frozenset({"element_id", "category"})
+_CHUNK = "CompositeElement"
+# How the JSON of a Docling document begins.
+_DOCLING = re.compile(r'\s*\{\s*"schema_name"\s*:\s*"DoclingDocument"')
 
 
 class FrameworkPage(NamedTuple):
@@ -44,40 +51,55 @@ class Text(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A document of joined pages.
+    """A document of joined pages or elements.
 
     Its id is the file's path or name. If the first page is missing, so that it may be in another call, the number of
-    the first page that is there is appended.
+    the first page that is there is appended; and the id of the first element, since any may be in another call.
     """
 
-    source_id: str
+    source_id: str | None  # None for the document's own id.
     text: str
     metadata: dict[str, Any]  # Those that all pages share, and `PAGES`.
     members: tuple[int, ...]  # Indices of the pages among the given texts, in order.
 
 
-def join(texts: Sequence[Text]) -> list[Joined | int]:
-    """Join the pages of each file.
+def join(texts: Sequence[Text], *, files: bool = True) -> list[Joined | int]:
+    """Join the pages of each file, or its elements, and read documents that Docling has written as JSON.
 
     Texts are pages of a file if their metadata name the file under `file_path`, `source`, `file_name` or `filename`,
     and a page under `page`, `page_number` or `page_label`. Pages are ordered by number, or as given if their labels are
     not numbers. `page` counts from 0, as in LangChain, unless its values show that it counts from 1. A page that is
     given again is left out. If numbers repeat with other texts, because these are parts of pages, they are not joined.
 
+    Elements of Unstructured become one document too: a title is a heading of Markdown, and a list item has a hyphen.
+    A Docling document becomes Markdown with its pages.
+
     Args:
         texts: The texts.
+        files: Whether to join what a file was cut into.
 
     Returns:
         Joined documents, each at the position of its first given page, and the indices of all other texts.
+
+    Raises:
+        InvalidParameterError: Docling's JSON is not valid.
+        MissingExtraError: docling-core, which reads Docling's JSON, is not installed.
     """
-    files: defaultdict[str, list[int]] = defaultdict(list)
-    for index, text in enumerate(texts):
-        source = _source(text)
-        if source is not None:
-            files[source].append(index)
+    pages_by_file, elements_by_file = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
     joined: dict[int, Joined] = {}
     members: set[int] = set()
-    for source, given in files.items():
+    for index, text in enumerate(texts):
+        if _DOCLING.match(text.text):
+            joined[index] = _from_docling(text, index)
+        elif files and (source := _source(text)) is not None:
+            pages_by_file[source].append(index)
+        elif files and (source := _source_of_element(text)) is not None:
+            elements_by_file[source].append(index)
+    for source, indices in elements_by_file.items():
+        if indices[1:]:
+            joined[indices[0]] = _of_elements(source, indices, texts)
+            members.update(indices)
+    for source, given in pages_by_file.items():
         indices = _once(given, texts)
         numbers = _numbers([texts[index] for index in indices])
         if numbers is not None:
@@ -126,8 +148,18 @@ def _source(text: Text) -> str | None:
     metadata = text.metadata
     if text.is_part or PAGES in metadata or has_chunk_metadata(metadata) or _ELEMENT & metadata.keys():
         return None
-    source = next((str(metadata[key]) for key in _SOURCES if metadata.get(key)), None)
-    return source if any(metadata.get(key) is not None for key in _number_keys(metadata)) else None
+    return _file(metadata) if any(metadata.get(key) is not None for key in _number_keys(metadata)) else None
+
+
+def _source_of_element(text: Text) -> str | None:
+    """Return the file of an element, or None if the text is none."""
+    metadata = text.metadata
+    is_element = metadata.keys() >= _ELEMENT and metadata["category"] != _CHUNK
+    return None if text.is_part or has_chunk_metadata(metadata) or not is_element else _file(metadata)
+
+
+def _file(metadata: Mapping[str, Any]) -> str | None:
+    return next((str(metadata[key]) for key in _SOURCES if metadata.get(key)), None)
 
 
 def _number_keys(metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -180,11 +212,7 @@ def _number(value: object) -> int | None:
 
 def _joined(source: str, pages: Sequence[tuple[int, int]], texts: Sequence[Text]) -> Joined:
     given = [texts[index] for _, index in pages]
-    shared = {
-        key: value
-        for key, value in given[0].metadata.items()
-        if all(key in page.metadata and page.metadata[key] == value for page in given)
-    }
+    shared = _shared(given)
     text, starts = join_pages([page.text for page in given])
     own = [
         {
@@ -197,3 +225,49 @@ def _joined(source: str, pages: Sequence[tuple[int, int]], texts: Sequence[Text]
     first = pages[0][0]
     source_id = source if first <= 1 else f"{source}#page={first}"
     return Joined(source_id, text, {**shared, PAGES: own}, tuple(index for _, index in pages))
+
+
+def _shared(texts: Sequence[Text]) -> dict[str, Any]:
+    """Return the metadata that all of some texts have."""
+    return {
+        key: value
+        for key, value in texts[0].metadata.items()
+        if all(key in text.metadata and text.metadata[key] == value for text in texts)
+    }
+
+
+def _of_elements(source: str, indices: Sequence[int], texts: Sequence[Text]) -> Joined:
+    given = [texts[index] for index in indices]
+    text, starts = join_pages([_marked(element) for element in given])
+    numbers = [_number(element.metadata.get("page_number")) for element in given]
+    pages, last = list[dict[str, Any]](), 0
+    for number, start in zip(numbers, starts, strict=True):
+        if number is not None and number > last:
+            pages.append({"page": number, "start": start if pages else 0, "metadata": {"page_number": number}})
+            last = number
+    shared = {key: value for key, value in _shared(given).items() if key not in (*_ELEMENT, "page_number")}
+    source_id = f"{source}#{given[0].metadata['element_id']}"
+    return Joined(source_id, text, {**shared, **({PAGES: pages} if pages else {})}, tuple(indices))
+
+
+def _marked(element: Text) -> str:
+    """Return an element as Markdown."""
+    category = element.metadata["category"]
+    if category == "Title":
+        level = min(_number(element.metadata.get("category_depth")) or 0, 5) + 1
+        return f"{'#' * level} {' '.join(element.text.split())}"
+    return f"- {element.text}" if category == "ListItem" else element.text
+
+
+def _from_docling(text: Text, index: int) -> Joined:
+    with needs("docling"):
+        from docling_core.types.doc import DoclingDocument
+    try:
+        document = DoclingDocument.model_validate_json(text.text)
+    except ValueError as error:
+        rule = f"must be the whole JSON of a Docling document ({error})"
+        raise InvalidParameterError("documents", rule, text.text, "Export it again.") from error
+    fields = of_docling(document, None)
+    pages = [{"page": number, "start": start, "metadata": {}} for number, start in enumerate(fields.pages, 1)]
+    metadata = {**fields.metadata, **text.metadata, **({PAGES: pages} if pages else {})}
+    return Joined(None, fields.text, metadata, (index,))
