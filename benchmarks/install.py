@@ -1,8 +1,9 @@
 """What an installation takes: packages, megabytes and seconds, and the platforms that have wheels.
 
 `resolve` asks the package index alone and installs nothing; it fails if the default installation misses its targets, or
-if an extra brings PyTorch or CUDA without saying so. `measure` installs everything into fresh environments, and times
-imports there; of extras with PyTorch, it asks the package index what pip would download. Both
+if an extra brings PyTorch or CUDA without saying so. `partners` asks whether all extras install together with the most
+used packages of LlamaIndex and LangChain, and fails if one doesn't. `measure` installs everything into fresh
+environments, and times imports there; of extras with PyTorch, it asks the package index what pip would download. All
 print tables for docs/installation.md, or write them there.
 """
 
@@ -45,6 +46,44 @@ PURE = ("rouge-score",)
 #: Targets of the default installation: packages besides kinsplit, and megabytes besides NumPy.
 MOST_PACKAGES, MOST_MEGABYTES = 20, 60
 PEERS = ("chonkie", "langchain-text-splitters", "llama-index-core", "semchunk")
+#: Packages of the frameworks that are installed together with kinsplit most often.
+PARTNERS = (
+    "langchain",
+    "langchain-anthropic",
+    "langchain-aws",
+    "langchain-chroma",
+    "langchain-community",
+    "langchain-docling",
+    "langchain-elasticsearch",
+    "langchain-google-genai",
+    "langchain-huggingface",
+    "langchain-milvus",
+    "langchain-mongodb",
+    "langchain-ollama",
+    "langchain-openai",
+    "langchain-pinecone",
+    "langchain-postgres",
+    "langchain-qdrant",
+    "langchain-redis",
+    "langchain-unstructured",
+    "langchain-weaviate",
+    "llama-index",
+    "llama-index-embeddings-huggingface",
+    "llama-index-embeddings-openai",
+    "llama-index-llms-ollama",
+    "llama-index-llms-openai",
+    "llama-index-readers-docling",
+    "llama-index-readers-file",
+    "llama-index-vector-stores-chroma",
+    "llama-index-vector-stores-elasticsearch",
+    "llama-index-vector-stores-faiss",
+    "llama-index-vector-stores-lancedb",
+    "llama-index-vector-stores-milvus",
+    "llama-index-vector-stores-pinecone",
+    "llama-index-vector-stores-postgres",
+    "llama-index-vector-stores-qdrant",
+    "llama-index-vector-stores-weaviate",
+)
 _HEAVY = re.compile(r"^(torch|triton|nvidia[-_].*|cuda[-_].*)==", re.MULTILINE)
 _WITHOUT_WHEELS = re.compile(r"(?:Wheels are (?:available|required) for|wheels for) `([\w.-]+)`")
 
@@ -103,17 +142,7 @@ def resolve() -> tuple[str, list[str]]:
     wanted = [(name, platform, python) for name in names for platform in PLATFORMS.values() for python in PYTHONS[:1]]
     wanted += [(None, platform, python) for platform in PLATFORMS.values() for python in PYTHONS[1:]]
     with tempfile.TemporaryDirectory(prefix="kinsplit-wheels-") as wheels, ThreadPoolExecutor(4) as pool:
-        # The model's package as far as a resolution needs it: without the weights.
-        command = [
-            _uv(),
-            "build",
-            "--quiet",
-            "--wheel",
-            "--out-dir",
-            wheels,
-            str(ROOT / "packages" / "kinsplit-minilm"),
-        ]
-        subprocess.run(command, check=True)
+        _build_model(wheels)
         found = dict(zip(wanted, pool.map(lambda each: resolution(*each, Path(wheels)), wanted), strict=True))
     faults = []
     for (name, platform, python), one in found.items():
@@ -134,8 +163,38 @@ def resolve() -> tuple[str, list[str]]:
     return _table(["further packages", *PLATFORMS], rows), faults
 
 
+def _build_model(wheels: str) -> None:
+    """Build the model's package as far as a resolution needs it: without the weights."""
+    command = [_uv(), "build", "--quiet", "--wheel", "--out-dir", wheels, str(ROOT / "packages" / "kinsplit-minilm")]
+    subprocess.run(command, check=True)
+
+
 def _cell(one: Resolution) -> str:
     return f"no {one.missing}" if one.packages is None else str(one.packages)
+
+
+def partners() -> tuple[str, list[str]]:
+    """Resolve all extras together with each partner, with wheels only.
+
+    Returns:
+        A table of the partners' versions, and the faults.
+    """
+    with tempfile.TemporaryDirectory(prefix="kinsplit-wheels-") as wheels, ThreadPoolExecutor(2) as pool:
+        _build_model(wheels)
+        found = dict(zip(PARTNERS, pool.map(lambda name: _with_partner(name, Path(wheels)), PARTNERS), strict=True))
+    faults = [f"kinsplit[all] with {name}: {reason}" for name, (version, reason) in found.items() if not version]
+    rows = [[f"`{name}`", version or "none"] for name, (version, _) in found.items()]
+    return _table(["package", "newest version beside `kinsplit[all]`"], rows), faults
+
+
+def _with_partner(name: str, wheels: Path) -> tuple[str, str]:
+    """Return the version that a partner has beside all extras, or "" and the reason that there is none."""
+    command = [_uv(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--find-links", str(wheels)]
+    command += ["--python-platform", PLATFORMS["Linux x86"], "--python-version", PYTHONS[0], "--extra", "all"]
+    command += [str(ROOT / "pyproject.toml"), "-"]
+    done = subprocess.run(command, input=name, capture_output=True, text=True, check=False)
+    version = re.search(rf"^{re.escape(name)}==(\S+)", done.stdout, re.MULTILINE)
+    return (version[1] if version else "", " ".join(done.stderr.split()))
 
 
 class Installed(NamedTuple):
@@ -278,11 +337,12 @@ def write(path: Path, name: str, table: str) -> None:
 def main() -> None:
     """Run a command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["resolve", "measure"])
+    parser.add_argument("command", choices=["resolve", "partners", "measure"])
     parser.add_argument("names", nargs="*", help="Installations to measure, such as 'kinsplit[search]'. Default: all.")
     parser.add_argument("--output", type=Path, help="Page whose table is replaced.")
     given = parser.parse_args()
-    table, faults = resolve() if given.command == "resolve" else measure(given.names)
+    made = {"resolve": resolve, "partners": partners, "measure": lambda: measure(given.names)}
+    table, faults = made[given.command]()
     if given.output:
         write(given.output, given.command, table)
     print(table)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from pgvector import HalfVector, Vector
 from psycopg import Cursor, sql
 from psycopg.types.json import Jsonb
 
@@ -25,6 +24,11 @@ from kinsplit.stores.payload import Payload, Points
 from kinsplit.stores.plan import Plan, check_source, content_of
 from kinsplit.stores.store import ChunkStore, FoundPoint, batches
 from kinsplit.stores.values import DENSE, Embedded, Query, Schema, Vectors, Where, layer_of
+
+try:
+    from pgvector import HalfVector, Vector
+except ImportError:  # Before 0.4, which langchain-postgres requires.
+    from pgvector.psycopg import HalfVector, Vector  # type: ignore[attr-defined, no-redef]
 
 #: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))
@@ -261,4 +265,5 @@ def _part(payload: Payload, key: str) -> str:
 
 def _vectors_of(dense: Any, terms: Sequence[int] | None, weights: Sequence[float] | None) -> Vectors:
     """Return the vectors of a row, from pgvector's dense vector or None, and terms and weights, or None without any."""
-    return Vectors.of(None if dense is None else dense.to_numpy(), terms, weights)
+    # An array already in pgvector before 0.4.
+    return Vectors.of(dense.to_numpy() if hasattr(dense, "to_numpy") else dense, terms, weights)
