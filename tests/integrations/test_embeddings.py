@@ -17,7 +17,7 @@ from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType
 from llama_index.core.ingestion import IngestionPipeline
 
-from kinsplit import embedding
+from kinsplit import Index, embedding
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.integrations.langchain import KinsplitEmbeddings, text_splitter
@@ -114,6 +114,14 @@ def test_what_is_no_embedding_model_is_refused_at_once(value: Any) -> None:
 def test_what_is_no_embedder_is_refused_at_once(kind: Any, value: Any) -> None:
     with pytest.raises(InvalidParameterError, match="embedder"):
         kind(value)
+
+
+@pytest.mark.parametrize("value", [42, None, Index, "nonsense", "nonsense:x", ""])
+def test_what_is_no_store_is_refused_at_once(value: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=r"^store: "):
+        langchain.KinsplitVectorStore(KinsplitEmbeddings("hash"), value)
+    with pytest.raises(InvalidParameterError, match=r"^store: "):
+        llama_index.KinsplitVectorStore(value)
 
 
 class NoReranker:

@@ -20,9 +20,19 @@ from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
+from kinsplit.stores.address import STORES
 from kinsplit.stores.values import Where
 
 T = TypeVar("T")
+
+
+def check_store(store: object) -> None:
+    """Raise InvalidParameterError unless this is an open store, or an address that names an engine."""
+    if isinstance(store, str):
+        STORES.of_spec(store)
+    else:
+        remedy = 'Give for example "edge:./kinsplit-data", or Index.store.'
+        require(isinstance(store, ChunkStore), "store", "must be an address or an open store", store, remedy)
 
 
 class Collection:
@@ -31,6 +41,7 @@ class Collection:
     def __init__(self, store: str | ChunkStore, name: str, model: str, language: str | None) -> None:
         rule = "can be given for an address only, since an open store has one of its own"
         require(isinstance(store, str) or name == "default", "collection", rule, name, "Leave it out.")
+        check_store(store)
         self._address = store if isinstance(store, str) else None
         self._store = None if isinstance(store, str) else store
         self._name, self._model, self._language = name, model, language
