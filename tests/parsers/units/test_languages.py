@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from kinsplit import Document, Index, create_strategy
 from kinsplit.errors import SchemaMismatchError
+from kinsplit.integrations.langchain import text_splitter
+from kinsplit.integrations.llama_index import node_parser
 from kinsplit.parsers import default_strategy
 from kinsplit.parsers.units import sentences as module
 from kinsplit.parsers.units.punkt import LANGUAGES, OTHER, PUNKT_LANGUAGES, detect_language
@@ -158,6 +160,14 @@ def test_a_language_is_detected_if_punkt_has_a_model_of_it(language: str, text: 
 @pytest.mark.parametrize("text", UNCLEAR, ids=lambda text: text[:12])
 def test_what_is_too_short_or_unlike_any_language_counts_as_english(text: str) -> None:
     assert detect_language(text) == "en"
+
+
+@pytest.mark.usefixtures("base")
+@pytest.mark.parametrize(
+    "text", ["No. No. No. word word. Yes.", "Hello. Bye.", "TODO: fix it. Then test.", "a = 1. b = 2."]
+)
+def test_no_text_needs_the_extra_in_the_frameworks(text: str) -> None:
+    assert text_splitter().split_text(text) == node_parser().split_text(text) == [text]
 
 
 def test_a_language_is_not_believed_from_few_different_words() -> None:
