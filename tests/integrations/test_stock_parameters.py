@@ -193,6 +193,21 @@ def test_a_misspelt_parameter_names_the_nearest(make: Any) -> None:
         make("sentence", chunksize=200)
 
 
+@pytest.mark.parametrize("value", [["Owls hunt."], "Owls hunt.", [None], [{"text": "Owls hunt."}]])
+async def test_what_is_no_document_is_refused(value: Any) -> None:
+    parser, splitter = node_parser("sentence"), text_splitter("sentence")
+    with pytest.raises(InvalidParameterError, match="documents"):
+        splitter.split_documents(value)
+    for call in (parser, parser.get_nodes_from_documents):
+        with pytest.raises(InvalidParameterError, match="documents"):
+            call(value)
+    for wait in (parser.acall, parser.aget_nodes_from_documents):
+        with pytest.raises(InvalidParameterError, match="documents"):
+            await wait(value)
+    with pytest.raises(InvalidParameterError, match="documents: must be several"):
+        parser(LlamaDocument(text="Owls hunt."))  # type: ignore[arg-type]
+
+
 def test_a_base_class_or_a_class_that_is_not_there_names_what_is() -> None:
     with pytest.raises(TypeError, match=r'node_parser\("sentence"\)'):
         KinsplitNodeParser("sentence")  # type: ignore[call-arg]

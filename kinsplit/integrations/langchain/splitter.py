@@ -19,7 +19,7 @@ from kinsplit.foreign import structure_of
 from kinsplit.identity import text_id
 from kinsplit.integrations.shared.metadata import FrameworkPiece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import TextOrigin, documentation, generated_name, has_chunk_metadata, is_chunk
-from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
+from kinsplit.integrations.shared.pages import Joined, Text, checked_documents, join, pages_of
 from kinsplit.integrations.shared.stock import check_has_strategy, counting_tokens, in_own_terms
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.refine import Ruler
@@ -40,7 +40,7 @@ def join_pages(documents: Iterable[Document]) -> list[Document]:
         documents: Pages, which give the file as `source` or `file_path` and the page as `page`, and other documents,
             which stay as they are.
     """
-    return _joined(list(documents), files=True)
+    return _joined(checked_documents(documents, Document), files=True)
 
 
 def _joined(documents: list[Document], *, files: bool) -> list[Document]:
@@ -155,7 +155,7 @@ class KinsplitTextSplitter(TextSplitter):
         Raises:
             InvalidParameterError: Two different documents have the same id.
         """
-        documents = _joined(list(documents), files=self._joins_pages)
+        documents = _joined(checked_documents(documents, Document), files=self._joins_pages)
         origins = origins_of(documents)
         whole = [d.metadata for d in documents if not has_chunk_metadata(d.metadata)]
         kept = check_inputs([o.name for o in origins], [d.page_content for d in documents], whole)

@@ -20,7 +20,7 @@ from kinsplit.foreign import structure_of
 from kinsplit.integrations.llama_index.nodes import build_nodes, joined_nodes, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import documentation, generated_name, has_chunk_metadata
-from kinsplit.integrations.shared.pages import pages_of
+from kinsplit.integrations.shared.pages import checked_documents, pages_of
 from kinsplit.integrations.shared.stock import check_has_strategy, in_own_terms
 from kinsplit.parsers import Strategy
 
@@ -126,6 +126,19 @@ class KinsplitNodeParser(TextSplitter):
     def split_text(self, text: str) -> list[str]:
         """Return the texts of a text's chunks."""
         return [chunk.text for chunk in self._strategy.chunk(core.Document(id="", text=text))]
+
+    def get_nodes_from_documents(
+        self, documents: Sequence[Any], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        """Split documents or nodes; see the class."""
+        return super().get_nodes_from_documents(checked_documents(documents, BaseNode), show_progress, **kwargs)
+
+    async def aget_nodes_from_documents(
+        self, documents: Sequence[Any], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        """Do the same as `get_nodes_from_documents` without blocking the event loop."""
+        given = checked_documents(documents, BaseNode)
+        return await super().aget_nodes_from_documents(given, show_progress, **kwargs)
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
         nodes = joined_nodes(nodes, files=self.join_pages)

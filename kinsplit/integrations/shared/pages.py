@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kinsplit.details import whole
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.foreign import of_docling
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.spans import Span
 from kinsplit.support.extras import needs
 from kinsplit.support.pages import join_pages
+
+T = TypeVar("T")
 
 #: Metadata key of the pages of a joined document.
 PAGES = "joined_pages"
@@ -61,6 +63,22 @@ class Joined(NamedTuple):
     text: str
     metadata: dict[str, Any]  # Those that all pages share, and `PAGES`.
     members: tuple[int, ...]  # Indices of the pages among the given texts, in order.
+
+
+def checked_documents(documents: Iterable[T], kind: type[object]) -> list[T]:
+    """Return a list of a framework's documents.
+
+    Raises:
+        InvalidParameterError: They are a single one or a text, or one of them is something else.
+    """
+    made = f"must be a {kind.__name__} of its framework"
+    if isinstance(documents, str | kind):
+        raise InvalidParameterError("documents", "must be several", documents, "Pass a list, or call split_text.")
+    given: list[T] = list(documents)
+    for number, each in enumerate(given):
+        remedy = "Make one of it, or call split_text with a text."
+        require(isinstance(each, kind), f"documents[{number}]", made, each, remedy)
+    return given
 
 
 def join(texts: Sequence[Text], *, files: bool = True) -> list[Joined | int]:

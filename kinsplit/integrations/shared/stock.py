@@ -91,6 +91,7 @@ _WINDOW = (
 )
 _SEMANTIC = 'Use "semantic" or "cluster" with `threshold_kind`, `threshold` and `window`.'
 _TOKENIZER = 'Use `tokenizer`, such as "hf:REPOSITORY" or "tiktoken:ENCODING".'
+_EMBEDDER = 'The same as `embedder` in "semantic" and "cluster": a model of either framework, or the name of one.'
 _SIZE = "Use `chunk_size`, in the strategy's `unit`."
 _CODE = 'Use "structure" with `chunk_size`: code is cut between statements, its language being recognised.'
 _CHARACTERS = (
@@ -98,7 +99,7 @@ _CHARACTERS = (
     'tokens: `unit="token"` and `tokenizer`, in a strategy with `unit` or in "token".'
 )
 _SPECIAL = "Leave it out: special tokens are counted as ordinary text."
-_LLM = 'Use "llm" with `model`.'
+_LLM = 'The same as `model` in "llm".'
 _SUMMARIES = "Leave it out: tables stay in the text, and no model summarises them."
 
 #: Parameters of the splitters of both frameworks, by name.
@@ -116,12 +117,13 @@ STOCK: Mapping[str, StockParameter] = {
         'True or "end": nothing between chunks but white space is lost.', _only(True, "end")
     ),
     "is_separator_regex": StockParameter(f"False. {_BOUNDARIES}", _only(False)),
-    "encoding_name": StockParameter('The same as `tokenizer="tiktoken:ENCODING"`.', _encoding),
-    "embed_model": StockParameter("The same as `embedder`.", _named("embedder")),
-    "embeddings": StockParameter("The same as `embedder`.", _named("embedder")),
+    "encoding_name": StockParameter('The same as `tokenizer="tiktoken:ENCODING"` where tokens are counted.', _encoding),
+    "embed_model": StockParameter(_EMBEDDER, _named("embedder")),
+    "embeddings": StockParameter(_EMBEDDER, _named("embedder")),
     "llm": StockParameter(_LLM, _named("model")),
     "breakpoint_percentile_threshold": StockParameter(
-        'The same as `threshold_kind="percentile"` and `threshold`.', _named("threshold", threshold_kind="percentile")
+        'The same as `threshold_kind="percentile"` and `threshold` in "semantic".',
+        _named("threshold", threshold_kind="percentile"),
     ),
     **dict.fromkeys(
         (
