@@ -84,23 +84,45 @@ _BOUNDARIES = (
     'Leave it out, and choose a strategy, such as "sentence" or "structure": paragraphs, sentences, items, tables and '
     "code are found in any text."
 )
-_HEADINGS = "Headings of Markdown and HTML are found by themselves: each chunk has the titles above it under `context`."
-_ELEMENTS = "Leave it out: load HTML with `kinsplit.load`, which keeps headings, lists, tables and links as Markdown."
-_WINDOW = (
-    'Retrieve chunks of "sentence" with `max_sentences=1`, and add neighbours by `SiblingExpansion(store, window=...)`.'
-)
-_SEMANTIC = 'Use "semantic" or "cluster" with `threshold_kind`, `threshold` and `window`.'
-_TOKENIZER = 'Use `tokenizer`, such as "hf:REPOSITORY" or "tiktoken:ENCODING".'
 _EMBEDDER = 'The same as `embedder` in "semantic" and "cluster": a model of either framework, or the name of one.'
-_SIZE = "Use `chunk_size`, in the strategy's `unit`."
-_CODE = 'Use "structure" with `chunk_size`: code is cut between statements, its language being recognised.'
 _CHARACTERS = (
     '`len` counts characters: `unit="character"`, in a strategy with `unit` or in "character". Another function counts '
     'tokens: `unit="token"` and `tokenizer`, in a strategy with `unit` or in "token".'
 )
-_SPECIAL = "Leave it out: special tokens are counted as ordinary text."
 _LLM = 'The same as `model` in "llm".'
-_SUMMARIES = "Leave it out: tables stay in the text, and no model summarises them."
+
+# What to use instead of parameters that have no meaning here, whatever their value.
+_REFUSED = {
+    _BOUNDARIES: (
+        "separator separators backup_separators paragraph_separator secondary_chunking_regex chunking_tokenizer_fn "
+        "sentence_splitter merging_separator pipeline use_span_tokenize"
+    ),
+    "Headings of Markdown and HTML are found by themselves: each chunk has the titles above it under `context`.": (
+        "headers_to_split_on strip_headers custom_header_patterns header_path_separator return_each_line"
+    ),
+    "Leave it out: `kinsplit.loaders.load` turns HTML into Markdown with headings, lists, tables and links.": (
+        "return_each_element elements_to_preserve preserve_links preserve_images preserve_videos preserve_audio tags "
+        "custom_handlers stopword_removal stopword_lang normalize_text external_metadata allowlist_tags denylist_tags "
+        "preserve_parent_metadata"
+    ),
+    'Split by "sentence" with `max_sentences=1`, and add neighbours by `SiblingExpansion(store, window=...)`.': (
+        "window_size window_metadata_key original_text_metadata_key"
+    ),
+    'Use "semantic" or "cluster" with `threshold_kind`, `threshold` and `window`.': (
+        "buffer_size breakpoint_threshold_type breakpoint_threshold_amount number_of_chunks language_config "
+        "initial_threshold appending_threshold merging_threshold merging_range"
+    ),
+    'Use `tokenizer`, such as "hf:REPOSITORY" or "tiktoken:ENCODING".': "model_name model_kwargs max_length",
+    "Use `chunk_size`, in the strategy's `unit`.": "max_chunk_size min_chunk_size tokens_per_chunk max_tokens",
+    'Use "structure" with `chunk_size`: the language of code is recognised, and cuts lie between statements.': (
+        "chunk_lines chunk_lines_overlap max_chars count_mode parser"
+    ),
+    "Leave it out: special tokens are counted as ordinary text.": "allowed_special disallowed_special",
+    "Leave it out: tables stay in the text, and no model summarises them.": (
+        "summary_query_str num_workers show_progress nested_node_parser partitioning_parameters"
+    ),
+    'Use "hierarchical" with `chunk_sizes`, or chain parsers.': "node_parser_ids node_parser_map",
+}
 
 #: Parameters of the splitters of both frameworks, by name.
 STOCK: Mapping[str, StockParameter] = {
@@ -125,45 +147,7 @@ STOCK: Mapping[str, StockParameter] = {
         'The same as `threshold_kind="percentile"` and `threshold` in "semantic".',
         _named("threshold", threshold_kind="percentile"),
     ),
-    **dict.fromkeys(
-        (
-            *("separator", "separators", "backup_separators", "paragraph_separator", "secondary_chunking_regex"),
-            *("chunking_tokenizer_fn", "sentence_splitter", "merging_separator", "pipeline", "use_span_tokenize"),
-        ),
-        StockParameter(_BOUNDARIES),
-    ),
-    **dict.fromkeys(
-        ("headers_to_split_on", "strip_headers", "custom_header_patterns", "header_path_separator", "return_each_line"),
-        StockParameter(_HEADINGS),
-    ),
-    **dict.fromkeys(
-        (
-            *("return_each_element", "elements_to_preserve", "preserve_links", "preserve_images", "preserve_videos"),
-            *("preserve_audio", "custom_handlers", "stopword_removal", "stopword_lang", "normalize_text", "tags"),
-            *("external_metadata", "allowlist_tags", "denylist_tags", "preserve_parent_metadata"),
-        ),
-        StockParameter(_ELEMENTS),
-    ),
-    **dict.fromkeys(("window_size", "window_metadata_key", "original_text_metadata_key"), StockParameter(_WINDOW)),
-    **dict.fromkeys(
-        (
-            *("buffer_size", "breakpoint_threshold_type", "breakpoint_threshold_amount", "number_of_chunks"),
-            *("language_config", "initial_threshold", "appending_threshold", "merging_threshold", "merging_range"),
-        ),
-        StockParameter(_SEMANTIC),
-    ),
-    **dict.fromkeys(("model_name", "model_kwargs", "max_length"), StockParameter(_TOKENIZER)),
-    **dict.fromkeys(("max_chunk_size", "min_chunk_size", "tokens_per_chunk", "max_tokens"), StockParameter(_SIZE)),
-    **dict.fromkeys(("chunk_lines", "chunk_lines_overlap", "max_chars", "count_mode", "parser"), StockParameter(_CODE)),
-    **dict.fromkeys(("allowed_special", "disallowed_special"), StockParameter(_SPECIAL)),
-    **dict.fromkeys(
-        ("summary_query_str", "num_workers", "show_progress", "nested_node_parser", "partitioning_parameters"),
-        StockParameter(_SUMMARIES),
-    ),
-    **dict.fromkeys(
-        ("node_parser_ids", "node_parser_map"),
-        StockParameter('Use "hierarchical" with `chunk_sizes`, or chain parsers.'),
-    ),
+    **{name: StockParameter(here) for here, names in _REFUSED.items() for name in names.split()},
 }
 
 
