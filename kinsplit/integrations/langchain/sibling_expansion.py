@@ -91,7 +91,7 @@ class SiblingExpansion(
             InvalidParameterError: `base` is no retriever.
 
         Example:
-            >>> tool = create_retriever_tool(expansion.as_retriever(vector_store.as_retriever()), "search", "Search.")
+            >>> retriever = SiblingExpansion(vector_store).as_retriever(vector_store.as_retriever())
         """
         remedy = "Pass vector_store.as_retriever()."
         require(isinstance(base, Runnable), "base", "must be a retriever of LangChain", base, remedy)

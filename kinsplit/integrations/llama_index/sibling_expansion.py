@@ -85,7 +85,8 @@ class SiblingExpansion(ExpansionStage, BaseNodePostprocessor, AbstractContextMan
             InvalidParameterError: `base` is no retriever.
 
         Example:
-            >>> engine = CondensePlusContextChatEngine.from_defaults(expansion.as_retriever(index.as_retriever()))
+            >>> retriever = SiblingExpansion(index).as_retriever(index.as_retriever())
+            >>> engine = RetrieverQueryEngine.from_args(retriever, llm=llm)
         """
         remedy = "Pass index.as_retriever()."
         require(isinstance(base, BaseRetriever), "base", "must be a retriever of LlamaIndex", base, remedy)

@@ -186,14 +186,14 @@ def _number_keys(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return (*_NUMBERS, "source") if is_number else _NUMBERS
 
 
-def _once(indices: Sequence[int], texts: Sequence[Text]) -> Sequence[int]:
+def _once(indices: Sequence[int], texts: Sequence[Text]) -> list[int]:
     """Return the indices of a file's pages, each once; all of them if one number has several texts."""
     keys = _shared_keys([texts[index] for index in indices])[:1]
     named = {index: str([texts[index].metadata[key] for key in keys]) for index in indices}
     first: dict[tuple[str, str], int] = {}
     for index, name in named.items():
         first.setdefault((name, texts[index].text), index)
-    return list(first.values()) if len(first) == len(set(named.values())) else indices
+    return list(first.values()) if len(first) == len(set(named.values())) else list(indices)
 
 
 def _shared_keys(pages: Sequence[Text]) -> list[str]:
