@@ -19,6 +19,7 @@ from kinsplit.loaders.markup.scripts import bracketed
 # Far beyond any lecture or book, but readable on any machine: dense Word XML takes 70 times its size in memory.
 _MOST_FILES = 20_000
 _MOST_BYTES = 2**26
+_PIECE = 2**14  # bytes of XML in which the root is looked for
 _PROPERTIES = "docProps/core.xml"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted files, and of the formats before 2007
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -140,13 +141,23 @@ def _check_entities(data: bytes) -> None:
     """Raise UnreadableError if XML declares entities, which could expand to any length."""
     from xml.parsers.expat import ExpatError, ParserCreate
 
+    parser = ParserCreate()
+    is_open = True
+
     def declared(name: str, *_: Any) -> None:
         raise UnreadableError(f"declares the XML entity {name!r}, which kinsplit does not expand. Save it again.")
 
-    parser = ParserCreate()
-    parser.EntityDeclHandler = declared
+    def begun(*_: Any) -> None:
+        nonlocal is_open
+        is_open, parser.StartElementHandler = False, None
+
+    parser.EntityDeclHandler, parser.StartElementHandler = declared, begun
     with suppress(ExpatError):  # ElementTree reports what is damaged.
-        parser.Parse(data, True)
+        # Entities are declared above the root.
+        for start in range(0, len(data), _PIECE):
+            if not is_open:
+                break
+            parser.Parse(data[start : start + _PIECE], False)
 
 
 # Templates of elements; parts longer than a word are put in brackets.
