@@ -37,7 +37,7 @@ class TestKinsplitEmbeddings(EmbeddingsUnitTests):
         return {"embedder": "hash"}
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS, ids=["bundled", "hash", "object"])
 async def test_both_frameworks_get_the_models_vectors(model: Any) -> None:
     own = embedding.resolve(model)
     texts, query = own.embed(TEXTS), own.embed_query("owl")
