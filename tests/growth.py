@@ -40,6 +40,11 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
 #: Modules that compile patterns at run time from unpredictable values, each with an example of such a pattern.
 MADE_LATER = {
     "evaluation/measures/protocol.py": re.compile(r"recall@(?:[1-9]\d*)t"),
+    "integrations/shared/filters.py": re.compile(r"Bird.*s.", re.DOTALL | re.IGNORECASE),
+    "loaders/sheets/xlsx.py": re.compile(
+        rb'c r="([A-Z]{1,3})(\d{1,7})"(?: s="(1|2)"(?: t="n"|(?![^<>]* t="))|(?: s="[0-9]+")? t="([es])")'
+        rb"(?: [^<>]*)?>\s*(?:<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*)?<(?:\w+:)?v\b[^<>]*>([^<]*)<"
+    ),
     "text/code.py": re.compile(r"\n[ \t]*EOF\b"),
     "parsers/units/sentences.py": re.compile("[।。]+[\"'”’»」』）)\\]]*\\s*"),
     "server/routes/documents.py": re.compile(rb"/pages/[^/]*\.png$"),

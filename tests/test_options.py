@@ -64,7 +64,7 @@ _DOORS = {
     "Python": "from kinsplit import Index\nIndex('memory:', embedder='hash')._options({'dummy': 8}).dummy == 8",
     "LangChain": (
         "from kinsplit import Index\nfrom kinsplit.integrations.langchain import KinsplitRetriever\n"
-        "KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8)._options['dummy'] == 8"
+        "KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8).dummy == 8"
     ),
     "LlamaIndex": (
         "from kinsplit import Index\nfrom kinsplit.integrations.llama_index import KinsplitRetriever\n"

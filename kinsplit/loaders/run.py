@@ -261,7 +261,8 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
         left_out = LeftOut()
         documents = tuple(_document(source, content, read.digest, left_out) for content in read.contents)
         record(documents=len(documents), characters=sum(len(document.text) for document in documents))
-    return Loaded(source, documents, (*read.warnings, *left_out.warnings))
+    lost = left_out.warnings if left_out else ()
+    return Loaded(source, documents, (*read.warnings, *lost))
 
 
 def _document(source: SourceFile, content: Content, digest: str, left_out: LeftOut) -> Document:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.embedding.terms import compatible, folded, spelt, with_grams
+from kinsplit.embedding.sparse import Bm25Embedder, compatible, folded, spelt, with_grams
 from tests.generators import FRAGMENTS
 
 _ENGLISH = Bm25Embedder()

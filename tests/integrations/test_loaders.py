@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from llama_index.core import SimpleDirectoryReader
 from llama_index.core.schema import Document as LlamaDocument
 
+from kinsplit.details import whole
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 
@@ -78,7 +79,7 @@ def test_elements_of_unstructured_are_one_document_with_headings(split: Split) -
     assert {made.metadata["source_id"] for made in found} == {"a.pdf#e0"}
     *_, last = found
     assert "Larks sing at dawn" in last.text
-    assert last.metadata["beside"] if "# Larks" not in last.text else last.metadata["context"] == "Birds"
+    assert whole(last.metadata)["beside"] if "# Larks" not in last.text else last.metadata["context"] == "Birds"
     assert (last.metadata["page_start"], last.metadata["page_end"]) == (2, 2)
     assert (found[0].metadata["page_start"], found[0].text.startswith("# Birds")) == (1, True)
     assert all(made.metadata["source"] == "a.pdf" for made in found)

@@ -40,7 +40,7 @@ _LOOKED_AT = 2048  # bytes that tell what a file is
 _PAGE = re.compile(rb"\W*(?:<\?xml[^<>]*>\s*)?<(?:!doctype html|html|head|meta|style|table|div)\b", re.IGNORECASE)
 _BINARY = re.compile(rb"[\x01-\x08\x0e-\x1f]")
 _LOCKED = "has a password. Save a copy without it."
-_BREAKS = re.compile(r"[ \t\xa0]*[\n\r\t\v\f\x85\u2028\u2029]\s*| {2,}")
+_BREAKS = re.compile(r"(?<![ \t\xa0])[ \t\xa0]*[\n\r\t\v\f\x85\u2028\u2029]\s*| {2,}")
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d")
 _VALUE = re.compile(r"[-+(]?[^\w\s]?\s?\d")
 

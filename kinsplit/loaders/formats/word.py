@@ -23,8 +23,8 @@ from kinsplit.loaders.markup.writer import MarkdownWriter
 from kinsplit.loaders.office.charts import DAMAGED, PICTURE, write_chart, write_diagram
 from kinsplit.loaders.office.drawings import read_drawing
 from kinsplit.loaders.office.lists import BULLET, OpenLists
-from kinsplit.loaders.office.references import PAGE, Fields, Notes
-from kinsplit.loaders.office.styles import Look, Numbering, Style, Styles, W, is_on, number, value
+from kinsplit.loaders.office.references import PAGE, Notes, WordFields
+from kinsplit.loaders.office.styles import Numbering, RunLook, Style, Styles, W, is_on, number, value
 from kinsplit.loaders.office.symbols import FONTS, in_font, sign
 from kinsplit.text.blocks import markdown_headings
 
@@ -85,8 +85,8 @@ class _Document:
         self._notes = Notes(self._part)
         self._waiting: deque[Callable[[], None]] = deque()  # writes notes of the last block
         self._endnotes: list[Callable[[], None]] = []
-        self._look = Look()
-        self._fields = Fields(self._body, self._writer.left_out, in_margin=False)
+        self._look = RunLook()
+        self._fields = WordFields(self._body, self._writer.left_out, in_margin=False)
         self._lists = OpenLists(self._writer)
         self._in_code = self._in_margin = self._in_note = self._ends_in_equation = False
         self._begun: list[Any] = []  # paragraphs that go on in the next one
@@ -136,8 +136,8 @@ class _Document:
         """Write the content of another part, or a note in it, as blocks of their own."""
         around = self._relations, self._fields, self._look
         self._relations = self._relations_of(name)
-        self._fields = Fields(root, self._writer.left_out, in_margin=self._in_margin)
-        self._look, self._prefix = Look(), prefix
+        self._fields = WordFields(root, self._writer.left_out, in_margin=self._in_margin)
+        self._look, self._prefix = RunLook(), prefix
         self._walk(root)
         self._settle()
         self._prefix = ""

@@ -36,7 +36,7 @@ class _Field:
         self.has_result = False
 
 
-class Fields:
+class WordFields:
     """The open fields of a part of a document, whose marks stand among its text.
 
     Args:

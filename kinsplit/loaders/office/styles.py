@@ -46,7 +46,7 @@ def is_attribute_on(element: Any, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RunLook:
     """How the text of a run is shown."""
 
     bold: bool = False
@@ -68,7 +68,7 @@ class Style:
         id: Id of the style.
     """
 
-    look: Look = field(default_factory=Look)
+    look: RunLook = field(default_factory=RunLook)
     outline: int = 0
     is_code: bool = False
     list_id: str = ""
@@ -85,7 +85,7 @@ class Styles:
         usual = (e for e in elements if e.get(f"{W}type") == "paragraph" and e.get(f"{W}default") in {"1", "true"})
         self._default = next((element.get(f"{W}styleId", "") for element in usual), "")
         defaults = None if root is None else root.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
-        self._base = Style(_changed_look(Look(), defaults))
+        self._base = Style(_changed_look(RunLook(), defaults))
         self._found: dict[str, Style] = {}
 
     def paragraph(self, properties: Any) -> Style:
@@ -97,7 +97,7 @@ class Styles:
         # A level that the paragraph itself states holds whatever the list says of its style.
         return changed if properties.find(f"{W}numPr/{W}ilvl") is None else replace(changed, id="")
 
-    def look(self, properties: Any, around: Look) -> Look:
+    def look(self, properties: Any, around: RunLook) -> RunLook:
         """Return the look of a run, given its `w:rPr` and the look of its paragraph."""
         if (style := value(properties, "rStyle")) in self._elements:
             for element in self._line(style):
@@ -144,13 +144,13 @@ def _changed(style: Style, properties: Any) -> Style:
     return replace(style, list_id=list_id, list_level=level if 0 <= level < _DEPTH else style.list_level)
 
 
-def _changed_look(look: Look, properties: Any) -> Look:
+def _changed_look(look: RunLook, properties: Any) -> RunLook:
     """Return a look with the changes of a `w:rPr`."""
     if properties is None or not len(properties):
         return look
     script = value(properties, "vertAlign", look.script)
     fonts = properties.find(f"{W}rFonts")
-    return Look(
+    return RunLook(
         is_on(properties, "b", look.bold),
         is_on(properties, "vanish", look.hidden),
         script if script in {"superscript", "subscript"} else "",
@@ -159,7 +159,7 @@ def _changed_look(look: Look, properties: Any) -> Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ListLevel:
     """A level of a list.
 
     Attributes:
@@ -181,7 +181,7 @@ class Level:
 
 @dataclass(slots=True)
 class _List:
-    levels: dict[int, Level]
+    levels: dict[int, ListLevel]
     counts: dict[int, int]  # by level; shared by all lists of one definition, which continue each other
     restarts: dict[int, int]  # first numbers of levels that begin again with this list
 
@@ -220,35 +220,35 @@ class Numbering:
         if found is None:
             return 0, ""
         at = style.list_level
-        if at is None or found.levels.get(at, Level()).style not in {"", style.id}:
+        if at is None or found.levels.get(at, ListLevel()).style not in {"", style.id}:
             own = (level for level, one in found.levels.items() if one.style and one.style == style.id)
             at = next(own, at or 0)
-        level = found.levels.get(at, Level(form="none"))
+        level = found.levels.get(at, ListLevel(form="none"))
         counts = found.counts
         for skipped in (above for above in range(at) if above not in counts):
-            counts[skipped] = found.restarts.pop(skipped, found.levels.get(skipped, Level()).start)
+            counts[skipped] = found.restarts.pop(skipped, found.levels.get(skipped, ListLevel()).start)
         counts[at] = found.restarts.pop(at) if at in found.restarts else counts.get(at, level.start - 1) + 1
         for deeper in [deeper for deeper in counts if deeper > at]:
-            if at < found.levels.get(deeper, Level()).restart:
+            if at < found.levels.get(deeper, ListLevel()).restart:
                 del counts[deeper]
         if level.form == "bullet":
             return at, f"{BULLET} {level.text}" if level.text in _BOXES and level.text else BULLET
         return at, _PLACE.sub(lambda place: _shown(found, level, int(place[1]) - 1), level.text).strip()
 
 
-def _shown(found: _List, level: Level, at: int) -> str:
-    own = found.levels.get(at, Level())
+def _shown(found: _List, level: ListLevel, at: int) -> str:
+    own = found.levels.get(at, ListLevel())
     form = "decimal" if level.is_legal and own.form != "none" else own.form
     return in_form(found.counts.get(at, own.start), form)
 
 
-def _levels(parent: Any) -> Iterator[tuple[int, Level]]:
+def _levels(parent: Any) -> Iterator[tuple[int, ListLevel]]:
     for element in parent.findall(f"{W}lvl"):
         restart = number(element, "lvlRestart", -1)
-        font = _changed_look(Look(), element.find(f"{W}rPr")).font
+        font = _changed_look(RunLook(), element.find(f"{W}rPr")).font
         yield (
             _attribute(element, "ilvl"),
-            Level(
+            ListLevel(
                 number(element, "start", 0),
                 _form(element.find(f".//{W}numFmt")),
                 in_font(value(element, "lvlText"), font) if font.lower() in FONTS else value(element, "lvlText"),

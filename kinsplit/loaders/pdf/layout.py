@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 
-from kinsplit.loaders.pdf.pieces import LABEL, Piece, same_line
+from kinsplit.loaders.pdf.pieces import LABEL, PagePiece, same_line
 
 _GUTTER = 0.75  # multiple of the height
 _LARGER = 1.25  # multiple of the usual height, for a heading
@@ -35,10 +35,10 @@ _LONG_WORDS = 5.0  # words of a line that may be a sentence
 _FULL, _FULLER = 0.6, 0.8  # shares of the column's width, for lines of prose
 _RUNNING = 0.4  # share of the lines that begin within a sentence
 
-Row = list[Piece]
+Row = list[PagePiece]
 
 
-def in_reading_order(pieces: Sequence[Piece]) -> list[Row]:
+def in_reading_order(pieces: Sequence[PagePiece]) -> list[Row]:
     """Return the lines of a page, each with its pieces from left to right; what is rotated comes last."""
     straight = [piece for piece in pieces if piece.is_straight]
     straight = list(_without_shadows(straight))
@@ -56,9 +56,9 @@ def in_reading_order(pieces: Sequence[Piece]) -> list[Row]:
     return rows + rotated
 
 
-def _without_shadows(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def _without_shadows(pieces: Sequence[PagePiece]) -> Iterator[PagePiece]:
     """Yield pieces without those that are drawn again at about the same place, as for a shadow."""
-    seen: defaultdict[str, list[Piece]] = defaultdict(list)
+    seen: defaultdict[str, list[PagePiece]] = defaultdict(list)
     for piece in pieces:
         before = seen[piece.text]
         near = _OVERLAP * piece.height
@@ -68,17 +68,17 @@ def _without_shadows(pieces: Sequence[Piece]) -> Iterator[Piece]:
         before.append(piece)
 
 
-def _is_right_to_left(pieces: Sequence[Piece]) -> bool:
+def _is_right_to_left(pieces: Sequence[PagePiece]) -> bool:
     directions = [unicodedata.bidirectional(piece.text[0]) for piece in pieces if not piece.text.isascii()]
     return 2 * sum(each in {"R", "AL"} for each in directions) > len(pieces)
 
 
-def _mirror(pieces: Sequence[Piece]) -> None:
+def _mirror(pieces: Sequence[PagePiece]) -> None:
     for piece in pieces:
         piece.left, piece.right = -piece.right, -piece.left
 
 
-def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
+def _ordered(pieces: Sequence[PagePiece], depth: int) -> Iterator[Row]:
     """Yield the lines of a region in reading order."""
     if not pieces:
         return
@@ -101,12 +101,12 @@ def _ordered(pieces: Sequence[Piece], depth: int) -> Iterator[Row]:
         yield from _flow(band[end:])
 
 
-def _share_a_place(pieces: Sequence[Piece]) -> bool:
+def _share_a_place(pieces: Sequence[PagePiece]) -> bool:
     """Return whether a line from top to bottom goes through all pieces, so that there is no gutter."""
     return max(piece.left for piece in pieces) < min(piece.right for piece in pieces)
 
 
-def _rows(pieces: Sequence[Piece]) -> list[Row]:
+def _rows(pieces: Sequence[PagePiece]) -> list[Row]:
     """Return the pieces by line, from top to bottom and left to right."""
     rows: list[Row] = []
     for piece in sorted(pieces, key=lambda one: one.base):
@@ -139,7 +139,7 @@ def _bands(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[float]]]:
     yield band, _gutters(taken)
 
 
-def _stretches(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
+def _stretches(pieces: Sequence[PagePiece]) -> list[tuple[float, float]]:
     return [(piece.left, piece.right) for piece in pieces]
 
 
@@ -181,15 +181,15 @@ def _with_gutters(band: list[Row], gutters: Sequence[float], depth: int) -> Iter
             yield from _ordered(column, depth - 1)
 
 
-def _in_columns(rows: Sequence[Row], gutters: Sequence[float]) -> list[list[Piece]]:
-    columns: list[list[Piece]] = [[] for _ in range(len(gutters) + 1)]
+def _in_columns(rows: Sequence[Row], gutters: Sequence[float]) -> list[list[PagePiece]]:
+    columns: list[list[PagePiece]] = [[] for _ in range(len(gutters) + 1)]
     for row in rows:
         for piece in row:
             columns[bisect_left(gutters, piece.left)].append(piece)
     return columns
 
 
-def _are_columns(band: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> bool:
+def _are_columns(band: Sequence[Row], columns: Sequence[Sequence[PagePiece]]) -> bool:
     """Return whether a band is to be read column by column."""
     column_of = {piece.order: number for number, column in enumerate(columns) for piece in column}
     shared = sum(len({column_of[piece.order] for piece in row}) > 1 for row in band)
@@ -207,7 +207,7 @@ def _are_columns(band: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> boo
     return not (is_regular and (2 * figures >= len(columns) - 1 or is_even))
 
 
-def _is_prose(column: Sequence[Piece]) -> bool:
+def _is_prose(column: Sequence[PagePiece]) -> bool:
     """Return whether the lines of a column are those of sentences, which fill its width."""
     words = fmean(_words(piece.text) for piece in column)
     width = max(piece.right for piece in column) - min(piece.left for piece in column)
@@ -220,12 +220,12 @@ def _words(text: str) -> float:
     return len(text.split()) if text[:1].isascii() or len(text) < 8 else max(len(text.split()), len(text) / 3)
 
 
-def _is_figures(column: Sequence[Piece]) -> bool:
+def _is_figures(column: Sequence[PagePiece]) -> bool:
     """Return whether most of a column's pieces are numbers or dashes."""
     return 2 * sum(map(_is_figure, column)) > len(column)
 
 
-def _is_figure(piece: Piece) -> bool:
+def _is_figure(piece: PagePiece) -> bool:
     letters = sum(map(str.isalpha, piece.text))
     return 2 * letters < len(piece.text) - piece.text.count(" ")
 
@@ -284,7 +284,7 @@ def _blocks(columns: Sequence[Row]) -> list[Row]:
     )
 
 
-def _is_grid(rows: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> bool:
+def _is_grid(rows: Sequence[Row], columns: Sequence[Sequence[PagePiece]]) -> bool:
     """Return whether pieces are rows of cells, and not cells of several lines that the file gives one by one."""
     if any(sum(map(_is_figure, column)) > 1 for column in columns):
         return True
@@ -294,17 +294,17 @@ def _is_grid(rows: Sequence[Row], columns: Sequence[Sequence[Piece]]) -> bool:
     return sum(len(row) > 1 for row in rows) > 1 and 3 * downwards < sum(map(len, rows))
 
 
-def _goes_down(one: Piece, after: Piece) -> bool:
+def _goes_down(one: PagePiece, after: PagePiece) -> bool:
     """Return whether a piece is the next line of a cell, and follows in the file, too."""
     return after.order == one.order + 1 and 0 < after.base - one.base < _NEXT_LINE * one.height
 
 
-def _steps(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+def _steps(pieces: Sequence[PagePiece]) -> Iterator[list[PagePiece]]:
     """Yield successive pieces of the file's order that stand beside each other; all others are above or below."""
     highest = [piece.base - _CAPITAL * piece.height for piece in pieces]
     for at in range(len(pieces) - 2, -1, -1):
         highest[at] = min(highest[at], highest[at + 1])
-    step: list[Piece] = []
+    step: list[PagePiece] = []
     lowest = float("-inf")
     for piece, top in zip(pieces, highest, strict=True):
         if step and top > lowest:
@@ -315,7 +315,7 @@ def _steps(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
     yield step
 
 
-def _are_cells(columns: Sequence[Sequence[Piece]]) -> bool:
+def _are_cells(columns: Sequence[Sequence[PagePiece]]) -> bool:
     """Return whether pieces are cells that stand beside each other."""
     tallest = max(columns, key=lambda column: column[-1].base - column[0].base)
     near = (_CAPITAL if len(tallest) > 1 else _BESIDE) * tallest[0].height
@@ -323,12 +323,12 @@ def _are_cells(columns: Sequence[Sequence[Piece]]) -> bool:
     return all(first < column[0].base and column[-1].base < last and _is_cell(column) for column in columns)
 
 
-def _apart(columns: Sequence[Sequence[Piece]]) -> float:
+def _apart(columns: Sequence[Sequence[PagePiece]]) -> float:
     """Return how far below the last line of one column another begins; negative if they stand beside each other."""
     return max(column[0].base for column in columns) - min(column[-1].base for column in columns)
 
 
-def _is_cell(column: Sequence[Piece]) -> bool:
+def _is_cell(column: Sequence[PagePiece]) -> bool:
     """Return whether pieces are the lines of one cell, which the file gives one after the other."""
     if sum(map(_is_figure, column)) > 1 or not all(_goes_down(*each) for each in pairwise(column)):
         return False
@@ -347,7 +347,7 @@ def _unmixed(rows: Sequence[Row]) -> Iterator[Row]:
             yield row
 
 
-def _lines(pieces: Sequence[Piece]) -> Iterator[Row]:
+def _lines(pieces: Sequence[PagePiece]) -> Iterator[Row]:
     """Yield lines in the order of the file, of which one goes on where another ends."""
     line: Row = []
     for piece in pieces:
@@ -365,7 +365,7 @@ def _flow(rows: Sequence[Row]) -> Iterator[Row]:
     yield from _lines(pieces) if _goes_on_down(pieces) else _unmixed(rows)
 
 
-def _goes_on_down(pieces: Sequence[Piece]) -> bool:
+def _goes_on_down(pieces: Sequence[PagePiece]) -> bool:
     """Return whether no piece is above what the file gives before it."""
     lowest = float("-inf")
     for piece in pieces:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from kinsplit.loaders.pdf.pieces import HYPHENS, LABEL, Piece, same_line, space_between
+from kinsplit.loaders.pdf.pieces import HYPHENS, LABEL, PagePiece, same_line, space_between
 from kinsplit.support.pages import continues
 
 _MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
@@ -45,7 +45,7 @@ class Line(NamedTuple):
     cells: int = 1  # Number of its pieces with wide gaps between them, without a number or label at its start.
 
 
-def joined(pieces: Sequence[Piece]) -> str:
+def joined(pieces: Sequence[PagePiece]) -> str:
     """Return the text of pieces of one line, or of one row of a table."""
     texts = [" " * pieces[0].indent, pieces[0].text] if pieces else []
     for before, after in pairwise(pieces):
@@ -55,7 +55,9 @@ def joined(pieces: Sequence[Piece]) -> str:
     return "".join(texts)
 
 
-def line_of(pieces: Sequence[Piece], text: str, height: float, look: Callable[[int, int], tuple[float, bool]]) -> Line:
+def line_of(
+    pieces: Sequence[PagePiece], text: str, height: float, look: Callable[[int, int], tuple[float, bool]]
+) -> Line:
     """Return the line that pieces make up on a page of a height, with their text; `look` gives size and weight."""
     first = pieces[0]
     if not first.is_straight or first.is_vertical:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kinsplit.loaders.pdf.pieces import Piece, view
+from kinsplit.loaders.pdf.pieces import PagePiece, view
 
 _MOST_BYTES = 200_000  # of a field's value or a comment
 _MOST_ELEMENTS = 20_000  # of a page's structure
@@ -26,7 +26,7 @@ _MOST_BESIDE = 200  # pieces beside a form field
 _INVISIBLE = 3  # mode in which a scan's text is drawn
 _IMAGE = re.compile(rb"/Subtype\s*/Image\b")
 _NUMBER, _WIDTH, _HEIGHT = (
-    re.compile(rb"(\d+)\s+\d+\s+$"),
+    re.compile(rb"(?<!\d)(\d+)\s+\d+\s+$"),
     re.compile(rb"/Width\s+(\d+)"),
     re.compile(rb"/Height\s+(\d+)"),
 )
@@ -56,11 +56,13 @@ def is_scanned(text: Any) -> bool:
     return bool(first) and FPDFTextObj_GetTextRenderMode(first) == _INVISIBLE
 
 
-def with_annotations(pdf: Any, page: Any, pieces: list[Piece], lost: Counter[str]) -> tuple[list[Piece], list[str]]:
+def with_annotations(
+    pdf: Any, page: Any, pieces: list[PagePiece], lost: Counter[str]
+) -> tuple[list[PagePiece], list[str]]:
     """Return a page's pieces with values and free text among them, and its comments; count what has no text."""
     from pypdfium2 import raw
 
-    shown: list[Piece] = []
+    shown: list[PagePiece] = []
     comments: list[str] = []
     for number in range(raw.FPDFPage_GetAnnotCount(page)):
         if note := raw.FPDFPage_GetAnnot(page, number):
@@ -78,7 +80,7 @@ class _Annotation:
         self._raw, self._page, self._note = raw, page, note
         self._form = pdf.formenv.raw if pdf.formenv else None
 
-    def add_to(self, shown: list[Piece], comments: list[str], lost: Counter[str]) -> None:
+    def add_to(self, shown: list[PagePiece], comments: list[str], lost: Counter[str]) -> None:
         """Add the annotation's text to what is shown or to the comments, or count it as lost."""
         raw = self._raw
         kind = raw.FPDFAnnot_GetSubtype(self._note)
@@ -102,7 +104,7 @@ class _Annotation:
         if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
             lost["attachment"] += 1
 
-    def _field(self, shown: list[Piece], lost: Counter[str]) -> None:
+    def _field(self, shown: list[PagePiece], lost: Counter[str]) -> None:
         raw, note = self._raw, self._note
         kind = raw.FPDFAnnot_GetFormFieldType(self._form, note) if self._form else raw.FPDF_FORMFIELD_TEXTFIELD
         if kind in {raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON}:
@@ -129,7 +131,7 @@ class _Annotation:
     def _entry(self, name: bytes) -> str:
         return _string(lambda *space: self._raw.FPDFAnnot_GetStringValue(self._note, name, *space))
 
-    def _pieces(self, text: str) -> Iterator[Piece]:
+    def _pieces(self, text: str) -> Iterator[PagePiece]:
         """Yield the lines of a text in the annotation's rectangle."""
         rect, seen = self._raw.FS_RECTF(), view(self._page)
         self._raw.FPDFAnnot_GetRect(self._note, rect)
@@ -140,15 +142,15 @@ class _Annotation:
         for number, line in enumerate(lines):
             if line.strip():
                 base = bottom - 0.3 * step if len(lines) == 1 else top + (number + 0.8) * step
-                yield Piece(line.strip(), left, top, right, bottom, base)
+                yield PagePiece(line.strip(), left, top, right, bottom, base)
 
 
-def _beside(pieces: Sequence[Piece], shown: Sequence[Piece]) -> list[Piece]:
+def _beside(pieces: Sequence[PagePiece], shown: Sequence[PagePiece]) -> list[PagePiece]:
     """Return pieces with others among them, each on the line that stands beside it."""
     lines = sorted((piece for piece in pieces if piece.is_straight), key=lambda one: one.base)
     bases = [piece.base for piece in lines]
-    before: dict[int, list[Piece]] = {}
-    after: dict[int, list[Piece]] = {}
+    before: dict[int, list[PagePiece]] = {}
+    after: dict[int, list[PagePiece]] = {}
     rest = []
     for piece in shown:
         start, end = bisect_left(bases, piece.top), bisect_left(bases, piece.bottom + 0.3 * _SIZE)
@@ -164,7 +166,7 @@ def _beside(pieces: Sequence[Piece], shown: Sequence[Piece]) -> list[Piece]:
             places.setdefault(id(label), []).append(piece)
         else:
             rest.append(piece)
-    found: list[Piece] = []
+    found: list[PagePiece] = []
     for piece in pieces:
         found += [*before.get(id(piece), []), piece, *after.get(id(piece), [])]
     return found + rest

@@ -58,7 +58,7 @@ _SYMBOLS = dict(
 
 
 @dataclass(slots=True)
-class Piece:
+class PagePiece:
     """A run of text on one line of a page.
 
     Places are in points from the upper left corner of the page as it is shown.
@@ -85,17 +85,17 @@ class Piece:
         return self.bottom - self.top
 
 
-def pieces_of(page: Any, text: Any) -> list[Piece]:
+def pieces_of(page: Any, text: Any) -> list[PagePiece]:
     """Return a page's pieces in the order in which PDFium gives them."""
     return _joined(_Page(page, text).pieces())
 
 
-def same_line(one: Piece, other: Piece) -> bool:
+def same_line(one: PagePiece, other: PagePiece) -> bool:
     """Return whether two pieces stand on one line."""
     return abs(one.base - other.base) <= _SAME_BASE * min(one.height, other.height)
 
 
-def space_between(one: Piece, after: Piece) -> str:
+def space_between(one: PagePiece, after: PagePiece) -> str:
     """Return the white space between two pieces of a line."""
     return " " if abs(after.left - one.right) > _SPACE * min(one.height, after.height) else ""
 
@@ -111,16 +111,16 @@ class _Page:
         self._is_shifted = text.count_chars() != len(self._text)
         self._turned = math.radians(page.get_rotation())
         self._seen = view(page)
-        self._before = Piece("", 0.0, 0.0, 0.0, 0.0, 0.0)  # what is shown nowhere goes with the piece before
+        self._before = PagePiece("", 0.0, 0.0, 0.0, 0.0, 0.0)  # what is shown nowhere goes with the piece before
         self._is_prose = True  # whether no line of words begins in the right half
         self._start = _upright_start(self._seen)
         self._loose_box = raw.FPDFText_GetLooseCharBox
         self._rect, self._origin = raw.FS_RECTF(), (ctypes.c_double(), ctypes.c_double())
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[PagePiece]:
         """Return the pieces of all lines."""
         is_wide = bool(self._text) and max(self._text) > "\uffff"
-        lines: list[list[Piece]] = []
+        lines: list[list[PagePiece]] = []
         at = 0
         for line in self._text.split("\r\n"):
             parts = [self._piece(part[0], at + part.start()) for part in _PART.finditer(line) if part[0].strip()]
@@ -132,7 +132,7 @@ class _Page:
             piece.text = self._marked(piece)
         return pieces
 
-    def _split_columns(self, lines: list[list[Piece]]) -> None:
+    def _split_columns(self, lines: list[list[PagePiece]]) -> None:
         """Split lines at gaps.
 
         Where no line of words begins in the right half, one of a few lines is searched, and its neighbours if it has a
@@ -151,13 +151,13 @@ class _Page:
                 gapped, at = number, at - 1
             until = number
 
-    def _split(self, lines: list[list[Piece]], number: int) -> bool:
+    def _split(self, lines: list[list[PagePiece]], number: int) -> bool:
         parts = [part for piece in lines[number] for part in self._at_gaps(piece)]
         is_split = len(parts) > len(lines[number])
         lines[number] = parts
         return is_split
 
-    def _piece(self, text: str, at: int) -> Piece:
+    def _piece(self, text: str, at: int) -> PagePiece:
         stripped = text.strip()
         first = at + text.index(stripped[0])
         if self._is_shifted:
@@ -179,7 +179,7 @@ class _Page:
             top, bottom, base = end_top, end_bottom, self._base(last)
         left, right = (left, end_right) if end >= left else (end, right)
         shape = is_straight, is_vertical, is_even, is_level
-        self._before = piece = Piece(stripped, left, top, right, bottom, base, first, last, *shape)
+        self._before = piece = PagePiece(stripped, left, top, right, bottom, base, first, last, *shape)
         if text[0] == " ":
             piece.indent = self._indent(first - text.index(stripped[0]), left)
         return piece
@@ -192,7 +192,7 @@ class _Page:
     def _is_straight(self, at: int) -> bool:
         return math.cos(self._raw.FPDFText_GetCharAngle(self._handle, at) + self._turned) > _STRAIGHT
 
-    def _cells(self, piece: Piece) -> list[Piece]:
+    def _cells(self, piece: PagePiece) -> list[PagePiece]:
         """Return the parts of a piece whose characters stand on different lines, as cells of a table do."""
         if not piece.text[0].isdigit() and abs(self._base(piece.last) - piece.base) < _SHIFT * piece.height:
             return [piece]  # a bullet of another font
@@ -226,7 +226,7 @@ class _Page:
         self._raw.FPDFText_GetCharOrigin(self._handle, at, x, y)
         return self._seen(x.value, y.value)[1]
 
-    def _at_gaps(self, piece: Piece) -> list[Piece]:
+    def _at_gaps(self, piece: PagePiece) -> list[PagePiece]:
         """Return the parts of a piece between wide gaps."""
         text = piece.text
         if piece.first < 0 or not piece.is_straight or piece.is_vertical or " " not in text:
@@ -249,7 +249,7 @@ class _Page:
             return [piece]
         return [self._piece(text[start:end], first + start) for start, end in pairwise([*cuts, len(text)])]
 
-    def _marked(self, piece: Piece) -> str:
+    def _marked(self, piece: PagePiece) -> str:
         """Return a piece's text with marks around raised and lowered characters."""
         text = piece.text
         if piece.first < 0 or not piece.is_straight or not _DIGIT.search(text):
@@ -286,7 +286,7 @@ class _Page:
         return "".join(_wrapped(_with_characters("".join(token[at] for at in run)), shift) for shift, run in runs)
 
 
-def _may_be_cells(piece: Piece) -> bool:
+def _may_be_cells(piece: PagePiece) -> bool:
     """Return whether a piece may have cells that stand below each other: it is short, and no East Asian column."""
     text = piece.text
     if piece.first < 0 or not piece.is_straight or not 1 < len(text) <= _LONGEST_CELLS:
@@ -306,9 +306,9 @@ def _wrapped(text: str, shift: int) -> str:
     return f"{first}{text}{last}"
 
 
-def _joined(pieces: Iterable[Piece]) -> list[Piece]:
+def _joined(pieces: Iterable[PagePiece]) -> list[PagePiece]:
     """Join pieces that stand close together on a line, of which one may be raised."""
-    joined: list[Piece] = []
+    joined: list[PagePiece] = []
     for piece in pieces:
         if not joined or not _together(joined[-1], piece):
             joined.append(piece)
@@ -326,7 +326,7 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
     return joined
 
 
-def _together(one: Piece, after: Piece) -> bool:
+def _together(one: PagePiece, after: PagePiece) -> bool:
     """Return whether a piece goes on where another ends."""
     if one.text[-1] in HYPHENS or not one.is_straight or not after.is_straight or one.is_vertical or after.is_vertical:
         return False
@@ -336,7 +336,7 @@ def _together(one: Piece, after: Piece) -> bool:
     return same_line(one, after) or _is_raised(after, one) or _is_raised(one, after)
 
 
-def _is_raised(one: Piece, other: Piece) -> bool:
+def _is_raised(one: PagePiece, other: PagePiece) -> bool:
     """Return whether a piece is a raised mark or power beside another."""
     if one.height >= _SMALLER * other.height or not is_mark(one.text):
         return False
