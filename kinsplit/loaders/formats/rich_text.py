@@ -2,7 +2,7 @@
 
 Headings are paragraphs with an outline level, or with a style that has one. Footnotes and comments become marks such as
 `[1]`, and their texts follow the document. Headers, footers and text boxes stand where the file has them. Hidden and
-deleted text, pictures, embedded objects and formulas are left out and counted.
+deleted text, pictures without a description, embedded objects and formulas are left out and counted.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Literal, NamedTuple
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
+from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.loaders.markup.headings import plain_headings
-from kinsplit.loaders.markup.markdown import markdown_content
 from kinsplit.loaders.markup.writer import MarkdownWriter
+from kinsplit.loaders.office.charts import PICTURE
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,9})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL
@@ -55,16 +56,18 @@ _CHARACTERS = {
 }
 _SYMBOLS = {b"~": "\xa0", b"_": "\u2011", b"\\": "\\", b"{": "{", b"}": "}"}
 _PARTS = frozenset({"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "shptxt"})
-_COUNTED = {"pict": "picture", "objdata": "embedded object", "moMath": "formula"}
+_COUNTED = {"objdata": "embedded object", "moMath": "formula"}
 # Destinations whose text nobody sees; so are those that a program may skip (`\*`), except the few below.
 _UNSEEN = frozenset(
     {
-        *("colortbl", "fldinst", "nonshppict", "sp", "pn", "xe", "tc", "rxe", "bkmkstart", "bkmkend", "filetbl"),
+        *("colortbl", "fldinst", "nonshppict", "pn", "xe", "tc", "rxe", "bkmkstart", "bkmkend", "filetbl"),
         *("template", "generator", "listtable", "revtbl", "ftnsep", "ftnsepc", "ftncn", "aftnsep", "aftnsepc"),
         *("aftncn", "atnid", "atnauthor", "atnref", "mmathPict", "shprslt", "do", *_COUNTED),
     }
 )
-_SEEN = frozenset({"shppict", "shpinst", "annotation", "ud"})
+_SEEN = frozenset({"shppict", "shpinst", "picprop", "annotation", "ud"})
+# Parts of pictures and shapes, whose text is not the document's.
+_DRAWN = {"pict": "picture", "sp": "property", "sn": "name", "sv": "value"}
 _DEEPEST = 8  # list level
 _LONGEST_SCRIPT = 64  # characters of a superscript whose parts are joined
 
@@ -81,7 +84,7 @@ class _Run(NamedTuple):
 class _Style:
     """The state that a group inherits and that its end restores."""
 
-    where: Literal["body", "part", "note", "label", "fonts", "styles", "info", "title", "unseen"] = "body"
+    where: str = "body"  # the destination: "body", "part", "note", "unseen" and others
     font: int = -1
     fallback: int = 1  # characters behind one in Unicode that older programs show instead
     hidden: bool = False
@@ -115,6 +118,9 @@ class _RichText:
     row: list[list[list[_Run]]] = field(default_factory=list)
     rows: list[list[list[list[_Run]]]] = field(default_factory=list)
     notes: list[list[_Run]] = field(default_factory=list)
+    property: str = ""  # name of a shape's or picture's property
+    pictures: int = 0  # those without a description
+    is_bare: bool = False  # whether the shape or picture has a picture and no description so far
 
     def read(self, data: bytes) -> str:
         """Return the text of a file."""
@@ -152,6 +158,8 @@ class _RichText:
         self._table()
         for number, runs in enumerate(self.notes, 1):
             self._write([_Run("mark", str(number)), _Run("text", " "), *runs])
+        if self.pictures:
+            self.writer.left_out.add(*PICTURE, self.pictures)
         return self.writer.finish()
 
     def _bytes(self, data: bytes) -> None:
@@ -173,7 +181,9 @@ class _RichText:
             self.label += text
         elif style.where == "title":
             self.title += text
-        elif style.where in ("body", "part", "note") and text and not style.hidden:
+        elif style.where == "name":
+            self.property += text
+        elif style.where in ("body", "part", "note", "description") and text and not style.hidden:
             last = self.runs[-1] if self.runs else None
             if last and last.kind == style.script != "text" and len(last.text) < _LONGEST_SCRIPT:
                 self.runs[-1] = last._replace(text=last.text + text)
@@ -269,7 +279,7 @@ class _RichText:
         if word == "title" and style.where == "info":
             style.where = "title"
         elif word in ("fonttbl", "stylesheet", "info"):
-            style.where = {"fonttbl": "fonts", "stylesheet": "styles", "info": "info"}[word]  # type: ignore[assignment]
+            style.where = {"fonttbl": "fonts", "stylesheet": "styles", "info": "info"}[word]
         elif word in ("listtext", "pntext"):
             style.where, self.label = "label", ""
         elif word in ("footnote", "annotation") and style.where in ("body", "part"):
@@ -281,11 +291,26 @@ class _RichText:
             style.where = "part"
             self.waiting.append(self.runs)
             self.runs = []
+        elif word == "shp":
+            self.is_bare = False
+        elif word in _DRAWN:
+            self._begin_drawn(_DRAWN[word])
         elif word in _UNSEEN or (starred and word not in _SEEN):
             style.where = "unseen"
         else:
             return False
         return True
+
+    def _begin_drawn(self, what: str) -> None:
+        """Begin a picture, or a property of a shape or picture, with its name or value."""
+        if what == "name":
+            self.property = ""
+        elif what == "picture":
+            self.pictures, self.is_bare = self.pictures + 1, True
+        elif what == "value" and self.property == "wzDescription":
+            self.pictures, self.is_bare = self.pictures - self.is_bare, False
+            what = "description"
+        self.style.where = what
 
     def _unicode(self, unit: int) -> None:
         last = self.runs[-1] if self.runs else None

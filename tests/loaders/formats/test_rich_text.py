@@ -96,11 +96,23 @@ def test_what_is_left_out_is_counted():
 
     assert reading.contents[0].text == "AB"
     assert reading.warnings == (
-        "3 pictures were left out",
         "2 hidden or deleted passages were left out",
         "1 embedded object was left out",
         "1 formula was left out",
+        "3 pictures without a text were left out",
     )
+
+
+def test_pictures_are_their_descriptions_or_counted():
+    described = r"{{\sp{{\sn wzDescription}}{{\sv {}}}}}".format
+    inline = rf"{{\*\shppict{{\pict{{\*\picprop{described('Grey herons')}}}\pngblip ff}}}}{{\nonshppict{{\pict ff}}}}"
+    picture = r"{\shp{\*\shpinst{\sp{\sn pib}{\sv {\pict\pngblip ff}}}%s}{\shprslt{\pict ff}}}"
+    box = rf"{{\shp{{\*\shpinst{described('A frame')}}}}}"
+
+    reading = read(rtf(rf"A {inline}\par{picture % described('An owl')}\par{picture % ''}\par{box}\par"))
+
+    assert reading.contents[0].text == "A Grey herons\n\nAn owl\n\nA frame"
+    assert reading.warnings == ("1 picture without a text was left out",)
 
 
 _PIECES = [
