@@ -124,7 +124,7 @@ def _cells(sheet: CalamineSheet, parts: SheetParts) -> Rows:
         if 0 <= row - top < height and 0 <= column - left < width:
             values[row - top][column - left] = text
     rows = [[_SHOWN.get(type(value), str)(value) for value in row] for row in values]
-    looked_at = 0
+    looked_at, covered = 0, set[int]()
     for (first, start), (last, end) in sheet.merged_cell_ranges or ():
         box = range(max(first - top, 0), min(last - top + 1, height))
         looked_at += len(box) * max(end - start + 1, 1)
@@ -134,14 +134,20 @@ def _cells(sheet: CalamineSheet, parts: SheetParts) -> Rows:
             for column in range(max(start - left, 0), min(end - left + 1, width)):
                 if (row + top, column + left) != (first, start):
                     rows[row][column] = ""
-    return _without_hidden(rows, top, left, parts)
+        if 0 <= start - left < width and 0 <= first - top < height and rows[first - top][start - left]:
+            covered.update(box[1:])
+    # A row inside a merged cell is no gap between tables.
+    gone = {row for row in covered if not any(rows[row])}
+    return _without_hidden(rows, top, left, parts, gone)
 
 
-def _without_hidden(rows: Rows, top: int, left: int, parts: SheetParts) -> Rows:
+def _without_hidden(rows: Rows, top: int, left: int, parts: SheetParts, gone: Collection[int]) -> Rows:
+    """Return rows without those that are hidden or gone, and count those that are hidden."""
     if parts.hidden_rows:
         hidden = [bool(any(row)) for at, row in enumerate(rows) if at + top in parts.hidden_rows]
         parts.left_out.add("hidden row", count=sum(hidden))
-        rows = [row for at, row in enumerate(rows) if at + top not in parts.hidden_rows]
+    if parts.hidden_rows or gone:
+        rows = [row for at, row in enumerate(rows) if at + top not in parts.hidden_rows and at not in gone]
     if parts.hidden_columns:
         columns = range(max(map(len, rows), default=0))
         hidden = [any(row[at] for row in rows if at < len(row)) for at in columns if at + left in parts.hidden_columns]

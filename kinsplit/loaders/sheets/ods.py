@@ -23,6 +23,7 @@ _GROUPS = frozenset(
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _CELL, _COVERED, _REPEATED = f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell", f"{_TABLE}number-columns-repeated"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}style"
+_SPANNED = f"{_TABLE}number-rows-spanned"
 _PARAGRAPH = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}p"
 _BLANKS = {"s": " ", "tab": " ", "line-break": " "}
 
@@ -72,6 +73,7 @@ class _Sheet:
         self._hidden: set[int] = set()
         self._columns = 0
         self._row = self._column = 0  # of the cell that is read
+        self._covered = 0  # the last row that a merged cell with a text reaches
         self.hidden_filled: set[int] = set()
 
     def read(self, table: Any) -> None:
@@ -113,9 +115,13 @@ class _Sheet:
             elif shown:
                 row += [""] * pending + [text] * shown
                 pending = 0
+                if (rows := cell.get(_SPANNED, "")).isdecimal():
+                    self._covered = max(self._covered, self._row + int(rows[:9]) - 1)
             column += times
         times = _times(element, "rows")
         self._row += times - 1
+        if not row and self._row <= self._covered:
+            return
         times = times if row else 1
         if _own(element, "visibility") in ("collapse", "filter"):
             self.parts.left_out.add("hidden row", count=times if row else 0)
