@@ -83,6 +83,20 @@ def test_json_reports_every_document_and_the_sums(cli: Cli, folder: Path) -> Non
     assert report["failed"] == report["warnings"] == []
 
 
+def test_what_a_file_s_reader_left_out_is_counted(cli: Cli, tmp_path: Path) -> None:
+    page = tmp_path / "pages" / "birds.html"
+    page.parent.mkdir()
+    page.write_text("<p>Owls hunt.</p><img src=a><img src=b><p hidden>Not seen</p>")
+    counted = ["1 hidden passage was left out", "2 pictures without a text were left out"]
+
+    told = cli("index", page, *HASH).stderr.splitlines()
+    page.write_text(page.read_text() + "<p>Larks sing.</p>")
+
+    assert sorted(told) == [f"Warning: pages/birds.html: {what}" for what in counted]
+    warnings = report_of(cli("index", page, "--json", *HASH))["warnings"]
+    assert sorted(warnings) == [f"pages/birds.html: {what}" for what in counted]
+
+
 def test_the_second_run_over_the_sample_course_embeds_nothing(cli: Cli) -> None:
     first = report_of(cli("index", COURSE, *HASH, "--json"))
     second = report_of(cli("index", COURSE, *HASH, "--json"))

@@ -70,6 +70,11 @@ async def test_files_are_found_replaced_and_deleted(client: httpx.AsyncClient, t
     error_of(await client.delete("/documents/files/birds.md"), 404)
 
 
+async def test_what_was_left_out_of_a_file_is_told(client: httpx.AsyncClient) -> None:
+    (row,) = await rows(client, ("birds.html", b"<p>Owls hunt.</p><img src=a><img src=b>"))
+    assert row["warnings"] == ["2 pictures without a text were left out"]
+
+
 async def test_a_file_that_cannot_be_read_leaves_its_former_state(client: httpx.AsyncClient, tmp_path: Path) -> None:
     whole = pdf(["A tree has a root."])
     first, second, third = await rows(

@@ -36,8 +36,8 @@ def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp
     expect(lines(page).nth(1)).to_contain_text("Not added: ")
     expect(lines(page).nth(2)).to_contain_text("Not added: It is larger than 99 kB.")
     expect(page.locator("#announcer")).to_have_text("1 file added, 2 failed")
-    page.locator(".drop").evaluate(DROP, ["larks.md", "Larks sing at dawn."])
-    expect(lines(page).nth(3)).to_contain_text("Added: 1 chunk")
+    page.locator(".drop").evaluate(DROP, ["larks.html", "<p>Larks sing at dawn.</p><img src=a>"])
+    expect(lines(page).nth(3)).to_contain_text("Added: 1 chunk. 1 picture without a text was left out")
     expect(page.locator(".documents li")).to_have_count(2)
     expect(page.get_by_label("Strategy").locator("option")).to_have_text("sentence · 2 chunks")
     for name, width, colors in (("desktop", 1280, "light"), ("phone", 390, "dark")):
@@ -62,7 +62,7 @@ def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp
     page.keyboard.press("Enter")
     expect(page.locator(".documents li")).to_have_count(1)
     expect(page.locator("#announcer")).to_have_text("Deleted files/a_b_.md")
-    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == ["larks.md"]
+    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == ["larks.html"]
 
 
 def test_a_row_goes_with_its_file(serve: Serve, visit: Visit, tmp_path: Path) -> None:
