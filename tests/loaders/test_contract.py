@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from kinsplit.loaders import FORMATS
 from tests.loaders.contract import office_files, text_files
-from tests.loaders.contract.suite import ReaderContract
+from tests.loaders.contract.suite import ROWS, ReaderContract
 
 _PLACES = "pages, times, speakers"
 _CHARACTERS = "it is written in characters, which are kept"
@@ -123,3 +124,13 @@ class TestWebVtt(ReaderContract, builder=text_files.VTT, without=_UNFORMED | _NO
 def test_every_kind_of_file_keeps_the_contract() -> None:
     tried = {contract.builder.suffix for contract in ReaderContract.__subclasses__()}
     assert {fmt.name for fmt in FORMATS if not tried.isdisjoint(fmt.suffixes)} == {fmt.name for fmt in FORMATS}
+
+
+def test_the_docs_say_which_rows_apply() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "readers.md").read_text(encoding="utf-8")
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    (rows,) = (cells[1:] for cells in lines if cells and cells[0] == "files" and "characters" in cells)
+    told = {cells[0]: cells[1:] for cells in lines if cells and cells[0].startswith("`.")}
+    assert {*rows} == {*ROWS}
+    for contract in ReaderContract.__subclasses__():
+        assert told[f"`{contract.builder.suffix}`"] == ["–" if row in contract.without else "✓" for row in rows]

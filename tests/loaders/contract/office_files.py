@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
-import zlib
 from collections.abc import Callable
 from typing import Any
 from xml.sax.saxutils import escape
@@ -25,18 +23,14 @@ from tests.loaders.contract import blocks as b
 from tests.loaders.office import document, office_xml, paragraph, run, saved, zipped
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+def _picture() -> bytes:
+    target = io.BytesIO()
+    Image.new("RGB", (64, 64), "grey").save(target, "PNG")
+    return target.getvalue()
 
 
-#: A picture of one dot.
-DOT = b"\x89PNG\r\n\x1a\n" + b"".join(
-    (
-        _chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)),
-        _chunk(b"IDAT", zlib.compress(b"\0\0")),
-        _chunk(b"IEND", b""),
-    )
-)
+#: A grey picture.
+GREY = _picture()
 
 # Word
 
@@ -105,7 +99,7 @@ def _word_note(word: Any, block: b.Note) -> None:
 
 
 def _word_picture(word: Any, block: b.Picture) -> None:
-    shape = word.add_picture(io.BytesIO(DOT))
+    shape = word.add_picture(io.BytesIO(GREY))
     properties = shape._inline.docPr
     properties.set("descr", block.text)
 
@@ -230,7 +224,7 @@ def _slide_table(slides: _Slides, table: b.Table) -> None:
 
 
 def _slide_picture(slides: _Slides, block: b.Picture) -> None:
-    shape = slides.slide.shapes.add_picture(io.BytesIO(DOT), *slides.place())
+    shape = slides.slide.shapes.add_picture(io.BytesIO(GREY), *slides.place())
     shape._element._nvXxPr.cNvPr.set("descr", block.text)
 
 
@@ -311,7 +305,7 @@ def _sheet_hidden(book: _Book, block: b.Hidden) -> None:
 
 
 def _sheet_picture(book: _Book, block: b.Picture) -> None:
-    options = {"image_data": io.BytesIO(DOT), "description": block.text}
+    options = {"image_data": io.BytesIO(GREY), "description": block.text}
     book.sheet.insert_image(book.turn(1), 4, "dot.png", options)
 
 
@@ -387,8 +381,11 @@ def _ods(write: Callable[[Any], str]) -> Callable[[list[str], Any], None]:
     return lambda target, block: target.append(write(block))
 
 
+_IMAGE = '<draw:image xlink:href="Pictures/grey.png" xmlns:xlink="http://www.w3.org/1999/xlink"/>'
+
+
 def _ods_picture(block: b.Picture) -> str:
-    picture = f"<draw:frame><draw:image/>{f'<svg:desc>{block.text}</svg:desc>' if block.text else ''}</draw:frame>"
+    picture = f"<draw:frame>{_IMAGE}{f'<svg:desc>{block.text}</svg:desc>' if block.text else ''}</draw:frame>"
     return _ods_row(f"<table:table-cell>{picture}</table:table-cell>")
 
 
@@ -397,11 +394,16 @@ def _ods_file(rows: list[str]) -> bytes:
     sheet = f'<table:table table:name="Data">{"".join(rows)}</table:table>'
     body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
     entry = '<manifest:file-entry manifest:full-path="{}" manifest:media-type="{}"/>'
-    listed = entry.format("/", _SPREADSHEET) + entry.format("content.xml", "text/xml")
+    listed = (
+        entry.format("/", _SPREADSHEET)
+        + entry.format("content.xml", "text/xml")
+        + entry.format("Pictures/grey.png", "image/png")
+    )
     return zipped(
         {
             "mimetype": _SPREADSHEET,
             "META-INF/manifest.xml": f"<manifest:manifest {_NAMES}>{listed}</manifest:manifest>",
+            "Pictures/grey.png": GREY,
             "content.xml": f"<office:document-content {_NAMES}>{styles}{body}</office:document-content>",
         }
     )
@@ -521,7 +523,7 @@ def _pdf_box(pages: _Pages, block: b.Box) -> None:
 
 
 def _pdf_picture(pages: _Pages, block: b.Photo) -> None:
-    pages.canvas.drawImage(ImageReader(Image.new("RGB", (64, 64))), 60, pages.height - 90, 100, 100)
+    pages.canvas.drawImage(ImageReader(io.BytesIO(GREY)), 60, pages.height - 90, 100, 100)
     pages.feed(9)
 
 

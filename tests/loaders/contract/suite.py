@@ -18,7 +18,9 @@ def read(path: Path, data: bytes) -> Read:
     """Return what kinsplit reads of a file."""
     path.write_bytes(data)
     loaded = load_one(path)
-    return Read("\n\n".join(d.text for d in loaded.documents), loaded.warnings, loaded.documents)
+    documents = loaded.documents
+    headings = [heading.title for document in documents for heading in document.headings]
+    return Read("\n\n".join(document.text for document in documents), loaded.warnings, headings, documents)
 
 
 class ReaderContract:

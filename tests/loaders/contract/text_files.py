@@ -179,10 +179,10 @@ _JSON: Parts = {
 # Subtitles
 
 
-def _cue(comma: str, voice: str) -> Callable[[b.Said], str]:
+def _cue(comma: str, voice: str, written: Callable[[str], str] = str) -> Callable[[b.Said], str]:
     def write(block: b.Said) -> str:
         times = " --> ".join(f"00:00:{second:02}{comma}000" for second in (block.second, block.second + 2))
-        return f"{times}\n{voice.format(block.speaker)}{block.text}"
+        return f"{times}\n{voice.format(block.speaker)}{written(block.text)}"
 
     return write
 
@@ -191,7 +191,8 @@ def _numbered(cues: list[str]) -> bytes:
     return _joined([f"{number}\n{cue}" for number, cue in enumerate(cues, 1)])
 
 
-_SRT, _VTT = _cue(",", "{}: "), _cue(".", "<v {}>")
+_SRT = _cue(",", "{}: ")
+_VTT = _cue(".", "<v {}>", escape)
 
 
 def _subtitles(write: Callable[[b.Said], str]) -> Parts:
