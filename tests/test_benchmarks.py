@@ -23,6 +23,8 @@ with pytest.MonkeyPatch.context() as path:
     import indexing
     import labelled
     import parsers
+    import reader_systems
+    import readers
     import retrieval
     import scale
     import scale_corpus
@@ -346,3 +348,19 @@ def test_what_is_cut_is_shown_by_splitter_and_corpus(monkeypatch: pytest.MonkeyP
     assert found["item"] == ["item", "0", found["item"][2]]
     assert int(found["item"][2]) > 5
     assert [row[1] for row in rows if row[0] in {"lists", "tables", "fences", "logs"}][:4] == ["**0**"] * 4
+
+
+def test_what_readers_keep_is_shown_by_row_and_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "BUILDERS", (readers.text_files.MARKDOWN, readers.text_files.CSV))
+    own = reader_systems.SYSTEMS[0]
+    lossy = reader_systems.ReaderSystem("lossy", (), lambda suffix, data: readers.Read(""), frozenset({".md"}))
+
+    page = readers.page({system.name: list(readers.try_all(system)) for system in (own, lossy)})
+
+    rows = {
+        row[0]: row[1:] for row in ([c.strip() for c in line.split("|")[1:-1]] for line in page.splitlines()) if row
+    }
+    assert rows["`.csv`"][1] == "–"
+    assert rows["`.md`"][1].startswith("0 of ")
+    assert len(set(rows["`.md`"][0].split(" of "))) == 1
+    assert "**kinsplit**: nothing." in page
