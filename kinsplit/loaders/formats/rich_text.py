@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
-from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.loaders.markup.headings import plain_headings
+from kinsplit.loaders.markup.markdown import markdown_content
 from kinsplit.loaders.markup.writer import MarkdownWriter
 from kinsplit.loaders.office.charts import PICTURE
 
