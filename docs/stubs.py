@@ -74,7 +74,7 @@ _NODE_PARSER = (
     "id_func: Callable[[int, BaseNode], str] | None = None",
     "join_pages: bool = True",
 )
-_TEXT_SPLITTER = ("add_start_index: bool = True", "join_pages: bool = True")
+_TEXT_SPLITTER = ("add_start_index: bool = True", "join_pages: bool = True", "id_key: str | None = None")
 
 _SIMPLE = {int: "int", float: "float", str: "str", bool: "bool", type(None): "None"}
 

@@ -20,6 +20,7 @@ from llama_index.core.schema import MetadataMode, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from kinsplit.details import details
+from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from tests.shared_data import shared_path
 
@@ -323,3 +324,34 @@ def test_a_problem_set_by_stock_loaders_is_one_document(
             assert chunk.text.startswith(texts[first - 1][start:].rstrip())
             assert chunk.text.endswith(texts[last - 1][:end])
         assert chunk.metadata["page_label"] == str(first)
+
+
+def test_a_metadata_key_gives_langchain_documents_their_ids() -> None:
+    splitter = langchain.text_splitter("sentence", chunk_size=8, chunk_overlap=0, id_key="source")
+    before, after = (
+        splitter.split_documents([Document(page_content=text, metadata={"source": "birds.md"})])
+        for text in ("An owl hunts at night. A lark sings.", "An owl hunts at night. A lark sings at dawn.")
+    )
+    assert [chunk.id for chunk in before] == [chunk.id for chunk in after]
+    assert {chunk.metadata["source_id"] for chunk in before} == {"birds.md"}
+    (own,) = splitter.split_documents([Document(id="own", page_content="Owls.", metadata={"source": "a.md"})])
+    assert own.metadata["source_id"] == "own"
+    (again,) = splitter.split_documents([own])
+    assert again.metadata["source_id"] == "own"
+    with pytest.raises(InvalidParameterError, match=r"id_key: must be a metadata key of every document"):
+        splitter.split_documents([Document(page_content="Owls.")])
+
+
+def test_a_metadata_key_tells_files_of_the_same_path_apart() -> None:
+    """As a service does that saves each upload under its name."""
+    splitter = langchain.text_splitter("sentence", chunk_size=8, chunk_overlap=0, id_key="upload")
+    first, second = (
+        splitter.split_documents(
+            Document(page_content=text, metadata={"source": "birds.pdf", "page": number, "upload": upload})
+            for number, text in enumerate(("An owl hunts at night.", "A lark sings."))
+        )
+        for upload in (1, 2)
+    )
+    assert {chunk.metadata["source_id"] for chunk in first} == {"1"}
+    assert {chunk.metadata["page_end"] for chunk in second} == {1, 2}
+    assert not {chunk.id for chunk in first} & {chunk.id for chunk in second}

@@ -42,7 +42,12 @@ _MODULES = {
 
 
 def text_splitter(
-    name: str | None = None, *, add_start_index: bool = True, join_pages: bool = True, **parameters: object
+    name: str | None = None,
+    *,
+    add_start_index: bool = True,
+    join_pages: bool = True,
+    id_key: str | None = None,
+    **parameters: object,
 ) -> KinsplitTextSplitter:
     """Return a strategy as a text splitter.
 
@@ -51,6 +56,8 @@ def text_splitter(
             160 tokens.
         add_start_index: Whether to add offsets under LangChain's own key too.
         join_pages: Whether to join the pages of a file; see the function `join_pages`.
+        id_key: Metadata key of the id of documents that have none, and of the file of pages, such as "source", so that
+            chunks keep their ids when the text changes.
         **parameters: The strategy's parameters.
 
     Raises:
@@ -60,7 +67,8 @@ def text_splitter(
     from kinsplit.parsers import class_and_parameters
 
     kind, parameters = class_and_parameters(name, parameters)
-    return text_splitter_class(kind)(add_start_index=add_start_index, join_pages=join_pages, **parameters)
+    own = {"add_start_index": add_start_index, "join_pages": join_pages, "id_key": id_key}
+    return text_splitter_class(kind)(**own, **parameters)
 
 
 __getattr__, __dir__ = lazy(__name__, _MODULES, "text_splitter", "TextSplitter", "splitter:text_splitter_class")

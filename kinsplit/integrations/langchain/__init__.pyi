@@ -35,6 +35,7 @@ class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
         chunk_overlap: int = 150,
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitWordTextSplitter(KinsplitTextSplitter):
@@ -56,6 +57,7 @@ class KinsplitWordTextSplitter(KinsplitTextSplitter):
         chunk_overlap: int = 0,
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitTokenTextSplitter(KinsplitTextSplitter):
@@ -81,6 +83,7 @@ class KinsplitTokenTextSplitter(KinsplitTextSplitter):
         tail: Literal['keep', 'drop'] = 'keep',
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
@@ -110,6 +113,7 @@ class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
         language: str = 'auto',
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitStructureTextSplitter(KinsplitTextSplitter):
@@ -135,6 +139,7 @@ class KinsplitStructureTextSplitter(KinsplitTextSplitter):
         language: str = 'auto',
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
@@ -172,6 +177,7 @@ class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
         language: str = 'auto',
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitClusterTextSplitter(KinsplitTextSplitter):
@@ -201,6 +207,7 @@ class KinsplitClusterTextSplitter(KinsplitTextSplitter):
         language: str = 'auto',
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
@@ -230,6 +237,7 @@ class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
         language: str = 'auto',
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
@@ -251,6 +259,7 @@ class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
         chunk_overlap: int = 0,
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 class KinsplitLLMTextSplitter(KinsplitTextSplitter):
@@ -288,6 +297,7 @@ class KinsplitLLMTextSplitter(KinsplitTextSplitter):
         timeout: float = 300.0,
         add_start_index: bool = True,
         join_pages: bool = True,
+        id_key: str | None = None,
     ) -> None: ...
 
 @overload

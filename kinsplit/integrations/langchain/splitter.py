@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_text_splitters import TextSplitter
 
 from kinsplit import chunk as core
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.foreign import structure_of
 from kinsplit.identity import text_id
 from kinsplit.integrations.shared.metadata import FrameworkPiece, arrange, check_inputs, inherited
@@ -40,12 +40,29 @@ def join_pages(documents: Iterable[Document]) -> list[Document]:
         documents: Pages, which give the file as `source` or `file_path` and the page as `page`, and other documents,
             which stay as they are.
     """
-    return _joined(checked_documents(documents, Document), files=True)
+    return _joined(checked_documents(documents, Document), files=True, id_key=None)
 
 
-def _joined(documents: list[Document], *, files: bool) -> list[Document]:
-    joined = join([Text(document.page_content, document.metadata) for document in documents], files=files)
-    return [_document(each, documents) if isinstance(each, Joined) else documents[each] for each in joined]
+def _joined(documents: Sequence[Document], *, files: bool, id_key: str | None) -> list[Document]:
+    ids = [_id_under(id_key, document) for document in documents]
+    texts = [Text(each.page_content, each.metadata, file=id_) for each, id_ in zip(documents, ids, strict=True)]
+    return [
+        _document(each, documents) if isinstance(each, Joined) else _with_id(documents[each], ids[each])
+        for each in join(texts, files=files)
+    ]
+
+
+def _id_under(key: str | None, document: Document) -> str | None:
+    """Return the id of a document under a metadata key; None without a key, and for chunks, which have one."""
+    if key is None or has_chunk_metadata(document.metadata):
+        return None
+    remedy = "Set it before splitting."
+    require(key in document.metadata, "id_key", "must be a metadata key of every document", key, remedy)
+    return str(document.metadata[key])
+
+
+def _with_id(document: Document, id_: str | None) -> Document:
+    return document if id_ is None or document.id is not None else document.model_copy(update={"id": id_})
 
 
 def _document(joined: Joined, documents: Sequence[Document]) -> Document:
@@ -86,15 +103,17 @@ class KinsplitTextSplitter(TextSplitter):
     """A kinsplit strategy as a LangChain text splitter; use one of its subclasses.
 
     Documents contain exact slices of the text, with their position and their kin in the metadata, and an id that is the
-    same on every machine if the document's id is. Give documents an id, such as their path: without one it is derived
-    from `metadata["source"]` and the text, and so changes with the text. Splitting chunks again keeps the offsets and
-    the source of the original document; the chunk that was split becomes the parent.
+    same on every machine if the document's id is. Loaders give documents no id: it is derived from `metadata["source"]`
+    and the text, and so changes with the text. Name the metadata key of one that stays: `id_key="source"` for files and
+    web pages. Splitting chunks again keeps the offsets and the source of the original document; the chunk that was
+    split becomes the parent.
 
     The pages into which a loader has cut a file are joined first, so that kin cross pages; see `join_pages`.
 
     Args:
         add_start_index: Whether to add the offsets under LangChain's key `start_index`, and `end_index`.
         join_pages: Whether to join the pages of a file. If not, each page is a document of its own.
+        id_key: Metadata key of the id of documents that have none, and of the file of pages.
         **parameters: The strategy's parameters. Those of LangChain's own splitters are taken too if they mean something
             here; see `kinsplit.integrations.shared.stock.STOCK`.
 
@@ -112,11 +131,14 @@ class KinsplitTextSplitter(TextSplitter):
         check_has_strategy(cls, "text_splitter")
         return super().__new__(cls)
 
-    def __init__(self, *, add_start_index: bool = True, join_pages: bool = True, **parameters: object) -> None:
+    def __init__(
+        self, *, add_start_index: bool = True, join_pages: bool = True, id_key: str | None = None, **parameters: object
+    ) -> None:
         # The base class would store its own copies of the sizes, which the properties below read from the strategy.
         self._strategy = self.strategy_class(**in_own_terms(self.strategy_class, parameters))
         self._add_start_index = add_start_index
         self._joins_pages = join_pages
+        self._id_key = id_key
 
     @property
     def strategy(self) -> Strategy:
@@ -153,9 +175,9 @@ class KinsplitTextSplitter(TextSplitter):
             The chunks of all documents, in order, each from its coarsest level down.
 
         Raises:
-            InvalidParameterError: Two different documents have the same id.
+            InvalidParameterError: Two different documents have the same id, or one has no metadata key `id_key`.
         """
-        documents = _joined(checked_documents(documents, Document), files=self._joins_pages)
+        documents = _joined(checked_documents(documents, Document), files=self._joins_pages, id_key=self._id_key)
         origins = origins_of(documents)
         whole = [d.metadata for d in documents if not has_chunk_metadata(d.metadata)]
         kept = check_inputs([o.name for o in origins], [d.page_content for d in documents], whole)
@@ -264,7 +286,7 @@ class KinsplitTextSplitter(TextSplitter):
         return Ruler(unit, resolve(self._strategy.tokenizer)).length
 
     def __repr__(self) -> str:
-        own = f"add_start_index={self._add_start_index}, join_pages={self._joins_pages}"
+        own = f"add_start_index={self._add_start_index}, join_pages={self._joins_pages}, id_key={self._id_key!r}"
         return f"{type(self).__name__}({self._strategy!r}, {own})"
 
 
@@ -285,12 +307,16 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
         Parameter(name, Parameter.KEYWORD_ONLY, default=info.default, annotation=info.annotation)
         for name, info in strategy.model_fields.items()
     ]
-    own = {
-        "add_start_index": "Whether to add offsets under LangChain's own key too.",
-        "join_pages": "Whether to join the pages of a file.",
+    own: dict[str, tuple[object, object, str]] = {
+        "add_start_index": (True, bool, "Whether to add offsets under LangChain's own key too."),
+        "join_pages": (True, bool, "Whether to join the pages of a file."),
+        "id_key": (None, str | None, "Metadata key of the id of documents that have none, and of the file of pages."),
     }
-    keywords += [Parameter(name, Parameter.KEYWORD_ONLY, default=True, annotation=bool) for name in own]
-    described = "\n".join([documentation(strategy), *(f"    {name}: {about}" for name, about in own.items())])
+    keywords += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (default, annotation, _) in own.items()
+    ]
+    described = "\n".join([documentation(strategy), *(f"    {name}: {about}" for name, (*_, about) in own.items())])
     body = {"strategy_class": strategy, "__doc__": described, "__module__": __package__}
     body["__signature__"] = Signature(keywords)
     return type(generated_name(strategy.__name__, "TextSplitter"), (KinsplitTextSplitter,), body)

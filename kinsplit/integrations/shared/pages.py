@@ -50,13 +50,15 @@ class Text(NamedTuple):
     text: str
     metadata: Mapping[str, Any]
     is_part: bool = False  # Whether the framework says that it is a part of a page or of another document.
+    file: str | None = None  # Id of its file; None for the file's path or name in the metadata.
 
 
 class Joined(NamedTuple):
     """A document of joined pages or elements.
 
-    Its id is the file's path or name. If the first page is missing, so that it may be in another call, the number of
-    the first page that is there is appended; and the id of the first element, since any may be in another call.
+    Its id is the file's, or else its path or name. If the first page is missing, so that it may be in another call, the
+    number of the first page that is there is appended; and the id of the first element, since any may be in another
+    call.
     """
 
     source_id: str | None  # None for the document's own id.
@@ -166,18 +168,18 @@ def _source(text: Text) -> str | None:
     metadata = text.metadata
     if text.is_part or PAGES in metadata or has_chunk_metadata(metadata) or _ELEMENT & metadata.keys():
         return None
-    return _file(metadata) if any(metadata.get(key) is not None for key in _number_keys(metadata)) else None
+    return _file(text) if any(metadata.get(key) is not None for key in _number_keys(metadata)) else None
 
 
 def _source_of_element(text: Text) -> str | None:
     """Return the file of an element, or None if the text is none."""
     metadata = text.metadata
     is_element = metadata.keys() >= _ELEMENT and metadata["category"] != _CHUNK
-    return None if text.is_part or has_chunk_metadata(metadata) or not is_element else _file(metadata)
+    return None if text.is_part or has_chunk_metadata(metadata) or not is_element else _file(text)
 
 
-def _file(metadata: Mapping[str, Any]) -> str | None:
-    return next((str(metadata[key]) for key in _SOURCES if metadata.get(key)), None)
+def _file(text: Text) -> str | None:
+    return text.file or next((str(text.metadata[key]) for key in _SOURCES if text.metadata.get(key)), None)
 
 
 def _number_keys(metadata: Mapping[str, Any]) -> tuple[str, ...]:
