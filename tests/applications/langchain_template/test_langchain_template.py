@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kinsplit.integrations import langchain as kin
 from tests.applications.conftest import NEWS, insert_news
 from tests.applications.langchain_models import embeddings
 from tests.applications.table import row
@@ -81,3 +82,18 @@ def test_passages_of_kinsplit_are_slices_of_their_files(start: Start, data: Path
     for each in context(start(name), QUESTION):
         text = Path(each.metadata["source"]).read_text(encoding="utf-8")
         assert text[each.metadata["char_start"] : each.metadata["char_end"]] == each.page_content
+
+
+def test_the_store_of_before_can_stay(start: Start, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock = start("langchain_template.before")
+    monkeypatch.setattr(stock, "embeddings", kin.CachedEmbeddings(embeddings, model="counted", folder="vectors"))
+    application = start("langchain_template.after")
+    monkeypatch.setattr(application, "get_vector_store", stock.get_vector_store)
+    application.ingest()
+    insert_news(data / "lecture_06.md")
+    embeddings.embedded()
+    assert application.ingest()["num_deleted"] == 0
+    assert len(embeddings.embedded()) == 1
+    found = context(application, NEWS)
+    assert any(NEWS in each.page_content for each in found)
+    assert max(len(each.page_content) for each in found) > 400
