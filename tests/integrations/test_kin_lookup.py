@@ -21,6 +21,7 @@ from kinsplit.details import details
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.integrations import llama_index
 from kinsplit.integrations.langchain import SiblingExpansion, text_splitter
+from kinsplit.parsers import Strategy
 from tests.integrations.finding import FRAMEWORKS, LECTURE, expansion, found, process, split
 from tests.integrations.kin_stores import documents, leaves, nodes
 from tests.integrations.test_langchain_store import HashEmbeddings
@@ -159,6 +160,36 @@ def test_chunks_under_other_ids_are_found_by_metadata(parents: bool) -> None:
     by_id = {chunk.id: chunk for chunk in chunks}
     expected = by_id[hits[0].metadata["parent_id"]].page_content if parents else span(own, max(0, at - 1), at + 1)
     assert passage.page_content == expected
+
+
+def _two_of_one_name(*about: dict[str, str]) -> VectorStore:
+    """Return a store of two documents that have the same id, and whose chunks have other ones."""
+    store = InMemoryVectorStore(HashEmbeddings())
+    for name, metadata in zip(("owl", "lark"), about, strict=True):
+        text = " ".join(f"The {name} {number} flies over the {name}s." for number in range(9))
+        chunks = SPLITTER.split_documents([Document(id="birds.md", page_content=text, metadata=metadata)])
+        store.add_documents(chunks, ids=[f"{name}-{number}" for number in range(len(chunks))])
+    return store
+
+
+@pytest.mark.parametrize("strategy", [None, SPLITTER.strategy])
+@pytest.mark.parametrize("name", ["owl", "lark"])
+def test_documents_of_one_name_are_told_apart_by_their_metadata(name: str, strategy: Strategy | None) -> None:
+    """A filter for a user's own documents would be no use otherwise."""
+    store = _two_of_one_name({"user": "owl"}, {"user": "lark"})
+    base = store.as_retriever(search_kwargs={"k": 2, "filter": lambda document: document.metadata["user"] == name})
+    passages = SiblingExpansion(store, window=2, strategy=strategy).as_retriever(base).invoke(f"The {name} 5 flies")
+    other = {"owl": "lark", "lark": "owl"}[name]
+    assert not any(other in passage.page_content for passage in passages)
+    assert any(len(details(passage)["chunks"]) > 1 for passage in passages)
+
+
+def test_versions_that_nothing_tells_apart_are_not_mixed() -> None:
+    store = _two_of_one_name({}, {})
+    (hit,) = store.similarity_search("The owl 5 flies over", k=1)
+    with pytest.warns(UserWarning, match="missing from the collection, or of another version"):
+        (passage,) = SiblingExpansion(store, window=2).invoke([hit])
+    assert passage.page_content == hit.page_content
 
 
 @pytest.mark.parametrize("parents", [False, True])

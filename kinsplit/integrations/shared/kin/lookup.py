@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from kinsplit.chunk import RECORD, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.identity import chunk_id
 from kinsplit.integrations.shared.kin.reader import KinReader, SiblingPlace
+from kinsplit.integrations.shared.metadata import inherited
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.retrieval import Expansion
 from kinsplit.retrieval.expand import wanted_ids
@@ -83,7 +85,8 @@ class Kin:
             return self._follow(parents)
         places = [self._places[id_] for id_ in ids if id_ in self._places]
         found = self._reader.find(places, [*parents, *(id_ for id_ in ids if id_ not in self._places)])
-        named = (chunk if chunk.id in self._parent_ids else self._named(chunk) for chunk in found)
+        parts = self._of_hits([chunk for chunk in found if chunk.id not in self._parent_ids])
+        named = [chunk for chunk in found if chunk.id in self._parent_ids] + [self._named(chunk) for chunk in parts]
         return [chunk for chunk in named if chunk.id in self._places or chunk.id in self._parent_ids]
 
     def _follow(self, parents: Sequence[str]) -> list[Chunk]:
@@ -112,7 +115,7 @@ class Kin:
         """Add the siblings that are stored under other ids, and warn of missing ones."""
         missing = self._missing(chunks)
         if missing and (self._computed or self._reader.by_place != "first"):
-            for chunk in self._reader.find(missing):
+            for chunk in self._of_hits(self._reader.find(missing)):
                 if place_of(chunk) in missing:
                     named = self._named(chunk)
                     chunks[named.id] = named
@@ -155,6 +158,26 @@ class Kin:
                 "returned alone."
             )
 
+    def _of_hits(self, found: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Yield the chunks, each place once: of several texts there, the one whose metadata resemble the hits' most.
+
+        A store that gives its chunks other ids can hold several versions of a document, or a document of that name for
+        each of several users. Where nothing tells them apart, none is yielded.
+        """
+        by_place = defaultdict[SiblingPlace, dict[str, Chunk]](dict)
+        for chunk in found:
+            by_place[place_of(chunk)].setdefault(chunk.text, chunk)
+        for place, versions in by_place.items():
+            if len(versions) == 1:
+                yield from versions.values()
+                continue
+            hits = [hit for hit in self._originals if place_of(hit)._replace(position=place.position) == place]
+            alike = [(min((_alike(chunk, hit) for hit in hits), default=0), chunk) for chunk in versions.values()]
+            most = max(number for number, _ in alike)
+            those = [chunk for number, chunk in alike if number == most]
+            if len(those) == 1:
+                yield from those
+
     def _missing(self, chunks: Mapping[str, Chunk]) -> list[SiblingPlace]:
         """Return the places within the windows of hits that a neighbour links to, but that have no fitting chunk."""
         return [place for hit in self.hits for step in (-1, 1) for place in self._missing_on_side(hit, step, chunks)]
@@ -187,6 +210,12 @@ class Kin:
 def place_of(chunk: Chunk) -> SiblingPlace:
     """Return the place of a chunk."""
     return SiblingPlace(chunk.source_id, chunk.level, chunk.index)
+
+
+def _alike(one: Chunk, other: Chunk) -> int:
+    """Return the number of metadata that two chunks share, other than those of kinsplit."""
+    first, second = (inherited(from_chunk(chunk).metadata) for chunk in (one, other))
+    return sum(key in second and second[key] == value for key, value in first.items())
 
 
 def _contains(parent: Chunk | None, hit: Chunk) -> bool:
