@@ -49,6 +49,19 @@ def engine_index() -> VectorStoreIndex:
     return VectorStoreIndex(nodes, embed_model=HashEmbedding())
 
 
+async def test_documents_are_added_to_the_retriever_that_is_expanded() -> None:
+    """As LangGraph's template of a retrieval agent adds what users upload, under other ids."""
+    store, base = chained(k=1)
+    retriever: Any = langchain.SiblingExpansion(store, window=1).as_retriever(base)
+    for name, add in (("lark", retriever.add_documents), ("wren", retriever.aadd_documents)):
+        text = " ".join(f"The {name} sings {number}." for number in range(5))
+        chunks = langchain.text_splitter("sentence", **ONE).split_documents([LangChainDocument(page_content=text)])
+        added = add([LangChainDocument(page_content=each.page_content, metadata=each.metadata) for each in chunks])
+        assert len(added if isinstance(added, list) else await added) == 5
+        (passage,) = retriever.invoke(f"The {name} sings 2.")
+        assert passage.page_content == f"The {name} sings 1. The {name} sings 2. The {name} sings 3."
+
+
 @pytest.mark.parametrize("window", [0, 1, 4])
 async def test_langchain_chains_and_tools_take_the_retriever(window: int) -> None:
     chains = pytest.importorskip("langchain_classic.chains")

@@ -84,6 +84,8 @@ class SiblingExpansion(
     def as_retriever(self, base: Runnable[str, list[Document]]) -> BaseRetriever:
         """Return a retriever that expands what another one finds, for chains, tools and agents.
 
+        Documents that are added to it are added to the other one.
+
         Args:
             base: The other retriever, which also gets the keyword arguments of a call.
 
@@ -130,8 +132,16 @@ class SiblingExpansion(
 
 
 class _ExpandedRetriever(BaseRetriever):
-    base: Runnable[str, list[Document]]
+    base: Any  # A runnable, and what else a retriever of a vector store can do.
     expansion: SiblingExpansion
+
+    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        ids: list[str] = self.base.add_documents(documents, **kwargs)
+        return ids
+
+    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        ids: list[str] = await self.base.aadd_documents(documents, **kwargs)
+        return ids
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
