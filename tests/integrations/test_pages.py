@@ -338,8 +338,9 @@ def test_a_metadata_key_gives_langchain_documents_their_ids() -> None:
     assert own.metadata["source_id"] == "own"
     (again,) = splitter.split_documents([own])
     assert again.metadata["source_id"] == "own"
-    with pytest.raises(InvalidParameterError, match=r"id_key: must be a metadata key of every document"):
-        splitter.split_documents([Document(page_content="Owls.")])
+    for metadata in ({}, {"source": ""}):
+        with pytest.raises(InvalidParameterError, match="id_key: must be a metadata key of every document"):
+            splitter.split_documents([Document(page_content="Owls.", metadata=metadata)])
 
 
 def test_a_metadata_key_tells_files_of_the_same_path_apart() -> None:

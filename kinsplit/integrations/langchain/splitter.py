@@ -56,9 +56,9 @@ def _id_under(key: str | None, document: Document) -> str | None:
     """Return the id of a document under a metadata key; None without a key, and for chunks, which have one."""
     if key is None or has_chunk_metadata(document.metadata):
         return None
-    remedy = "Set it before splitting."
-    require(key in document.metadata, "id_key", "must be a metadata key of every document", key, remedy)
-    return str(document.metadata[key])
+    value, remedy = document.metadata.get(key), "Set it before splitting."
+    require(value not in (None, ""), "id_key", "must be a metadata key of every document, with a value", key, remedy)
+    return str(value)
 
 
 def _with_id(document: Document, id_: str | None) -> Document:
