@@ -53,25 +53,29 @@ def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
         documents: Pages, which give the file as `file_path` or `file_name` and the page as `page_label` or `page`, and
             other documents or nodes, which stay as they are.
     """
-    return joined_nodes(documents, files=True)
+    return joined_nodes(documents, files=True, by_file=True)
 
 
-def joined_nodes(documents: Sequence[schema.BaseNode], *, files: bool) -> list[schema.BaseNode]:
-    """Return documents as `join_pages` does; without `files`, only what Docling has written as JSON is read."""
+def joined_nodes(documents: Sequence[schema.BaseNode], *, files: bool, by_file: bool = False) -> list[schema.BaseNode]:
+    """Return documents as `join_pages` does; without `files`, only what Docling has written as JSON is read.
+
+    The only page of a file keeps its id, by which an index updates and deletes what it inserted, unless `by_file`.
+    """
     texts = [
         Text(text_of(node), node.metadata, node.source_node is not None or type(node) is not schema.Document)
         for node in documents
     ]
     return [
-        _document(each, documents) if isinstance(each, Joined) else documents[each] for each in join(texts, files=files)
+        _document(each, documents, by_file) if isinstance(each, Joined) else documents[each]
+        for each in join(texts, files=files)
     ]
 
 
-def _document(joined: Joined, documents: Sequence[schema.BaseNode]) -> schema.Document:
+def _document(joined: Joined, documents: Sequence[schema.BaseNode], by_file: bool) -> schema.Document:
     pages = [documents[index] for index in joined.members]
     hidden = {name: dict.fromkeys(key for page in pages for key in getattr(page, name)) for name in EXCLUDED}
     return schema.Document(
-        id_=joined.source_id or pages[0].node_id,
+        id_=(joined.source_id if by_file or pages[1:] else None) or pages[0].node_id,
         text=joined.text,
         metadata=joined.metadata,
         metadata_template=pages[0].metadata_template,
