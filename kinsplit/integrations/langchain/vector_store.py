@@ -21,6 +21,7 @@ from kinsplit.integrations.langchain.embeddings import checked_embeddings
 from kinsplit.integrations.langchain.filters import Filter, to_where
 from kinsplit.integrations.shared.collection import (
     Collection,
+    check_cosine,
     clear,
     counted,
     get,
@@ -336,9 +337,7 @@ class KinsplitVectorStore(VectorStore):
         return lambda cosine: (cosine + 1) / 2
 
     def _similar(self, vector: list[float], k: int, where: Filter | None, score_threshold: float | None) -> Scored:
-        if score_threshold is not None:
-            rule = "must be a cosine from -1 to 1"
-            require(-1 <= score_threshold <= 1, "score_threshold", rule, score_threshold, "Leave it out.")
+        check_cosine(score_threshold)
         hits = self._collection.run(lambda store: _search(store, vector, k, where), list[Hit]())
         return [
             (self._document(hit.chunk), hit.score)

@@ -21,6 +21,8 @@ _VALUE_OPERATORS = {types.FilterOperator[name]: f"${name.lower()}" for name in (
 _VALUE_OPERATORS[types.FilterOperator.CONTAINS] = "$contains"
 _LIST_OPERATORS = {types.FilterOperator.IN: "$in", types.FilterOperator.NIN: "$nin", types.FilterOperator.ANY: "$in"}
 _TEXT_OPERATORS = {types.FilterOperator.TEXT_MATCH: "$like", types.FilterOperator.TEXT_MATCH_INSENSITIVE: "$ilike"}
+# Keys under which LlamaIndex's stores keep the id of a node's document, and that of a chunk store.
+_SOURCES = dict.fromkeys(("doc_id", "document_id", "ref_doc_id"), "source_id")
 _MODES = {
     types.VectorStoreQueryMode.DEFAULT: ("dense",),
     types.VectorStoreQueryMode.MMR: ("dense",),
@@ -101,14 +103,15 @@ def _group(filters: types.MetadataFilters, depth: int = 1) -> dict[str, Any]:
 
 
 def _condition(one: types.MetadataFilter) -> dict[str, Any]:
+    key = _SOURCES.get(one.key, one.key)
     if one.operator is types.FilterOperator.IS_EMPTY:
-        return {one.key: {"$exists": False}}
+        return {key: {"$exists": False}}
     if one.operator in _TEXT_OPERATORS and isinstance(one.value, str):
-        return {one.key: {_TEXT_OPERATORS[one.operator]: containing(one.value)}}
+        return {key: {_TEXT_OPERATORS[one.operator]: containing(one.value)}}
     if one.operator is types.FilterOperator.ALL and isinstance(one.value, list) and one.value:
-        return {"$and": [{one.key: {"$eq": value}} for value in one.value]}
+        return {"$and": [{key: {"$eq": value}} for value in one.value]}
     operator = (_LIST_OPERATORS if isinstance(one.value, list) else _VALUE_OPERATORS).get(one.operator)
     if operator is None:
         rule = f"can't be {one.operator.name} with {'a list' if isinstance(one.value, list) else 'one value'}"
         raise InvalidParameterError("filters", rule, one, "Give a value of the other kind, or another operator.")
-    return {one.key: {operator: one.value}}
+    return {key: {operator: one.value}}

@@ -14,11 +14,12 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import RECORD, Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.integrations.shared.collection import (
     Collection,
+    check_cosine,
     clear,
     counted,
     get,
@@ -61,8 +62,9 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
     weighted by BM25 when nodes are added. A hybrid query merges both rankings by their scores, each scaled to the range
     from 0 to 1, with `alpha` (default 0.5) as the weight of the dense ranking.
 
-    All filter operators and conditions are supported. Metadata under one of kinsplit's own keys can be filtered in
-    kinsplit's own nodes only. TEXT_MATCH finds a part of a metadata value, or of a node's text under the key
+    All filter operators and conditions are supported. `doc_id`, `document_id` and `ref_doc_id` are the id of a node's
+    document, as in LlamaIndex's own stores. Metadata under one of kinsplit's own keys can be filtered in kinsplit's own
+    nodes only. TEXT_MATCH finds a part of a metadata value, or of a node's text under the key
     "full_content", and reads all nodes of the searched documents.
 
     Args:
@@ -149,16 +151,26 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         self._collection.run(lambda store: _delete_nodes(store, node_ids, filters), None)
 
     def get_nodes(
-        self, node_ids: list[str] | None = None, filters: types.MetadataFilters | None = None
+        self,
+        node_ids: list[str] | None = None,
+        filters: types.MetadataFilters | None = None,
+        limit: int | None = None,
     ) -> list[BaseNode]:
         """Return nodes with their embeddings by id, in the order of the ids, by filter, or by both; all without either.
 
         Embeddings may be normalised.
 
+        Args:
+            node_ids: Ids of nodes.
+            filters: Filters that the nodes must match.
+            limit: Maximum number of nodes; None for all.
+
         Raises:
-            InvalidParameterError: A filter is not supported.
+            InvalidParameterError: A filter is not supported, or `limit` is negative.
         """
-        return self._collection.run(lambda store: _nodes(store, node_ids, filters), [])
+        if limit is not None:
+            require(limit >= 0, "limit", "must not be negative", limit, "Leave it out for all nodes.")
+        return self._collection.run(lambda store: _nodes(store, node_ids, filters, limit), [])
 
     def count(self, filters: types.MetadataFilters | None = None) -> int:
         """Return the number of nodes, or of those that match filters; parents are not counted.
@@ -178,6 +190,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         mmr_threshold: float | None = None,
         mmr_prefetch_k: int | None = None,
         qdrant_filters: object | None = None,
+        score_threshold: float | None = None,
         **kwargs: object,
     ) -> types.VectorStoreQueryResult:
         """Find nodes by meaning, by terms, by both, or by meaning and diversity.
@@ -190,16 +203,18 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
             mmr_prefetch_k: In mode MMR, the number of nodes to choose from; None for four times the number to return.
             qdrant_filters: A `models.Filter` of Qdrant's client, which nodes must match too, as `QdrantVectorStore`
                 takes it.
+            score_threshold: Minimum cosine of nodes found by meaning, from -1 to 1; None for no minimum.
             **kwargs: Rejected.
 
         Raises:
-            InvalidParameterError: The mode or a filter is not supported.
+            InvalidParameterError: The mode or a filter is not supported, or a value is out of range.
         """
         refuse_unknown(kwargs)
+        check_cosine(score_threshold)
 
         def work(store: ChunkStore) -> types.VectorStoreQueryResult:
             where = to_where(store, query.filters, query.doc_ids, qdrant_filters)
-            return self._query(store, query, where, mmr_threshold, mmr_prefetch_k)
+            return self._query(store, query, where, mmr_threshold, mmr_prefetch_k, score_threshold)
 
         return self._collection.run(work, _result([]))
 
@@ -218,13 +233,14 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         where: Where,
         mmr_threshold: float | None,
         mmr_prefetch_k: int | None,
+        score_threshold: float | None,
     ) -> types.VectorStoreQueryResult:
         if query.mode is types.VectorStoreQueryMode.MMR:
             threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
             limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
-            (hits,) = _search(store, replace(query, similarity_top_k=limit), where)
+            (hits,) = _search(store, replace(query, similarity_top_k=limit), where, score_threshold)
             return _result(_diverse(store, query, hits, threshold), self.slim)
-        rankings = _search(store, query, where)
+        rankings = _search(store, query, where, score_threshold)
         if query.mode is not types.VectorStoreQueryMode.HYBRID:
             return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
@@ -232,7 +248,17 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
 
-def _search(store: ChunkStore, query: types.VectorStoreQuery, where: Where) -> list[list[Hit]]:
+def _search(
+    store: ChunkStore, query: types.VectorStoreQuery, where: Where, score_threshold: float | None
+) -> list[list[Hit]]:
+    rankings = _rankings(store, query, where)
+    if score_threshold is None or query.mode is types.VectorStoreQueryMode.SPARSE:
+        return rankings
+    dense, *others = rankings
+    return [[hit for hit in dense if hit.score >= score_threshold], *others]
+
+
+def _rankings(store: ChunkStore, query: types.VectorStoreQuery, where: Where) -> list[list[Hit]]:
     bm25 = Bm25Embedder.of(store.schema.sparse)
     ids = set() if _are_apart(store, query.node_ids or ()) else {stored_id(id_) for id_ in query.node_ids or ()}
     if not ids or len(ids) > _MANY:
@@ -285,10 +311,12 @@ def _chunks(store: ChunkStore, node_ids: list[str] | None, filters: types.Metada
     return [chunk for chunk in chunks if chunk.id in within]
 
 
-def _nodes(store: ChunkStore, node_ids: list[str] | None, filters: types.MetadataFilters | None) -> list[BaseNode]:
+def _nodes(
+    store: ChunkStore, node_ids: list[str] | None, filters: types.MetadataFilters | None, limit: int | None
+) -> list[BaseNode]:
     chunks = _chunks(store, node_ids, filters)
     # Parents and whole documents that `Index.add` wrote are returned by id only.
-    found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
+    found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata][:limit]
     vectors = store.vectors([chunk.id for chunk in found])
     return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in found]
 

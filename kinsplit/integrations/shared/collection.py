@@ -153,6 +153,13 @@ def refuse_unknown(arguments: Mapping[str, Any]) -> None:
         raise InvalidParameterError(name, "is not a known argument", value, "Leave it out.")
 
 
+def check_cosine(score_threshold: float | None) -> None:
+    """Raise InvalidParameterError unless a minimum score is a cosine, or None."""
+    if score_threshold is not None:
+        rule = "must be a cosine from -1 to 1"
+        require(-1 <= score_threshold <= 1, "score_threshold", rule, score_threshold, "Leave it out.")
+
+
 def to_reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker | None:
     """Return a reranker, or the one of a name, whose late interaction has this embedder; see `create_reranker`."""
     if not isinstance(reranker, str):
