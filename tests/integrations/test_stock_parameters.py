@@ -158,6 +158,7 @@ def test_other_names_are_converted() -> None:
     assert text_splitter("semantic", embeddings="hash").strategy == text_splitter("semantic", embedder="hash").strategy
     tiktoken = text_splitter("sentence", encoding_name="cl100k_base").strategy
     assert tiktoken == text_splitter("sentence", tokenizer="tiktoken:cl100k_base").strategy
+    assert node_parser("semantic", embed_model=None).strategy == node_parser("semantic").strategy
     assert node_parser("llm", llm="none").strategy == node_parser("llm", model="none").strategy
 
 

@@ -10,6 +10,7 @@ import pytest
 from llama_index.core import (
     Document,
     MockEmbedding,
+    Settings,
     StorageContext,
     VectorStoreIndex,
     load_index_from_storage,
@@ -52,6 +53,20 @@ def test_a_loaded_index_that_splits_with_another_parser_warns(tmp_path: Path) ->
     with pytest.warns(KinsplitWarning, match=r"of 'a' was not split by kinsplit.* \"sentence\" made.*transformations"):
         forgetful.refresh_ref_docs([Document(id_="a", text=f"{TEXT} A dog barks.")])
     store.close()
+
+
+def test_settings_take_the_parser_as_a_transformation_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("_embed_model", MockEmbedding(4)), ("_node_parser", None), ("_transformations", None)):
+        monkeypatch.setattr(Settings, name, value)
+
+    def chunks() -> int:
+        return len(VectorStoreIndex.from_documents([Document(id_="a", text=TEXT)]).docstore.docs)
+
+    assert chunks() == 1
+    Settings.node_parser = PARSER
+    assert chunks() == 1, "LlamaIndex has kept the transformations of the first index"
+    Settings.transformations = [PARSER]
+    assert chunks() == 10
 
 
 def test_nodes_of_others_in_a_collection_of_an_index_warn() -> None:

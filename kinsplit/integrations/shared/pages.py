@@ -73,13 +73,13 @@ def checked_documents(documents: Iterable[T], kind: type[object]) -> list[T]:
     Raises:
         InvalidParameterError: They are a single one or a text, or one of them is something else.
     """
-    made = f"must be a {kind.__name__} of its framework"
+    rule = f"must be a {kind.__name__} of {kind.__module__.partition('.')[0]}"
     if isinstance(documents, str | kind):
         raise InvalidParameterError("documents", "must be several", documents, "Pass a list, or call split_text.")
     given: list[T] = list(documents)
     for number, each in enumerate(given):
         remedy = "Make one of it, or call split_text with a text."
-        require(isinstance(each, kind), f"documents[{number}]", made, each, remedy)
+        require(isinstance(each, kind), f"documents[{number}]", rule, each, remedy)
     return given
 
 

@@ -75,9 +75,14 @@ def _only(*values: object) -> _Convert:
 
 def _named(own: str, **others: object) -> _Convert:
     """Return the conversion of a parameter that has another name here, if the strategy has it, with further ones."""
-    return lambda strategy, value: (
-        {own: value, **others} if own in strategy.model_fields and value is not None else None
-    )
+
+    def convert(strategy: type[Strategy], value: Any) -> _Converted:
+        if own not in strategy.model_fields:
+            return None
+        # In the frameworks, None stands for the default.
+        return {} if value is None else {own: value, **others}
+
+    return convert
 
 
 _BOUNDARIES = (
