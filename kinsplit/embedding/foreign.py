@@ -34,25 +34,28 @@ class Methods(NamedTuple):
 
 
 _PAIRS = (("get_text_embedding_batch", "get_query_embedding"), ("embed_documents", "embed_query"))
+# Methods that embed texts, and in objects without another one, queries too.
+_ALONE = ("embed", "embed_documents")
 
 
 def methods_of(model: object) -> Methods:
     """Return the names of an object's methods.
 
     Raises:
-        InvalidParameterError: It has neither the methods of LlamaIndex, nor those of LangChain, nor `embed`.
+        InvalidParameterError: It has neither the methods of LlamaIndex, nor those of LangChain, nor one for texts.
     """
     is_class = isinstance(model, type)
     for texts, query in () if is_class else _PAIRS:
         if hasattr(model, texts) and hasattr(model, query):
             own = hasattr(model, f"a{texts}") and not _is_inherited(model, "_aget_text_embeddings")
             return Methods(texts, query, *((f"a{texts}", f"a{query}") if own else (None, None)))
-    if callable(getattr(model, "embed", None)) and not is_class:
-        return Methods("embed", "embed_query" if hasattr(model, "embed_query") else None, None, None)
-    rule = "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object with embed(texts)"
+    for texts in () if is_class else _ALONE:
+        if callable(getattr(model, texts, None)):
+            return Methods(texts, "embed_query" if hasattr(model, "embed_query") else None, None, None)
+    rule = "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object that embeds texts"
     remedy = (
-        "It needs get_text_embedding_batch and get_query_embedding, or embed_documents and embed_query, or embed, "
-        "which returns a vector for each of some texts. Give a model of sentence-transformers by its name: "
+        "It needs get_text_embedding_batch and get_query_embedding, or embed_documents, or embed, which returns a "
+        "vector for each of some texts. Give a model of sentence-transformers by its name: "
         "'st:NAME_OR_PATH'."
     )
     raise InvalidParameterError("embedder", rule, model, remedy)
@@ -95,6 +98,8 @@ _BATCH = 128
 
 class ForeignEmbedder(SlicingEmbedder):
     """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods or with `embed(texts)`.
+
+    An object with `embed(texts)` or `embed_documents(texts)` alone embeds queries as texts, too.
 
     No text longer than the window reaches the object: a longer one is embedded as the mean of its windows. Exceptions
     of the object are passed on unchanged.

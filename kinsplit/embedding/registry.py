@@ -89,7 +89,8 @@ def resolve(embedder: object) -> Embedder:
 
     Args:
         embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any
-            object with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also takes its window).
+            object with `embed(texts)` or `embed_documents(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`,
+            which also takes its window).
 
     Raises:
         InvalidParameterError: No embedder has that name, or the object is not an embedder.

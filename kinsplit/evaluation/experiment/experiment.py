@@ -64,7 +64,7 @@ class Experiment:
             All are converted to strategies. An open `kinsplit.Index` that holds exactly the documents of the dataset is
             searched where it is: its documents are neither split nor embedded.
         embedder: Name of an embedder, an embedder of kinsplit, LlamaIndex or LangChain, or any object with
-            `embed(texts)`.
+            `embed(texts)` or `embed_documents(texts)`.
         ranker: Name of a ranker (see `kinsplit.evaluation.ranker_names`), or a ranker.
         measures: Measures or their names; None for `MEASURES`. The headline is added if it is missing.
         headline: Name of the measure by which strategies are compared; None for recall@1000t, or query_terms for a

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kinsplit.evaluation.measures.protocol import Asked, Chunking, Outcome, family
+
+
+def jaccard_of(question: str, texts: Iterable[str]) -> float | None:
+    """Return the Jaccard index of the words of a question and of texts together; None without words."""
+    own = set(question.lower().split())
+    read = {word for text in texts for word in text.lower().split()}
+    return len(own & read) / len(own | read) if own | read else None
+
+
+def query_terms_of(question: str, texts: Iterable[str]) -> float | None:
+    """Return the share of a question's words that occur in texts, also inside other words; None without words."""
+    own, text = set(question.lower().split()), " ".join(texts).lower()
+    return sum(word in text for word in own) / len(own) if own else None
 
 
 def jaccard(outcome: Outcome, _: Chunking, asked: Asked) -> float | None:
@@ -11,9 +26,7 @@ def jaccard(outcome: Outcome, _: Chunking, asked: Asked) -> float | None:
     Words are split at white space, in lower case and with punctuation, as in `rag_eval`. The more words are retrieved,
     the lower the value, so it says more about chunk size than about relevance.
     """
-    own = set(outcome.question.text.lower().split())
-    read = {word for chunk in outcome.ranking[: asked.k] for word in chunk.text.lower().split()}
-    return len(own & read) / len(own | read) if own | read else None
+    return jaccard_of(outcome.question.text, (chunk.text for chunk in outcome.ranking[: asked.k]))
 
 
 def query_terms(outcome: Outcome, _: Chunking, asked: Asked) -> float | None:
@@ -22,9 +35,7 @@ def query_terms(outcome: Outcome, _: Chunking, asked: Asked) -> float | None:
     Words are split at white space, in lower case and with punctuation, as in `rag_eval`. The more text is retrieved,
     the higher the value; it says nothing about the faithfulness of an answer. None for a question without words.
     """
-    own = set(outcome.question.text.lower().split())
-    text = " ".join(chunk.text for chunk in outcome.ranking[: asked.k]).lower()
-    return sum(word in text for word in own) / len(own) if own else None
+    return query_terms_of(outcome.question.text, (chunk.text for chunk in outcome.ranking[: asked.k]))
 
 
 def cosine(outcome: Outcome, _: Chunking, asked: Asked) -> float | None:
