@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import DEFECT, NOTHING_DONE, command, report_warnings
+from kinsplit.cli.defaults import config_file, default_of, remarks
 from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, KinsplitError
@@ -81,6 +82,17 @@ class _Command(TyperCommand):
                 "merely found, only some count. See: kinsplit settings",
             )
         )
+        if all(param.name != "config" for param in self.params):
+            self.params.append(
+                TyperOption(
+                    param_decls=["--config"],
+                    type=str,
+                    metavar="FILE",
+                    expose_value=False,
+                    callback=lambda ctx, _param, path: ctx.meta.__setitem__("config", path),
+                    help="TOML file with settings. Default: KINSPLIT_CONFIG. See: kinsplit settings",
+                )
+            )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if any(param.name == "ray" for param in self.params):
@@ -94,7 +106,28 @@ class _Command(TyperCommand):
         rest = super().parse_args(ctx, args)
         for param in self.params:
             _check(param, ctx)
+        self._fill(ctx)
         return rest
+
+    def _fill(self, ctx: Any) -> None:
+        """Give options that aren't given the values of settings, and warn of settings that nothing reads."""
+        terminal = Terminal(as_json=bool(ctx.params.get("as_json")))
+        try:
+            config = config_file(ctx.params.get("config") or ctx.meta.get("config"))
+            if "config" in ctx.params:
+                ctx.params["config"] = config
+            ctx.meta["config"] = config
+            for param in self.params:
+                if ctx.get_parameter_source(param.name).name != "DEFAULT":
+                    continue
+                value = default_of(self.name or "", param.name or "", param.default, config)
+                if value is not None:
+                    ctx.params[param.name] = [value] if getattr(param, "multiple", False) else value
+            for remark in remarks(config):
+                terminal.warning(remark)
+        except (KinsplitError, OSError) as error:
+            terminal.error(error)
+            raise typer.Exit(NOTHING_DONE) from None
 
 
 def _read_env_file(ctx: typer.Context, path: str | None) -> None:

@@ -10,7 +10,7 @@ Options:
     settings (KEY=VALUE): Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME,
         or sentence for the default strategy.
     config (FILE): TOML file with defaults for these options in its table [index], and for --set in [index.parameters],
-        such as kinsplit tune writes.
+        such as kinsplit tune writes. Default: KINSPLIT_CONFIG.
     normalise (NAME): Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. Offsets
         refer to the normalised text.
     dry_run: Only show how many language model calls and tokens the strategy would need.

@@ -80,7 +80,7 @@ class Configuration(Settings):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file.
+        """Read a file; of a `pyproject.toml`, the tables below `[tool.kinsplit]`.
 
         Raises:
             LoadError: The file is not valid TOML.
@@ -90,6 +90,8 @@ class Configuration(Settings):
             tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a byte order mark.
         except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
             raise LoadError(path, f"is not valid TOML ({error}). Correct it there.") from None
+        if path.name == "pyproject.toml":
+            tables = tables.get("tool", {}).get("kinsplit", {})
         try:
             return cls(**tables)
         except InvalidParameterError as error:

@@ -18,6 +18,8 @@ _OWN["llm"] = "kinsplit.parsers.strategies.llm:LLMStrategy"
 #: The strategies by name; those of other packages are entry points of the group `kinsplit.strategies`.
 STRATEGIES: Registry[type[Strategy]] = Registry("strategies", "strategy", _OWN, subclass(Strategy))
 
+#: Names of strategies in the 10-K search, in lower case, that differ from kinsplit's.
+OTHER_NAMES: Mapping[str, str] = MappingProxyType({"fixed": "word"})
 #: Name and parameters of the strategy that applies when none is named; see `default_strategy`.
 DEFAULT = "sentence"
 DEFAULT_PARAMETERS: Mapping[str, Any] = MappingProxyType({"chunk_size": 160, "chunk_overlap": 0})

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, PlainValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from kinsplit import embedding
+from kinsplit import embedding, stores
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
@@ -21,8 +21,6 @@ from kinsplit.support import environment
 from kinsplit.support.settings import Documented, first_fault
 
 _KEY = re.compile(r"[!-~]+")
-#: Variables with the secrets that go to the stores' addresses.
-_STORE_KEYS = {"qdrant": "KINSPLIT_QDRANT_API_KEY", "pgvector": "PGPASSWORD"}
 
 
 def _listed(value: object) -> object:
@@ -272,12 +270,12 @@ def service_variables() -> list[environment.Variable]:
     ]
 
 
-def unknown_variables() -> list[str]:
-    """Return the variables `KINSPLIT_*` that are not settings: a misspelt KINSPLIT_API_KEYS would leave access open."""
-    known = {*map(variable_of, ServiceSettings.model_fields), *(variable.name for variable in environment.VARIABLES)}
-    named = {name.upper() for name in (*os.environ, *environment.found_values())}
-    ours = (name for name in named - known if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_"))
-    return sorted(ours)
+def default_of(variable: str) -> str | None:
+    """Return the default of the setting with a variable, as text; None for none."""
+    default = ServiceSettings.model_fields[variable.removeprefix("KINSPLIT_").lower()].get_default(
+        call_default_factory=True
+    )
+    return None if default is None or default == () else str(default)
 
 
 def _found(kind: type[ServiceSettings]) -> dict[str, str]:
@@ -294,8 +292,8 @@ def _check_addresses(settings: ServiceSettings, given: Mapping[str, object], con
         address = variable or environment.Setting(name, getattr(settings, name), environment.Origin.FILE, str(config))
         if name == "embedder":
             embedding.check_source(address)
-        elif key := _STORE_KEYS.get(address.value.partition(":")[0]):
-            environment.check_address(address, environment.look_up(key))
+        else:
+            stores.check_source(address)
 
 
 def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinsplit.stores.address import open_catalog, open_store
+from kinsplit.stores.address import check_source, open_catalog, open_store
 from kinsplit.stores.engines.catalog import Catalog, CollectionInfo
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry, Hit, Query, Schema, SyncReport, Vectors
@@ -17,6 +17,7 @@ __all__ = [
     "Schema",
     "SyncReport",
     "Vectors",
+    "check_source",
     "open_catalog",
     "open_store",
 ]

@@ -7,6 +7,7 @@ from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
+from kinsplit.support.environment import Setting, check_address, look_up
 
 #: The engines by the prefix of their addresses; those of other packages are entry points of the group
 #: `kinsplit.stores`.
@@ -27,6 +28,20 @@ STORES: Registry[Engine] = Registry(
         "memory": ("memory:", "memory:NAME"),
     },
 )
+
+
+# Variables with the secrets that go to the stores' addresses.
+_KEYS = {"qdrant": "KINSPLIT_QDRANT_API_KEY", "pgvector": "PGPASSWORD"}
+
+
+def check_source(address: Setting) -> None:
+    """Check that no secret goes to the address of a store that comes from a less trusted source.
+
+    Raises:
+        InvalidParameterError: The secret is trusted more than the source of the address.
+    """
+    if key := _KEYS.get(address.value.partition(":")[0]):
+        check_address(address, look_up(key))
 
 
 def open_store(address: str, collection: str, schema: Schema | None = None) -> ChunkStore:

@@ -113,8 +113,13 @@ def check_schema(location: object, stored: Schema, asked: Schema | None) -> None
     if differences:
         raise SchemaMismatchError(
             f"{location} was made with another model or strategy: {'; '.join(differences)}. "
-            "Use another collection name, or delete the collection and index again."
+            f"{_remedy(names)}Use another collection name, or delete the collection and index again."
         )
+
+
+def _remedy(names: Iterable[str]) -> str:
+    """Return the first sentence of the remedy: a collection that was made with another model needs no new one."""
+    return "Give the embedder that it was made with: --embedder, or KINSPLIT_EMBEDDER. " if "model" in names else ""
 
 
 def _facts(schema: Schema) -> dict[str, Any]:

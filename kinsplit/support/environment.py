@@ -61,6 +61,7 @@ VARIABLES = (
     Variable("KINSPLIT_QDRANT_API_KEY", "Key of a Qdrant server.", may_be_found=True),
     Variable("KINSPLIT_EMBEDDING_PRICE", "Price of embedding a million tokens in US dollars.", may_be_found=True),
     Variable("KINSPLIT_CONTACT", "Contact address for the operators of Wikipedia.", may_be_found=True),
+    Variable("KINSPLIT_CONFIG", "TOML file of settings, for commands without --config."),
     Variable("KINSPLIT_TRACEBACK", "Whether a defect of kinsplit is shown with its traceback."),
     Variable("KINSPLIT_CACHE", "Folder of the caches."),
     Variable("KINSPLIT_MINILM", "Folder of the bundled embedding model."),
@@ -178,6 +179,12 @@ def may_be_found(name: str) -> bool:
     """Return whether a `.env` that is merely found may set a variable of `VARIABLES`."""
     known = _BY_NAME.get(name)
     return name.endswith(_KEY) if known is None else known.may_be_found
+
+
+def own_names() -> set[str]:
+    """Return the names of all variables that begin with `KINSPLIT_` and are set, in upper case; not those of tests."""
+    named = {name.upper() for name in (*os.environ, *_files.values)}
+    return {name for name in named if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_")}
 
 
 def found_values() -> Mapping[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
 from kinsplit.server.collections import Collections
-from kinsplit.server.settings import Rate, ServiceSettings, may_be_found, unknown_variables
+from kinsplit.server.settings import Rate, ServiceSettings, may_be_found
 from kinsplit.support.environment import env_files
 from tests.server.conftest import settings_of
 
@@ -184,16 +184,6 @@ def test_an_empty_variable_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / ".env").write_text(f"KINSPLIT_{field.upper()}=\n")
     with env_files():
         assert ServiceSettings.load().model_dump() == usual
-
-
-def test_variables_that_are_no_settings_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = unknown_variables()
-    monkeypatch.setenv("KINSPLIT_APIKEYS", "secret")
-    monkeypatch.setenv("KINSPLIT_CACHE", "cache")
-    monkeypatch.setenv("KINSPLIT_PORT", "1")
-    (tmp_path / ".env").write_text("KINSPLIT_PROT=1\nOTHER=2\nSTRATEGY=word\n")
-    with env_files():
-        assert sorted({*unknown_variables()} - {*before}) == ["KINSPLIT_APIKEYS", "KINSPLIT_PROT"]
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,9 @@ def ask(
     """
     from kinsplit.answering import answer, collect
     from kinsplit.index import Index
-    from kinsplit.support.environment import read
 
     with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
-        events = answer(opened, question, model or read("KINSPLIT_MODEL"), **options)
+        events = answer(opened, question, model, **options)
         with closing(events):
             if terminal.as_json:
                 finished = collect(events)

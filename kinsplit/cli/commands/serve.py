@@ -26,7 +26,7 @@ def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> 
     Settings that aren't given come from the environment (KINSPLIT_*), --env-file and --config.
 
     Args:
-        config (FILE): TOML file with settings in a table [service].
+        config (FILE): TOML file with settings in a table [service]. Default: KINSPLIT_CONFIG.
     """
     with needs("server"):
         from kinsplit.server.app import create_app
@@ -66,7 +66,7 @@ def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, *
     --env-file and --config).
 
     Args:
-        config (FILE): TOML file with settings in a table [service].
+        config (FILE): TOML file with settings in a table [service]. Default: KINSPLIT_CONFIG.
         http: Listen for streamable HTTP at /mcp instead of standard input and output.
     """
     with needs("mcp"):
@@ -102,11 +102,7 @@ def _listen(server: MCPServer, settings: ServiceSettings, metrics: Metrics, term
 
 
 def _warn_of_settings(settings: ServiceSettings, terminal: Terminal, *, offers_uploads: bool) -> None:
-    """Warn of variables that are not settings, and of an address that is open to everybody."""
-    from kinsplit.server.settings import unknown_variables
-
-    for name in unknown_variables():
-        terminal.warning(f"{name} is not a setting. See docs/service.md for the list of all settings.")
+    """Warn of an address that is open to everybody."""
     if not settings.is_local and not settings.api_keys:
         terminal.warning(
             f"Anyone who can reach {settings.host} can read {'and change ' if offers_uploads else ''}the indexed "

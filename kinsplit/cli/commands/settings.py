@@ -1,34 +1,68 @@
-"""`kinsplit settings`: the variables that kinsplit reads, who sets them, and what a found `.env` may set."""
+"""`kinsplit settings`: what the settings of all commands and of the service are, and who sets them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.support.environment import FOUND, VARIABLES, Origin, Variable, look_up
+from kinsplit.support.environment import FOUND, VARIABLES, Origin, Setting, Variable, look_up, redact_url
 from kinsplit.support.extras import needs
 
+_SECRET = ("_KEY", "_KEYS")
 
-def settings(*, terminal: Terminal) -> None:
-    """List the variables that kinsplit reads, who sets each, and whether a .env that is merely found may.
 
-    Variables come from the environment, then from the file of --env-file. A .env in the current folder may have come
-    with downloaded material, so that it can set keys and options that point nowhere, but no address, folder or model.
+def settings(config: Path | None = None, *, terminal: Terminal) -> None:
+    """List the settings, their values, who sets each, and whether a .env that is merely found may.
+
+    The command line goes before the environment, then come the file of --env-file, that of --config, and a .env in the
+    current folder. The last may have come with downloaded material, so that it can set keys and options that point
+    nowhere, but no address, folder or model.
+
+    Args:
+        config (FILE): TOML file of settings, in tables [index] and [service], or in a pyproject.toml in
+            [tool.kinsplit.index] and [tool.kinsplit.service]. Default: KINSPLIT_CONFIG.
     """
     with needs("server"):
-        from kinsplit.server.settings import service_variables
+        from kinsplit.server.settings import default_of, service_variables
 
-    rows = [_row(variable) for variable in (*VARIABLES, *service_variables())]
-    shown = [(r["variable"], "yes" if r["may_be_found"] else "no", r["set"] or "", r["purpose"]) for r in rows]
-    terminal.outcome(rows, text_table("Variable", f"In a {FOUND}", "Set", "Purpose", rows=shown))
+    filed = {} if config is None else _filed(config)
+    rows = [_row(variable, config, filed, None) for variable in VARIABLES]
+    rows += [_row(variable, config, filed, default_of(variable.name)) for variable in service_variables()]
+    shown = [(r["variable"], r["value"] or "", r["set"] or "", _words(r), r["purpose"]) for r in rows]
+    terminal.outcome(rows, text_table("Variable", "Value", "Set", f"In a {FOUND}", "Purpose", rows=shown))
 
 
-def _row(variable: Variable) -> dict[str, Any]:
-    setting = look_up(variable.name)
-    where = None
-    if setting is not None:
-        where = "in the environment" if setting.origin is Origin.ENVIRONMENT else f"in {setting.file}"
-        if setting.origin is Origin.FOUND and not variable.may_be_found:
-            where = f"{where}, refused"
-    return {"variable": variable.name, "may_be_found": variable.may_be_found, "set": where, "purpose": variable.purpose}
+def _words(row: Mapping[str, Any]) -> str:
+    return "yes" if row["may_be_found"] else "no"
+
+
+def _filed(config: Path) -> Mapping[str, object]:
+    """Return the settings in a TOML file by the names of their variables."""
+    from kinsplit.indexing.configuration import Configuration
+
+    file = Configuration.read(config)
+    values = {**file.index.given(), **file.service}
+    return {f"KINSPLIT_{name.upper()}": value for name, value in values.items()}
+
+
+def _row(variable: Variable, config: Path | None, filed: Mapping[str, object], default: str | None) -> dict[str, Any]:
+    name = variable.name
+    found = look_up(name) or (look_up("STRATEGY") if name == "KINSPLIT_STRATEGY" else None)
+    if name in filed and (found is None or found.origin is Origin.FOUND):
+        found = Setting(name, str(filed[name]), Origin.FILE, str(config))
+    value, where = default, None
+    if found is not None:
+        value = "..." if name.endswith(_SECRET) else redact_url(found.value)
+        where = found.source.removeprefix(f"{name} ")
+        if found.origin is Origin.FOUND and not variable.may_be_found:
+            value, where = None, f"{where}, refused"
+    return {
+        "variable": name,
+        "value": value,
+        "set": where,
+        "may_be_found": variable.may_be_found,
+        "purpose": variable.purpose,
+    }

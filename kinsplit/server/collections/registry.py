@@ -18,6 +18,7 @@ from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError, require
 from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index
+from kinsplit.parsers.registry import OTHER_NAMES
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.collections.facets import FacetCounts
 from kinsplit.server.middleware.logs import log_failure
@@ -78,9 +79,6 @@ class Switches:
 
 #: Collection of `kinsplit demo`.
 _DEMO = "demo"
-# Names of strategies in the 10-K search service that kinsplit names differently.
-_OTHER_NAMES = {"fixed": "word"}
-
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -230,7 +228,7 @@ class Collections:
         wanted = name.strip().casefold()
         named = {each.name.casefold(): each for each in self}
         stored = {each.stored_name.casefold(): each for each in reversed(self._collections)}
-        found = named.get(wanted) or named.get(_OTHER_NAMES.get(wanted, "")) or stored.get(wanted)
+        found = named.get(wanted) or named.get(OTHER_NAMES.get(wanted, "")) or stored.get(wanted)
         if found is None:
             known = ", ".join(each.name for each in self)
             raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
