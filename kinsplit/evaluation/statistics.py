@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.evaluation.cuts import PLACES, Cuts, count_cuts
-from kinsplit.evaluation.labels import AVOIDABLE, CUTS, StatisticNote, StrategyResult
+from kinsplit.evaluation.labels import AVOIDABLE, CUTS, Estimate, StatisticNote, StrategyResult
 from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.parsers.packing.refine import Limit
 from kinsplit.parsers.units.sentences import as_units, code_points, is_space, words
@@ -235,10 +235,37 @@ STATISTICS = (
 TIMES = frozenset({"split_seconds", "embed_seconds"})
 
 
+#: Ratio of the longest chunk to the median above which a histogram is logarithmic.
+_SKEWED = 10
+
+
+def histogram_edges(lengths: Sequence[int], bins: int) -> tuple[NDArray[np.float64], bool]:
+    """Return the edges of a histogram of chunk lengths, and whether they are logarithmic."""
+    longest, shortest = max(lengths, default=1), max(1, min(lengths, default=1))
+    if lengths and longest > _SKEWED * float(np.median(lengths)):
+        return np.geomspace(shortest, longest + 1, bins + 1), True
+    return np.linspace(0, longest + 1, bins + 1), False
+
+
 def describe(profile: ChunkingProfile) -> dict[str, float]:
     """Return the statistics of a chunking by name, omitting those without a value."""
     found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
     return {name: value for name, value in found if value is not None}
+
+
+def strategy_result(
+    label: str, spec: str, profile: ChunkingProfile, measures: Mapping[str, Estimate] | None = None
+) -> StrategyResult:
+    """Return the statistics and sizes of a strategy's chunks, with its measures if there are any."""
+    chunking = profile.chunking
+    return StrategyResult(
+        label=label,
+        spec=spec,
+        measures=measures or {},
+        statistics=describe(profile),
+        lengths=[len(chunk.text) for chunk in chunking.chunks],
+        chunks_per_document={d.id: len(chunking.by_source.get(d.id, ())) for d in chunking.dataset.documents},
+    )
 
 
 def notes(strategies: Sequence[StrategyResult]) -> list[StatisticNote]:

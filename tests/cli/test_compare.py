@@ -43,3 +43,30 @@ def test_more_chunks_can_be_asked_for_and_a_blank_question_cant(cli: Cli, docs: 
     assert (len(small), len(large)) == (2, 1)
     assert small[0]["score"] >= small[1]["score"]
     assert cli("compare", " ", *asked).exit_code == 2
+
+
+def test_the_sizes_of_the_chunks_are_plotted_in_the_terminal_and_in_files(cli: Cli, docs: Path) -> None:
+    asked = "compare", "What is a plan of objects?", *SPLIT, "--embedder", "hash", "--plots", "plots"
+    lines = cli(*asked).stdout.splitlines()
+    start = lines.index("Chunk sizes in characters")
+    assert lines[start + 1].split() == ["Strategy", "Chunks", "Documents", "Average", "Min", "Max"]
+    assert lines[start + 2].split() == ["small", "3", "1", "22", "15", "29"]
+    (small, large) = (line for line in lines if line.startswith("|"))
+    assert len(small) == len(large) == 42
+    assert large.rstrip("|").endswith("█")
+    for name in ("chunk_distributions.png", "chunks_per_doc.png"):
+        assert (docs.parent / "plots" / name).read_bytes().startswith(b"\x89PNG")
+    sizes = json.loads(cli(*asked, "--json").stdout)["sizes"]
+    assert sum(sizes["small"]["histogram"]) == sizes["small"]["chunks"] == 3
+    assert sizes["small"]["edges"] == sizes["large"]["edges"]
+
+
+def test_the_fallback_that_a_missing_model_took_is_told(cli: Cli, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    asked = "compare", "loops", "--strategy", "llm=llm:model=ollama:llama3", "--embedder", "hash"
+    shown = cli(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert "llm: " in shown.stderr
+    assert "\nscore " in shown.stdout
+    (told,) = json.loads(cli(*asked, "--json").stdout)["warnings"]["llm"]
+    assert "divided by paragraphs and headings instead" in told

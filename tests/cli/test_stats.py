@@ -42,3 +42,9 @@ def test_the_default_strategy_is_described_and_a_wrong_one_refused(cli: Cli, bir
     assert list(json.loads(cli("stats", birds, "--json").stdout)) == ["default"]
     assert "must name a splitter" in cli("stats", birds, "--strategy", "magic").stderr
     assert cli("stats", "nowhere").exit_code == 2
+
+
+def test_the_sizes_are_plotted(cli: Cli, birds: Path) -> None:
+    shown = cli("stats", birds, *SPLIT, "--plots", "plots").stdout
+    assert sum(line.startswith("|") for line in shown.splitlines()) == 2
+    assert len(list((birds.parent / "plots").glob("*.png"))) == 2

@@ -13,6 +13,7 @@ import typer
 from rich.text import Text
 
 from kinsplit.cli.commands.evaluate import strategies_of
+from kinsplit.cli.output.evaluation import save_plots, show_sizes, sizes
 from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
 from kinsplit.cli.output.progress import steps
@@ -21,6 +22,7 @@ from kinsplit.errors import KinsplitWarning, require, visible
 
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk
+    from kinsplit.evaluation.labels import StrategyResult
 
 
 def compare(
@@ -30,13 +32,14 @@ def compare(
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,
     ranker: str = "dense",
     embedder: str = "bundled",
+    plots: Path | None = None,
     *,
     terminal: Terminal,
 ) -> None:
-    """Search every strategy's chunks for one question, and show the best chunk of each with its score.
+    """Search every strategy's chunks for one question, and show the best chunk of each, and the sizes of all chunks.
 
     Scores are cosines with the question, so they are comparable. A single question decides nothing; see kinsplit
-    evaluate.
+    evaluate. Warnings say what a strategy did without a model that is missing.
 
     Args:
         query (QUERY): The question.
@@ -45,10 +48,13 @@ def compare(
             default and the four of rag_eval.
         ranker (NAME): Ranking for all strategies: dense, kin, hybrid or terms.
         embedder (SPEC): Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash.
+        plots (DIR): Folder for chunk_distributions.png and chunks_per_doc.png.
     """
     from kinsplit.evaluation.datasets.format import load_documents
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.labels import Question
+    from kinsplit.evaluation.splitters.specs import spec_of
+    from kinsplit.evaluation.statistics import strategy_result
 
     require(query.strip(), "query", "must not be blank", query, "Ask a question.")
     made = strategies_of(strategy, embedder=embedder)
@@ -57,6 +63,7 @@ def compare(
         dataset, made, embedder=embedder, ranker=ranker, measures=["cosine"], headline="cosine", top_k=top_k
     )
     found: dict[str, list[dict[str, Any]]] = {}
+    profiles: list[StrategyResult] = []
     # The evidence holds the warnings of its strategy.
     silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
     with steps(terminal.screen, len(made)) as update, silence:
@@ -67,8 +74,15 @@ def compare(
         (outcome,) = own.outcomes
         best = zip(outcome.cosines[:top_k], outcome.ranking[:top_k], strict=True)
         found[label] = [_as_json(score, chunk) for score, chunk in best]
-    shown = chain.from_iterable(_lines(label, hits) for label, hits in found.items())
-    terminal.outcome({"query": query, "strategies": found}, *shown)
+        profiles.append(strategy_result(label, spec_of(made[label]), own.profile))
+    if terminal.as_json:
+        remarks = {label: list(own.warnings) for label, own in evidence}
+        terminal.document({"query": query, "strategies": found, "sizes": sizes(profiles), "warnings": remarks})
+    else:
+        for line in chain.from_iterable(_lines(label, hits) for label, hits in found.items()):
+            terminal.line(line)
+        show_sizes(terminal, profiles)
+    save_plots(terminal, profiles, plots)
 
 
 def _as_json(score: float, chunk: Chunk) -> dict[str, Any]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kinsplit.cli.commands.evaluate import strategies_of
 from kinsplit.cli.options import Paths
-from kinsplit.cli.output.evaluation import show_statistics
+from kinsplit.cli.output.evaluation import Profiles, save_plots, show_sizes, show_statistics
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinsplit.evaluation.labels import StatisticNote, StrategyResult
+    from kinsplit.evaluation.labels import StrategyResult
 
 # Statistics that the tables show; JSON has all of them.
 _SHOWN = ("chunks", "fill", "average_tokens", "min_tokens", "p10_tokens", "p50_tokens", "p90_tokens", "max_tokens")
@@ -25,16 +23,12 @@ _SHOWN = ("chunks", "fill", "average_tokens", "min_tokens", "p10_tokens", "p50_t
 _EMBEDDED = "bytes_stored"
 
 
-class _Profiles(NamedTuple):
-    strategies: Sequence[StrategyResult]
-    statistic_notes: Sequence[StatisticNote]
-
-
 def stats(
     paths: Paths,
     strategy: list[str] | None = None,
     embedder: str = "bundled",
     tokenizer: str = "bundled",
+    plots: Path | None = None,
     *,
     terminal: Terminal,
 ) -> None:
@@ -48,14 +42,14 @@ def stats(
             default strategy.
         embedder (SPEC): Embedding model of semantic strategies: bundled, static, st:NAME_OR_PATH, or hash.
         tokenizer (SPEC): Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING.
+        plots (DIR): Folder for chunk_distributions.png and chunks_per_doc.png.
     """
     from kinsplit.embedding import use_vector_cache
     from kinsplit.evaluation.datasets.format import load_documents
     from kinsplit.evaluation.experiment.retrieval import split
-    from kinsplit.evaluation.labels import StrategyResult
     from kinsplit.evaluation.measures.protocol import Chunking
     from kinsplit.evaluation.splitters.specs import spec_of
-    from kinsplit.evaluation.statistics import ChunkingProfile, describe, notes
+    from kinsplit.evaluation.statistics import ChunkingProfile, notes, strategy_result
     from kinsplit.tokenizers import resolve
 
     made = strategies_of(strategy or ["default"], tokenizer, embedder)
@@ -66,19 +60,12 @@ def stats(
             chunks, seconds = split(one, dataset.documents, partial(update, label, "split"))
             chunking = Chunking(dataset, tuple(chunk for chunk in chunks if chunk.level == 0), counter)
             profile = ChunkingProfile(chunking, 0, True, seconds, None, one.limit)
-            own = {name: value for name, value in describe(profile).items() if name != _EMBEDDED}
-            lengths, counts = profile.characters.tolist(), {id_: len(c) for id_, c in chunking.by_source.items()}
-            found.append(
-                StrategyResult(
-                    label=label,
-                    spec=spec_of(one),
-                    measures={},
-                    statistics=own,
-                    lengths=lengths,
-                    chunks_per_document=counts,
-                )
-            )
+            own = strategy_result(label, spec_of(one), profile)
+            statistics = {name: value for name, value in own.statistics.items() if name != _EMBEDDED}
+            found.append(own.model_copy(update={"statistics": statistics}))
     if terminal.as_json:
         terminal.document({own.label: own.statistics for own in found})
     else:
-        show_statistics(terminal, _Profiles(found, notes(found)), _SHOWN)
+        show_statistics(terminal, Profiles(found, notes(found)), _SHOWN)
+        show_sizes(terminal, found)
+    save_plots(terminal, found, plots)

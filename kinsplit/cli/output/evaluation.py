@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
@@ -12,10 +13,11 @@ from rich.text import Text
 from kinsplit.cli.output.tables import blocks, counted, text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import inline, visible
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.strategy_run import StrategyPlan
-    from kinsplit.evaluation.labels import QuestionResult
+    from kinsplit.evaluation.labels import QuestionResult, StatisticNote, StrategyResult
     from kinsplit.evaluation.report.tables import Cell, Duel, Figure, Pair, Profiled, TableRow
     from kinsplit.evaluation.results import Results
 
@@ -38,6 +40,73 @@ def show_statistics(terminal: Terminal, results: Profiled, names: Sequence[str] 
 
     _show_table(terminal, "Chunks", *tables.statistics(results, names))
     _show_table(terminal, "Cuts that could be avoided, of all", *tables.cuts(results))
+
+
+class Profiles(NamedTuple):
+    """Strategies with their statistics alone."""
+
+    strategies: Sequence[StrategyResult]
+    statistic_notes: Sequence[StatisticNote] = ()
+
+
+# Columns of a histogram in the terminal, and the heights of a column.
+_BINS, _BARS = 40, " ▁▂▃▄▅▆▇█"
+
+
+def sizes(strategies: Sequence[StrategyResult]) -> dict[str, dict[str, Any]]:
+    """Return for each strategy the number of its chunks and documents, and the chunks' lengths in characters.
+
+    `histogram` counts the chunks between the `edges`, which all strategies share.
+    """
+    import numpy as np
+
+    from kinsplit.evaluation.statistics import histogram_edges
+
+    edges, _ = histogram_edges([length for each in strategies for length in each.lengths], _BINS)
+    return {
+        each.label: {
+            "chunks": len(each.lengths),
+            "documents": sum(count > 0 for count in each.chunks_per_document.values()),
+            "average": sum(each.lengths) / len(each.lengths) if each.lengths else None,
+            "min": min(each.lengths, default=None),
+            "max": max(each.lengths, default=None),
+            "histogram": np.histogram(each.lengths, edges)[0].tolist(),
+            "edges": [round(edge, 1) for edge in edges.tolist()],
+        }
+        for each in strategies
+    }
+
+
+def show_sizes(terminal: Terminal, strategies: Sequence[StrategyResult]) -> None:
+    """Write a table of the chunks' lengths, and a histogram of those of each strategy on the same axis."""
+    found = sizes(strategies)
+    headings = ("Strategy", "Chunks", "Documents", "Average", "Min", "Max")
+    table = text_table(*headings, right=slice(1, None))
+    for label, own in found.items():
+        numbers = (own[name.lower()] for name in headings[1:])
+        table.add_row(inline(label), *("-" if number is None else f"{number:,.0f}" for number in numbers))
+    terminal.line(Text("Chunk sizes in characters", "bold"))
+    terminal.table(table)
+    for label, own in found.items():
+        most = max(own["histogram"]) or 1
+        # A column with any chunk is seen.
+        bars = "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in own["histogram"])
+        terminal.line("")
+        terminal.line(Text(inline(label), "cyan"))
+        terminal.line(f"|{bars}|")
+        left, right = (f"{edge:,.0f}" for edge in (own["edges"][0], own["edges"][-1]))
+        terminal.line(f" {left}{right:>{_BINS - len(left)}}")
+
+
+def save_plots(terminal: Terminal, strategies: Sequence[StrategyResult], folder: Path | None) -> None:
+    """Write the plots of the chunks' sizes as PNG files, if a folder is given."""
+    if folder is None:
+        return
+    with needs("evaluation"):
+        from kinsplit.evaluation.report.charts import write_sizes
+    for path in write_sizes(Profiles(strategies), folder):
+        if not terminal.as_json:
+            terminal.line(f"Wrote {path}.")
 
 
 def show_headline(terminal: Terminal, results: Results) -> None:

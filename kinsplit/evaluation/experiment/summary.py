@@ -19,7 +19,7 @@ from kinsplit.evaluation.qrels.alignment import starved
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters.specs import spec_of
-from kinsplit.evaluation.statistics import describe, notes
+from kinsplit.evaluation.statistics import notes, strategy_result
 from kinsplit.support.warnings import record_warnings
 
 #: Number of questions below which intervals are too wide to distinguish strategies.
@@ -109,16 +109,8 @@ class Summary:
         self._values[label] = values
         self._chunkings[label] = chunking
         self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, raised))]
-        self._strategies.append(
-            labels.StrategyResult(
-                label=label,
-                spec=spec_of(self._setup.strategies[label]),
-                measures=_means(values),
-                statistics=describe(evidence.profile),
-                lengths=[len(chunk.text) for chunk in chunking.chunks],
-                chunks_per_document={d.id: len(chunking.by_source.get(d.id, ())) for d in chunking.dataset.documents},
-            )
-        )
+        spec = spec_of(self._setup.strategies[label])
+        self._strategies.append(strategy_result(label, spec, evidence.profile, _means(values)))
         for number, outcome in enumerate(evidence.outcomes):
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
             ranked = zip(outcome.ranking[: self._setup.top_k], outcome.scores, strict=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +17,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from numpy.typing import NDArray
 
 from kinsplit.evaluation.labels import Estimate, StrategyResult
-from kinsplit.evaluation.report.tables import baseline_of, p_value, scale, verdict
+from kinsplit.evaluation.report.tables import Profiled, baseline_of, p_value, scale, verdict
 from kinsplit.evaluation.results import Results
+from kinsplit.evaluation.statistics import histogram_edges
 
 #: Colours of text, secondary text and grid lines. The page replaces them by its theme's colours.
 INK, FAINT, GRID = "#1d2128", "#596070", "#d4d8e0"
@@ -216,19 +217,17 @@ def comparison_chart(results: Results) -> str:
 
 
 _BINS = 40
-#: Ratio of longest chunk to median above which the axis is logarithmic.
-_SKEWED = 10
 
 
-def lengths_height(results: Results) -> float:
+def lengths_height(results: Profiled) -> float:
     """Return the height of the histograms, in inches."""
     return 0.8 + 1.05 * max(1, len(results.strategies))
 
 
-def draw_lengths(figure: Figure, results: Results) -> None:
+def draw_lengths(figure: Figure, results: Profiled) -> None:
     """Draw a histogram of the chunk lengths in characters for each strategy, with the median."""
     every = [length for strategy in results.strategies for length in strategy.lengths]
-    edges, logarithmic = _edges(every)
+    edges, logarithmic = histogram_edges(every, _BINS)
     for axes, strategy, color in _rows(figure, results):
         counts, _ = np.histogram(strategy.lengths, edges)
         axes.stairs(counts, edges, fill=True, color=color)
@@ -244,21 +243,13 @@ def draw_lengths(figure: Figure, results: Results) -> None:
     bottom.set_xlabel("Characters of a chunk")
 
 
-def _rows(figure: Figure, results: Results) -> Iterator[tuple[Axes, StrategyResult, str]]:
+def _rows(figure: Figure, results: Profiled) -> Iterator[tuple[Axes, StrategyResult, str]]:
     """Yield the axes, one below the other, and the colour of each strategy."""
     rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
     for position, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
         axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
         yield axes, strategy, look(position).color
     figure.supylabel("Chunks", fontsize=10)
-
-
-def _edges(lengths: Sequence[int]) -> tuple[NDArray[np.float64], bool]:
-    longest = max(lengths, default=1)
-    shortest = max(1, min(lengths, default=1))
-    if lengths and longest > _SKEWED * float(np.median(lengths)):
-        return np.geomspace(shortest, longest + 1, _BINS + 1), True
-    return np.linspace(0, longest + 1, _BINS + 1), False
 
 
 def _median(axes: Axes, lengths: Sequence[int]) -> None:
@@ -274,18 +265,18 @@ def _median(axes: Axes, lengths: Sequence[int]) -> None:
 _NAMED = 40
 
 
-def documents(results: Results) -> list[str]:
+def documents(results: Profiled) -> list[str]:
     """Return the ids of the documents that have chunks, in the order of the results."""
     return list(dict.fromkeys(name for strategy in results.strategies for name in strategy.chunks_per_document))
 
 
-def documents_height(results: Results) -> float:
+def documents_height(results: Profiled) -> float:
     """Return the height of the bar charts, in inches."""
     names = 1.6 if len(documents(results)) <= _NAMED else 0.4
     return 0.5 + names + 1.05 * max(1, len(results.strategies))
 
 
-def draw_documents(figure: Figure, results: Results) -> None:
+def draw_documents(figure: Figure, results: Profiled) -> None:
     """Draw the number of chunks of each document, one row for each strategy."""
     names = documents(results)
     for axes, strategy, color in _rows(figure, results):
@@ -310,3 +301,20 @@ def _bars(axes: Axes, counts: list[int], color: str) -> None:
         axes.stairs(counts, [number - 0.5 for number in range(len(counts) + 1)], fill=True, color=color)
     axes.set_xlim(-0.6, max(len(counts), 1) - 0.4)
     axes.set_ylim(0, 1.05 * max(1, *counts, 1))
+
+
+#: The plots of chunk sizes by the names of their files, each with its height and the function that draws it.
+SIZES = {
+    "chunk_distributions.png": (lengths_height, draw_lengths),
+    "chunks_per_doc.png": (documents_height, draw_documents),
+}
+
+
+def write_sizes(results: Profiled, folder: Path) -> list[Path]:
+    """Write the plots of chunk sizes into a folder, which is created if need be, and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (height, draw) in SIZES.items():
+        with drawn(height(results)) as figure:
+            draw(figure, results)
+            (folder / name).write_bytes(png(figure))
+    return [folder / name for name in SIZES]

@@ -24,10 +24,7 @@ def write(results: Results, html: Path) -> list[Path]:
     require(results.strategies, "results", "must hold a strategy", str(html), "Run the evaluation again.")
     plots: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
-    for name, height, draw in (
-        ("chunk_distributions.png", charts.lengths_height, charts.draw_lengths),
-        ("chunks_per_doc.png", charts.documents_height, charts.draw_documents),
-    ):
+    for name, (height, draw) in charts.SIZES.items():
         with drawn(height(results)) as figure:
             draw(figure, results)
             pictures[name] = png(figure)
