@@ -120,7 +120,7 @@ class _Command(TyperCommand):
             for param in self.params:
                 if ctx.get_parameter_source(param.name).name != "DEFAULT":
                     continue
-                value = default_of(self.name or "", param.name or "", param.default, config)
+                value = default_of(self.name or "", param.name or "", param.default, config, ctx.params)
                 if value is not None:
                     ctx.params[param.name] = [value] if getattr(param, "multiple", False) else value
             for remark in remarks(config):

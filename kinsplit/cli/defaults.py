@@ -47,7 +47,10 @@ _SHARED = {
 #: Options of some commands that are a setting of another name.
 _NAMES = {"address": "store"}
 #: Commands whose options of these names are the settings; of the other names, those of all commands are.
-_ONLY = {"strategy": {"index", "watch", "chunk", "stats", "compare"}, "model": {"ask"}}
+_ONLY = {
+    "strategy": {"index", "watch", "chunk", "stats", "compare", "evaluate", "qrels"},
+    "model": {"ask"},
+}
 #: Commands that read their settings themselves.
 _SERVICE = {"serve", "mcp"}
 #: Command that writes vectors only if it is told to.
@@ -98,8 +101,10 @@ def _of_file(name: str, config: Path | None) -> Setting | None:
     return Setting(name, str(value), Origin.FILE, str(config)) if value is not None else None
 
 
-def default_of(command: str, option: str, default: object, config: Path | None) -> str | None:
+def default_of(command: str, option: str, default: object, config: Path | None, given: Mapping[str, Any]) -> str | None:
     """Return the value of an option that isn't given, or None if it keeps its default.
+
+    `given` holds the values of the command's other options: stored collections have strategies of their own.
 
     Raises:
         InvalidParameterError: See `setting`; or the variable STRATEGY holds no name of a strategy.
@@ -108,7 +113,7 @@ def default_of(command: str, option: str, default: object, config: Path | None) 
     name = _NAMES.get(option, option)
     if name not in _SHARED or command in _SERVICE or command not in _ONLY.get(name, {command}):
         return None
-    if (command, name) == _QRELS:
+    if (command, name) == _QRELS or (command == "evaluate" and name == "strategy" and given["store"]):
         return None
     if default not in _REPLACED.get(name, {default}) or (found := setting(name, config)) is None:
         return None

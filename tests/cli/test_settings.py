@@ -38,6 +38,19 @@ def test_the_command_of_the_10_k_search_uses_its_variable(cli: Cli, monkeypatch:
     assert strategy_of(cli, "edge:c") == "character"
 
 
+def test_a_variable_names_the_strategy_that_is_evaluated(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queries.json").write_text('["Which sentence?"]')
+    monkeypatch.setenv("STRATEGY", "SENTENCE")
+    for store in ([], ["--store", "edge:s"]):
+        assert cli("index", "t.txt", "--embedder", "hash", "--store", "edge:s").exit_code == 0
+        done = cli("evaluate", "--docs", "t.txt", "--embedder", "hash", "--json", *store)
+        assert done.exit_code == 0, done.stderr
+        labels = [each["label"] for each in json.loads(done.stdout)["strategies"]]
+        assert labels == (["default"] if store else ["default", "sentence"])
+
+
 def test_a_variable_that_names_no_strategy_is_an_error(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRATEGY", "ROLLING")
     refused = cli("index", "t.txt", "--embedder", "hash")
