@@ -92,7 +92,7 @@ def _places(places: int) -> Decimal:
         ('0.0" km"', lambda n: f"{_ROUND(n, _places(1))} km"),
         ("[h]:mm", lambda n: f"{int(n * 24)}:{int(n * 1440) % 60:02}"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 @settings(max_examples=25)
 @given(number=st.decimals(0, 99_999, places=3))
