@@ -54,6 +54,9 @@ class Beside:
     speaker: str = ""
     note: str = ""
 
+    def __bool__(self) -> bool:
+        return bool(self.headings or self.header or self.language or self.speaker or self.note)
+
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Beside:
         """Return what stands beside a chunk, from a payload, a row of JSON, or a framework's metadata.
@@ -91,8 +94,7 @@ class Beside:
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the context and the fields as metadata; none if all are empty."""
-        stated = self.to_dict()
-        return {"context": self.context, "beside": stated} if stated else {}
+        return {"context": self.context, "beside": self.to_dict()} if self else {}
 
 
 # Fields of `Beside` that are texts.

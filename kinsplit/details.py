@@ -42,11 +42,18 @@ def details(found: Any) -> dict[str, Any]:
 
 def flat(metadata: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return metadata with whatever is not flat, and more of such values, in the JSON string, and "" for no link."""
-    own = {**details(metadata), **{key: metadata[key] for key in _RICH if key in metadata}, **more}
-    kept = {key: value for key, value in metadata.items() if key not in _RICH}
-    kept |= {key: "" for key in _LINKS if key in kept and kept[key] is None}
-    # Scores may be NumPy's.
-    return {**kept, DETAILS: json.dumps(own, ensure_ascii=False, default=float)} if own else kept
+    kept = dict(metadata)
+    own = details(kept) if DETAILS in kept else {}
+    for key in _RICH:
+        if key in kept:
+            own[key] = kept.pop(key)
+    for key in _LINKS:
+        if key in kept and kept[key] is None:
+            kept[key] = ""
+    if own := own | more:
+        # Scores may be NumPy's.
+        kept[DETAILS] = json.dumps(own, ensure_ascii=False, default=float)
+    return kept
 
 
 def whole(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class KinsplitTextSplitter(TextSplitter):
             fields = piece.metadata
             if self._add_start_index and "char_start" in fields:
                 fields |= {"start_index": fields["char_start"], "end_index": fields["char_end"]}
-            inherits = copy.deepcopy({**own, **piece.page})
+            inherits = {key: _copied(value) for key, value in {**own, **piece.page}.items()}
             yield Document(id=piece.id, page_content=piece.text, metadata=piece.flat(inherits))
 
     @classmethod
@@ -288,6 +288,11 @@ class KinsplitTextSplitter(TextSplitter):
     def __repr__(self) -> str:
         own = f"add_start_index={self._add_start_index}, join_pages={self._joins_pages}, id_key={self._id_key!r}"
         return f"{type(self).__name__}({self._strategy!r}, {own})"
+
+
+def _copied(value: object) -> object:
+    """Return a value of its own for each chunk; a copy of a text or a number would take longer than all the rest."""
+    return value if isinstance(value, str | int | float) else copy.deepcopy(value)
 
 
 def _encoding_of(model: str) -> str:

@@ -18,6 +18,7 @@ from kinsplit.spans import Span, stretches
 
 #: Fields of a node with the metadata keys that are not embedded, and that a language model doesn't read.
 EXCLUDED = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
+_SOURCE, _PREVIOUS, _NEXT, _PARENT, _CHILD = schema.NodeRelationship
 
 
 def origin_of(node: schema.BaseNode) -> TextOrigin:
@@ -140,15 +141,15 @@ class _Links:
     ) -> dict[schema.NodeRelationship, schema.RelatedNodeType]:
         """Return the relationships of a piece."""
         metadata = piece.metadata
-        links: dict[schema.NodeRelationship, schema.RelatedNodeType] = {schema.NodeRelationship.SOURCE: source}
+        links: dict[schema.NodeRelationship, schema.RelatedNodeType] = {_SOURCE: source}
         if self._siblings and metadata["prev_id"]:
-            links[schema.NodeRelationship.PREVIOUS] = self._info(metadata["prev_id"])
+            links[_PREVIOUS] = self._info(metadata["prev_id"])
         if self._siblings and metadata["next_id"]:
-            links[schema.NodeRelationship.NEXT] = self._info(metadata["next_id"])
+            links[_NEXT] = self._info(metadata["next_id"])
         if metadata["parent_id"]:
-            links[schema.NodeRelationship.PARENT] = self._info(metadata["parent_id"])
+            links[_PARENT] = self._info(metadata["parent_id"])
         if piece.id in self._children:
-            links[schema.NodeRelationship.CHILD] = self._children[piece.id]
+            links[_CHILD] = self._children[piece.id]
         return links
 
     def _info(self, node_id: str) -> schema.RelatedNodeInfo:

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, groupby, pairwise
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Beside, Chunk, select
+from kinsplit.chunk import FIELDS, GAP, SIMILARITY_GAP, Beside, Chunk
 from kinsplit.details import DETAILS, details, flat
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
@@ -20,11 +21,16 @@ from kinsplit.spans import blank_before, shared
 
 # Fields of a chunk that its metadata hold only where they apply, or not at all.
 _APART = {CONTEXT, "beside", "spans", "char_start", "char_end", "content_hash", "full_content", "token_count"}
-_FIELDS = tuple(field.stored for field in FIELDS if field.stored is not None and field.stored not in _APART)
+_STORED = {
+    "chunk_id": "id",
+    **{field.stored: field.attribute for field in FIELDS if field.stored is not None and field.stored not in _APART},
+}
+_FIELDS, _VALUES = tuple(_STORED), attrgetter(*_STORED.values())
+_IDS = ("chunk_id", "parent_id", "prev_id", "next_id")
 
 #: Keys in every chunk's metadata, excluded from the text that embedding and language models read; offsets are missing
 #: if they aren't known.
-BOOKKEEPING = ("chunk_id", *_FIELDS, "char_start", "char_end", "strategy", "content_hash")
+BOOKKEEPING = (*_FIELDS, "char_start", "char_end", "strategy", "content_hash")
 
 #: `BOOKKEEPING` and the other excluded keys, which only some chunks have.
 HIDDEN = (*BOOKKEEPING, DETAILS, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
@@ -166,21 +172,21 @@ def _piece(
 ) -> FrameworkPiece:
     spans = origin.locate(chunk.spans)
     beside = _nested(origin.beside, chunk.beside)
-    metadata = {
-        "chunk_id": ids.get(chunk.id, chunk.id),
-        **select(chunk, _FIELDS),
-        "source_id": origin.source_id,
-        "parent_id": _renamed(chunk.parent_id, ids) or origin.parent_id,
-        "prev_id": _renamed(chunk.prev_id, ids),
-        "next_id": _renamed(chunk.next_id, ids),
-        "strategy": strategy,
-        "content_hash": chunk.content_hash if beside == chunk.beside else content_hash(chunk.text, beside.context),
-    }
+    metadata = dict(zip(_FIELDS, _VALUES(chunk), strict=True))
+    for key in _IDS if ids else ():
+        metadata[key] = ids.get(metadata[key], metadata[key])
+    metadata["source_id"] = origin.source_id
+    metadata["parent_id"] = metadata["parent_id"] or origin.parent_id
+    metadata["strategy"] = strategy
+    metadata["content_hash"] = (
+        chunk.content_hash if beside is chunk.beside else content_hash(chunk.text, beside.context)
+    )
     if spans:
-        metadata |= {"char_start": spans[0].start, "char_end": spans[-1].end}
+        metadata["char_start"], metadata["char_end"] = spans[0].start, spans[-1].end
     if spans and len(spans) > 1:
         metadata["spans"] = [list(span) for span in spans]
-    metadata |= beside.to_metadata()
+    if beside:
+        metadata |= beside.to_metadata()
     if gap is not None:
         metadata[GAP] = gap
     own: Mapping[str, Any] = {}
@@ -190,16 +196,15 @@ def _piece(
     return FrameworkPiece(metadata["chunk_id"], chunk.text, metadata, chunk.metadata, own)
 
 
-def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:
-    return None if old is None else ids.get(old, old)
-
-
 def _nested(outer: Beside, inner: Beside) -> Beside:
     """Return what stands beside a chunk of a chunk, without repeating headings."""
+    if not outer:
+        return inner
     titles = outer.headings
     known = next(n for n in range(len(titles) + 1) if titles[n:] == inner.headings[: len(titles) - n])
     stated = {field.name: getattr(inner, field.name) or getattr(outer, field.name) for field in fields(Beside)}
-    return Beside(**{**stated, "headings": (*titles[:known], *inner.headings)})
+    both = Beside(**{**stated, "headings": (*titles[:known], *inner.headings)})
+    return inner if both == inner else both
 
 
 def _join(runs: Sequence[Sequence[FrameworkPiece]]) -> None:

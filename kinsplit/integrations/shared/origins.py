@@ -53,10 +53,9 @@ class TextOrigin:
         if self.stretches is None:
             return None
         found = []
-        for wanted in spans:
-            for at, span in self.stretches:
-                start = max(wanted.start - at + span.start, span.start)
-                end = min(wanted.end - at + span.start, span.end)
+        for wanted_start, wanted_end in spans:
+            for at, (first, last) in self.stretches:
+                start, end = max(wanted_start - at + first, first), min(wanted_end - at + first, last)
                 if start < end:
                     found.append(Span(start, end))
         return tuple(found)
