@@ -16,7 +16,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(code, names)
-    first, second, *chunks = capsys.readouterr().out.splitlines()
+    *chunks, first, second = capsys.readouterr().out.splitlines()
     assert "'num_added': 10," in first
     assert "'num_added': 2," in second
     assert chunks == [
