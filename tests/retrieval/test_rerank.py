@@ -145,6 +145,46 @@ def test_late_interaction_is_the_mean_of_each_tokens_best_match() -> None:
     assert [(r.index, r.score) for r in ranked] == [(0, 0.5), (1, 1.0), (2, 0.0), (3, 0.0)]
 
 
+class Recording:
+    """Random token vectors, the same for the same text, and the texts that were embedded."""
+
+    def __init__(self, tokens: int = 5) -> None:
+        self.tokens, self.seen = tokens, list[str]()
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        self.seen += texts
+        return [self._of(text) for text in texts]
+
+    def _of(self, text: str) -> NDArray[np.float32]:
+        vectors = np.random.default_rng(list(text.encode())).standard_normal((self.tokens, 384)).astype(np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_late_interaction_embeds_a_text_once_and_scores_it_as_exactly_as_before() -> None:
+    texts = [f"text {number}" for number in range(30)]
+    reranker = LateInteractionReranker(model := Recording())
+    first = reranker.rerank("question", [*texts, *texts])
+    assert model.seen == ["question", *texts]
+    assert reranker.rerank("question", [*texts, *texts]) == first
+    assert model.seen == ["question", *texts, "question"]
+    vectors, (asked,) = model.embed_tokens(texts), model.embed_tokens(["question"])
+    exact = [float(np.mean((asked @ own.T).max(axis=1))) for own in vectors]
+    assert [each.score for each in first[:30]] == pytest.approx(exact, abs=0.01)
+
+
+def test_late_interaction_keeps_the_last_texts_within_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[LateInteractionReranker.__module__]
+    monkeypatch.setattr(module, "_KEPT", 3 * 5 * 384)
+    reranker = LateInteractionReranker(model := Recording())
+    reranker.rerank("q", ["a", "b", "c"])
+    reranker.rerank("q", ["a", "d"])  # b is the oldest now.
+    model.seen.clear()
+    reranker.rerank("q", ["a", "c", "d"])
+    assert model.seen == ["q"]
+    reranker.rerank("q", ["b"])
+    assert model.seen == ["q", "q", "b"]
+
+
 def test_the_bundled_model_gives_a_unit_vector_per_token_of_any_text() -> None:
     from kinsplit.embedding import create
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +13,11 @@ from kinsplit.embedding.protocol import Embedder, TokenEmbedder
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.options import Ranked
 
+#: Maximum bytes of the vectors that are kept: those of about 1,000 chunks of 160 tokens.
+_KEPT = 64 * 2**20
+# Factor from values between -1 and 1 to int8. The cosines change by less than a hundredth.
+_SCALE = 127
+
 
 class LateInteractionReranker:
     """MaxSim over the token vectors of the index's embedder (Khattab and Zaharia, "ColBERT", SIGIR 2020).
@@ -19,6 +26,8 @@ class LateInteractionReranker:
     needs no second model, though one trained for late interaction does better. An embedder that wasn't trained for it
     works best in combination with the earlier scores (`benchmarks/reranking.py`), as has been found of other rerankers
     (Wang et al., "BERT-based Dense Retrievers Require Interpolation with BM25", ICTIR 2021).
+
+    The token vectors of the last texts are kept in memory, as int8: embedding them takes nearly all of the time.
 
     Args:
         embedder: Returns a vector for each token.
@@ -31,11 +40,36 @@ class LateInteractionReranker:
     def __init__(self, embedder: TokenEmbedder, earlier: float = 1.0) -> None:
         require(earlier >= 0, "earlier", "must be at least 0", earlier, "The default is 1.")
         self.embedder, self.earlier = embedder, earlier
+        self._kept: OrderedDict[str, NDArray[np.int8]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
         """Score texts; see `Reranker.rerank`."""
         (question,) = self.embedder.embed_tokens([query])
-        return [Ranked(at, _max_sim(question, tokens)) for at, tokens in enumerate(self.embedder.embed_tokens(texts))]
+        return [Ranked(at, _max_sim(question, tokens)) for at, tokens in enumerate(self._vectors(texts))]
+
+    def _vectors(self, texts: Sequence[str]) -> list[NDArray[np.int8]]:
+        """Return the token vectors of texts, of which those that aren't kept are embedded."""
+        with self._lock:
+            found = {text: self._kept[text] for text in texts if text in self._kept}
+            for text in found:
+                self._kept.move_to_end(text)
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        if new:
+            made = (np.rint(vectors * _SCALE).astype(np.int8) for vectors in self.embedder.embed_tokens(new))
+            found |= zip(new, made, strict=True)
+            self._keep({text: found[text] for text in new})
+        return [found[text] for text in texts]
+
+    def _keep(self, made: dict[str, NDArray[np.int8]]) -> None:
+        with self._lock:
+            for text, vectors in made.items():
+                if text not in self._kept:
+                    self._kept[text] = vectors
+                    self._bytes += vectors.nbytes
+            while self._bytes > _KEPT:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
 def from_spec(_: str, embedder: Embedder) -> LateInteractionReranker:
@@ -46,5 +80,7 @@ def from_spec(_: str, embedder: Embedder) -> LateInteractionReranker:
     return LateInteractionReranker(embedder)
 
 
-def _max_sim(query: NDArray[np.float32], text: NDArray[np.float32]) -> float:
-    return float(np.mean((query @ text.T).max(axis=1))) if len(query) and len(text) else 0.0
+def _max_sim(query: NDArray[np.float32], text: NDArray[np.int8]) -> float:
+    if not len(query) or not len(text):
+        return 0.0
+    return float(np.mean((query @ text.astype(np.float32).T).max(axis=1))) / _SCALE
