@@ -146,6 +146,22 @@ def test_a_variable_that_nothing_reads_gets_a_warning(
     assert "sesame" not in done.output
 
 
+@pytest.mark.parametrize(
+    ("store", "shown"),
+    [
+        ("pgvector:postgresql://me:sesame@db.example/x", "db.example/x"),
+        ("pgvector:host=db.example password=sesame", "pgvector:..."),
+        ("edge:./own", "edge:./own"),
+    ],
+)
+def test_no_secret_is_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch, store: str, shown: str) -> None:
+    monkeypatch.setenv("KINSPLIT_STORE", store)
+    monkeypatch.setenv("KINSPLIT_API_KEYS", "sesame")
+    done = cli("settings", "--json")
+    assert "sesame" not in done.output
+    assert {row["variable"]: row["value"] for row in json.loads(done.stdout)}["KINSPLIT_STORE"] == shown
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_takes_both_files(name: str) -> None:
     taken = {flag for param in load(name).params for flag in param.opts}

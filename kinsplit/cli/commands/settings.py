@@ -48,6 +48,15 @@ def _filed(config: Path) -> Mapping[str, object]:
     return {f"KINSPLIT_{name.upper()}": value for name, value in values.items()}
 
 
+def _shown(setting: Setting, name: str) -> str:
+    """Return a value without secrets; a store's address may hold a password as one of its options."""
+    if name.endswith(_SECRET):
+        return "..."
+    if name == "KINSPLIT_STORE" and "=" in setting.value:
+        return f"{setting.value.partition(':')[0]}:..."
+    return redact_url(setting.value)
+
+
 def _row(variable: Variable, config: Path | None, filed: Mapping[str, object], default: str | None) -> dict[str, Any]:
     name = variable.name
     found = look_up(name) or (look_up("STRATEGY") if name == "KINSPLIT_STRATEGY" else None)
@@ -55,7 +64,7 @@ def _row(variable: Variable, config: Path | None, filed: Mapping[str, object], d
         found = Setting(name, str(filed[name]), Origin.FILE, str(config))
     value, where = default, None
     if found is not None:
-        value = "..." if name.endswith(_SECRET) else redact_url(found.value)
+        value = _shown(found, name)
         where = found.source.removeprefix(f"{name} ")
         if found.origin is Origin.FOUND and not variable.may_be_found:
             value, where = None, f"{where}, refused"
