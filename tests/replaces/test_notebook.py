@@ -290,7 +290,7 @@ TABLE.row(
 TABLE.row(
     "`scikit-learn`: cosine similarity",
     '`index.search(question, ranking="dense")`',
-    "tests/retrieval/test_rankings.py::test_a_plain_ranking_is_the_stores_own",
+    "tests/evaluation/experiment/test_experiment.py::test_cosines_are_those_of_the_shared_embedder",
 )
 
 

@@ -300,12 +300,30 @@ def test_a_program_evaluates_with_a_measure_of_its_own() -> None:
 
 
 @TABLE.row("`MockEmbedder(embedding_dim=128)`: deterministic, without keys or costs", "`--embedder hash:128`")
+@TABLE.row(
+    "`embedder.embed_documents(texts)`, `embedder.embed_text(text)`", "`embedder.embed(texts)`, `embed_query(text)`"
+)
 def test_the_embedder_for_tests_is_deterministic() -> None:
-    one, same, other = create_embedder("hash:128").embed(["cat", "cat", "dog"])
+    embedder = create_embedder("hash:128")
+    one, same, other = embedder.embed(["cat", "cat", "dog"])
+    assert (embedder.embed_query("cat") == one).all()
     assert one.shape == (128,)
     assert (one == same).all()
     assert (one != other).any()
 
+
+TABLE.row(
+    "Its vectors have no meaning",
+    "`--embedder hash`",
+    "tests/embedding/test_hashing.py::test_texts_that_share_words_are_closer",
+    differs="texts that share words are close, so that tests can search",
+)
+TABLE.row(
+    "In production: OpenAI, Cohere or Hugging Face",
+    "`--embedder openai:MODEL`, `litellm:cohere/MODEL`, `st:NAME_OR_PATH`; without one, the bundled model",
+    "tests/wire/test_litellm.py::test_texts_are_embedded_with_known_window_and_price",
+    stand_in=True,
+)
 
 TABLE.section("When to choose each strategy")
 TABLE.row(
@@ -346,6 +364,12 @@ TABLE.row(
     "Vector databases",
     "`--store qdrant:URL`, `pgvector:DSN` or `edge:DIR`",
     "tests/stores/test_doctor.py::test_every_operation_of_an_engine_works_and_nothing_is_left",
+)
+TABLE.row(
+    "Pinecone, Weaviate and others",
+    "the stores of LangChain and LlamaIndex, with `SiblingExpansion`",
+    "tests/integrations/test_kin_on_any_store.py::test_siblings",
+    differs="kinsplit has no stores of its own for them; the test runs other stores of both frameworks",
 )
 TABLE.row(
     "More strategies: recursive, by topic, custom",

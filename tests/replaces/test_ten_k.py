@@ -64,6 +64,11 @@ TABLE.row(
     "tests/test_wheel.py::test_the_wheel_declares_its_command_and_extras",
 )
 TABLE.row(
+    "`cp .env.example .env`",
+    "`.env.example` lists all settings; `--env-file .env` names the copy",
+    "tests/server/test_settings.py::test_the_example_of_variables_names_every_setting_with_its_default",
+)
+TABLE.row(
     "OpenAI's key in `.env`",
     "`OPENAI_API_KEY` in `.env`, or `--env-file FILE`",
     "tests/cli/test_rented.py::test_index_search_and_evaluate",
