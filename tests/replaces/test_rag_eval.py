@@ -72,12 +72,18 @@ TABLE.row(
     "tests/test_wheel.py::test_the_wheel_runs_as_a_module",
 )
 
+TABLE.row(
+    "Python 3.12+",
+    "Python 3.11 or newer",
+    "tests/test_project.py::test_every_python_that_is_claimed_is_tested_on_three_systems",
+)
+
 TABLE.section("FixedSizeChunker")
 
 
 @TABLE.row("`FixedSizeChunker(chunk_size=256, chunk_overlap=20)`", "`--strategy word:chunk_size=256,chunk_overlap=20`")
 @TABLE.row("Words 0-256, 236-492, 472-728", "the same")
-@TABLE.row("No dependencies", '`pip install kinsplit`; `split(text, "word")`')
+@TABLE.row("No dependencies of their own", '`pip install kinsplit`; `split(text, "word")`')
 def test_windows_of_256_words_share_20() -> None:
     words = [f"w{number}" for number in range(728)]
     chunks = split(" ".join(words), "word", chunk_size=256, chunk_overlap=20)
@@ -321,7 +327,7 @@ TABLE.row(
 TABLE.row(
     "In production: OpenAI, Cohere or Hugging Face",
     "`--embedder openai:MODEL`, `litellm:cohere/MODEL`, `st:NAME_OR_PATH`; without one, the bundled model",
-    "tests/wire/test_litellm.py::test_texts_are_embedded_with_known_window_and_price",
+    "tests/embedding/test_remote_models.py::test_vectors_have_length_1_and_the_order_of_the_texts",
     stand_in=True,
 )
 
@@ -348,7 +354,6 @@ TABLE.row(
     '`create_strategy("cluster")`',
     differs="without an embedder the bundled model embeds",
 )
-@TABLE.row("Python 3.12+", "Python 3.11 or newer")
 def test_mistakes_are_one_line(cli: Cli, tmp_path: Path) -> None:
     assert cli("--version").stdout.startswith("kinsplit ")
     (tmp_path / "docs").mkdir()

@@ -164,7 +164,10 @@ def client(seeded: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @TABLE.row("`GET /search?q=...`, by cosine", "`GET /search?q=...`, also with `&ranking=dense`")
-@TABLE.row("`&strategy=SEMANTIC`", "`&strategy=SEMANTIC`, in any case")
+@TABLE.row(
+    "`&strategy=SEMANTIC`",
+    "the same, in any case, after `kinsplit serve --collection FIXED=fixed --collection SEMANTIC=semantic`",
+)
 @TABLE.row("The most relevant passages come first", "`passages` of the response")
 def test_the_service_searches_by_strategy(client: Any) -> None:
     for strategy in ({}, {"strategy": "FIXED"}, {"strategy": "SENTENCE"}, {"strategy": "semantic"}):
@@ -190,7 +193,6 @@ TABLE.section("Strategies")
 
 
 @TABLE.row("Fixed: windows of 500 words", "`--strategy word`, its default")
-@TABLE.row("Fixed: no context", "`--embedding-context none`, as for all strategies")
 def test_windows_of_500_words() -> None:
     words = [f"w{number}" for number in range(1200)]
     assert [chunk.text.split() for chunk in split(" ".join(words), "word")] == [
@@ -200,6 +202,11 @@ def test_windows_of_500_words() -> None:
     ]
 
 
+TABLE.row(
+    "Fixed: no context",
+    "`kinsplit index PATHS --strategy word --embedding-context none`",
+    "tests/index/test_embedding_context.py::test_headings_go_before_the_text_unless_it_is_to_stand_alone",
+)
 TABLE.row(
     "Sentence: NLTK's `sent_tokenize`",
     "`--strategy sentence`",
