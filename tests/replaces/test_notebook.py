@@ -184,6 +184,12 @@ TABLE.row(
     "tests/parsers/llm_boundaries/test_fallback.py::test_what_looks_like_a_heading",
 )
 
+TABLE.row(
+    "The notebook says which way it took",
+    "a warning of `kinsplit compare` and others; `warnings` in the JSON",
+    "tests/cli/test_compare.py::test_the_fallback_that_a_missing_model_took_is_told",
+)
+
 TABLE.section("What gets measured")
 
 
@@ -200,15 +206,20 @@ def test_every_method_has_its_sizes(cli: Cli, articles: Path) -> None:
         assert sizes["min_characters"] <= sizes["average_characters"] <= sizes["max_characters"]
 
 
+@TABLE.row("`chunk_distributions.png`: histograms of the lengths", "`kinsplit stats PATHS --plots DIR`, or `compare`")
+@TABLE.row("`chunks_per_doc.png`: chunks per document", "the same")
+def test_sizes_are_plotted(cli: Cli, articles: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = cli("stats", articles, *_METHODS, "--embedder", "hash", "--plots", "plots")
+    assert done.exit_code == 0, done.output
+    for name in ("chunk_distributions.png", "chunks_per_doc.png"):
+        assert (tmp_path / "plots" / name).read_bytes().startswith(b"\x89PNG")
+
+
 TABLE.row(
-    "`chunk_distributions.png`: histograms of the lengths",
-    "`kinsplit report evaluation_results.json --html report.html` writes it beside the page",
+    "Both plots beside the results of retrieval",
+    "`kinsplit report evaluation_results.json --html report.html`",
     "tests/evaluation/report/test_report_page.py::test_the_page_and_the_notebooks_plots_are_written",
-)
-TABLE.row(
-    "`chunks_per_doc.png`: chunks per document",
-    "`kinsplit report`, as above",
-    "tests/evaluation/report/test_report_plots.py::test_a_picture_is_a_png_with_something_on_it",
 )
 
 TABLE.section("Metadata of chunks")

@@ -19,6 +19,7 @@ TABLE = Table("rag_eval", "Four strategies of chunking, compared by questions wi
 
 _EVALUATE = "tests/cli/test_evaluate.py"
 _MEASURES = "tests/evaluation/measures/test_rag_eval_measures.py"
+_GUIDE = "tests/evaluation/test_rag_eval.py"
 _HASH = ("--embedder", "hash")
 _TEXT = (
     "# Learning\n\nMachine learning is AI. Neural networks learn patterns.\n\n# Health\n\nDoctors diagnose diseases."
@@ -271,13 +272,14 @@ def test_an_embedder_with_embed_documents_alone_serves() -> None:
     ]
 
 
-@TABLE.row(
-    "A metric of your own", "`Experiment(..., measures=[OBJECT])`, or a [plug-in](architecture.md) for the command"
+TABLE.row(
+    "`evaluator.py`: a metric of your own, such as the average chunk length",
+    "a subclass of `kinsplit.evaluation.rag_eval.RAGEvaluator` that extends `metrics`",
+    f"{_GUIDE}::test_a_measure_can_be_added",
 )
-@TABLE.row("Example: average chunk length", "the same")
-@TABLE.row("`RAGEvaluator(top_k=5).evaluate(query, name, chunks)`", "`Experiment(dataset, strategies).run()`")
-@TABLE.row("`evaluator.summary()`", '`results.to_json()["summary"]`')
-@TABLE.row("`FixedSizeChunker(...).chunk(text)`", '`[chunk.text for chunk in split(text, "word", ...)]`')
+
+
+@TABLE.row("The same metric in a comparison", "`Experiment(..., measures=[OBJECT])`, or a [plug-in](architecture.md)")
 def test_a_program_evaluates_with_a_measure_of_its_own() -> None:
     class ChunkLength:
         name, description, higher_is_better = "chunk_length", "Average length of the chunks", False
@@ -305,10 +307,30 @@ def test_a_program_evaluates_with_a_measure_of_its_own() -> None:
     assert 0 < (results.strategies[0].measures["chunk_length"].mean or 0) < 40
 
 
-@TABLE.row("`MockEmbedder(embedding_dim=128)`: deterministic, without keys or costs", "`--embedder hash:128`")
-@TABLE.row(
-    "`embedder.embed_documents(texts)`, `embedder.embed_text(text)`", "`embedder.embed(texts)`, `embed_query(text)`"
+TABLE.row(
+    "`from rag_eval import FixedSizeChunker, RAGEvaluator`",
+    "`from kinsplit.evaluation.rag_eval import FixedSizeChunker, RAGEvaluator`",
+    f"{_GUIDE}::test_the_guides_program_runs",
 )
+TABLE.row(
+    "`chunker.chunk(text)` of each chunker with its parameters",
+    "the same classes in `kinsplit.evaluation.rag_eval`",
+    f"{_GUIDE}::test_the_four_chunkers_take_the_guides_parameters",
+)
+TABLE.row(
+    "`evaluator.evaluate(query, name, chunks)`, `evaluator.summary()`",
+    "the same methods in `kinsplit.evaluation.rag_eval`",
+    f"{_GUIDE}::test_the_guides_program_runs",
+    differs="the chunks of a question are found by meaning",
+)
+TABLE.row(
+    "`MockEmbedder(embedding_dim=128)`, `embed_text(text)`, `embed_documents(texts)`",
+    "`kinsplit.evaluation.rag_eval.MockEmbedder`",
+    f"{_GUIDE}::test_the_mock_embedder_is_the_guides",
+)
+
+
+@TABLE.row("An embedder for tests: deterministic, without keys or costs", "`--embedder hash:128`")
 def test_the_embedder_for_tests_is_deterministic() -> None:
     embedder = create_embedder("hash:128")
     one, same, other = embedder.embed(["cat", "cat", "dog"])
