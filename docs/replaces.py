@@ -20,7 +20,7 @@ from tests.replaces import (  # noqa: E402
     test_sc_qrels,
     test_ten_k,
 )
-from tests.replaces.table import CANT_RUN, DIFFERS, MISSING, STATES, Row, Table  # noqa: E402
+from tests.replaces.table import DIFFERS, MISSING, NOT_TESTED, STATES, Row, Table  # noqa: E402
 
 _TABLES = [module.TABLE for module in (test_sc_qrels, test_notebook, test_rag_eval, test_course_search, test_ten_k)]
 _SOURCE = "https://github.com/kinsplit/kinsplit/blob/main/"
@@ -74,7 +74,7 @@ def _section(table: Table) -> Iterator[str]:
 
 
 def _state(row: Row) -> str:
-    reason = {DIFFERS: row.differs, CANT_RUN: row.needs, MISSING: row.missing}.get(row.state)
+    reason = {DIFFERS: row.differs, NOT_TESTED: f"needs {row.needs}", MISSING: row.missing}.get(row.state)
     state = f"{row.state}: {reason}" if reason else row.state
     path, _, name = row.proof.partition("::")
     return f"{state} ([`{name}`]({_SOURCE}{path}))" if path else state

@@ -77,7 +77,7 @@ TABLE.section("Semantic chunking")
 @TABLE.row("`max_chunk_sentences = 20`", "`--set max_sentences=20`, the default")
 def test_chunks_of_3_to_20_sentences_are_cut_by_similarity() -> None:
     strategy = create_strategy("semantic", threshold_kind="similarity", embedder="hash", chunk_size=5000)
-    assert (strategy.threshold, strategy.min_sentences, strategy.max_sentences) == (0.75, 3, 20)  # type: ignore[attr-defined]
+    assert (strategy.threshold, strategy.min_sentences, strategy.max_sentences) == (0.75, 3, 20)
     text = "Cats purr at night. " * 5 + "Stocks fell again today. " * 30
     sentences = [chunk.text.count(".") for chunk in strategy.chunk(Document("d", text))]
     assert sentences[0] == 5
@@ -143,7 +143,7 @@ TABLE.section("Context-aware chunking by a language model")
 )
 def test_a_model_of_ollama_chooses_the_boundaries(fake: FakeServer) -> None:
     fake.answer = lambda prompt: '{"starts": [0, 2]}'
-    assert create_strategy("llm").model == "ollama:llama3"  # type: ignore[attr-defined]
+    assert create_strategy("llm").model == "ollama:llama3"
     text = "Owls hunt. Owls sleep. Stocks fell. Stocks rose."
     assert [chunk.text for chunk in split(text, "llm", model="ollama:mistral")] == [
         "Owls hunt. Owls sleep.",

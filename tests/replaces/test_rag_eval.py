@@ -383,7 +383,7 @@ def test_mistakes_are_one_line(cli: Cli, tmp_path: Path) -> None:
     done = cli("evaluate", *_HASH)
     assert done.exit_code == 2
     assert "docs" in done.stderr
-    assert create_strategy("cluster").embedder == "bundled"  # type: ignore[attr-defined]
+    assert create_strategy("cluster").embedder == "bundled"
 
 
 TABLE.section("Next steps of the guide")
