@@ -8,8 +8,9 @@ from kinsplit.parsers import names
 from tests.snippets import ROOT, docs_module
 
 
-@pytest.mark.parametrize("name", ["applications", "architecture", "servers", "stock", "strategies", "stubs"])
-@pytest.mark.parametrize("name", ["architecture", "replaces", "servers", "stock", "strategies", "stubs"])
+@pytest.mark.parametrize(
+    "name", ["applications", "architecture", "replaces", "servers", "stock", "strategies", "stubs"]
+)
 def test_a_generated_file_is_that_of_the_code(name: str) -> None:
     written = docs_module(name).generated()
     assert written
