@@ -51,11 +51,6 @@ class Running:
         return self.chat.chat_engine(doc_ids).chat(question)
 
 
-def test_the_changes_are_few_and_lose_nothing() -> None:
-    assert int(row("private_gpt").lines) <= 10
-    assert row("private_gpt").lost == "nothing"
-
-
 @both
 def test_ingesting_a_changed_file_embeds_what_changed(app: ModuleType, data: Path) -> None:
     files = sorted(data.glob("*.md"))
