@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core import schema
 
@@ -15,6 +15,8 @@ from kinsplit.integrations.shared.metadata import HIDDEN, FrameworkPiece, inheri
 from kinsplit.integrations.shared.origins import CONTEXT, TextOrigin, has_chunk_metadata
 from kinsplit.integrations.shared.pages import PAGE_KEYS, PAGES, Joined, Text, join, pages_of
 from kinsplit.spans import Span, stretches
+
+N = TypeVar("N", bound=schema.BaseNode)
 
 #: Fields of a node with the metadata keys that are not embedded, and that a language model doesn't read.
 EXCLUDED = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
@@ -43,7 +45,7 @@ def text_of(node: schema.BaseNode) -> str:
     return node.get_content(metadata_mode=schema.MetadataMode.NONE)
 
 
-def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
+def join_pages(documents: Sequence[N]) -> list[N]:
     """Join the pages or elements into which a reader has cut files; see `kinsplit.integrations.shared.pages.join`.
 
     Node parsers do this by themselves with the documents of one call. Join them before an `IngestionPipeline` that has
@@ -54,7 +56,8 @@ def join_pages(documents: Sequence[schema.BaseNode]) -> list[schema.BaseNode]:
         documents: Pages, which give the file as `file_path` or `file_name` and the page as `page_label` or `page`, and
             other documents or nodes, which stay as they are.
     """
-    return joined_nodes(documents, files=True, by_file=True)
+    joined: list[Any] = joined_nodes(documents, files=True, by_file=True)
+    return joined
 
 
 def joined_nodes(documents: Sequence[schema.BaseNode], *, files: bool, by_file: bool = False) -> list[schema.BaseNode]:
