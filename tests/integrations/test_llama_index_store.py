@@ -240,6 +240,7 @@ def test_filters(store: KinsplitVectorStore) -> None:
         == []
     )
     assert store.query(ask("cells", similarity_top_k=10, doc_ids=["book"])).ids == ["not a UUID"]
+    assert store.query(ask("cells", similarity_top_k=10, doc_ids=[])).ids == []
 
 
 @pytest.mark.parametrize(

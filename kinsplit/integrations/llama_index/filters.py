@@ -39,10 +39,10 @@ def to_where(
 ) -> Where:
     """Return filters as `Where`, or raise InvalidParameterError if an operator doesn't support its value.
 
-    Text matching reads all chunks. NOT matches nodes that match none of its filters. `of_client` is a filter of
-    Qdrant's client.
+    Text matching reads all chunks. NOT matches nodes that match none of its filters. An empty list of documents matches
+    nothing. `of_client` is a filter of Qdrant's client.
     """
-    within = {"source_id": list(doc_ids)} if doc_ids else {}
+    within = {} if doc_ids is None else {"source_id": list(doc_ids)}
     parts = [
         within,
         {} if filters is None else _group(filters),
