@@ -47,6 +47,9 @@ def get_documents() -> list[Document]:
     documents = reader.load_data()
     for document in documents:
         document.metadata["private"] = "false"
+        # A parser counts the metadata that models see, and a path may have any length.
+        document.excluded_embed_metadata_keys.append("file_path")
+        document.excluded_llm_metadata_keys.append("file_path")
     return documents
 
 
