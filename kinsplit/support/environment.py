@@ -90,7 +90,8 @@ class _Files:
         return {} if self.found is None else _values(self.found)
 
 
-_files = _Files(None, {})
+# Those of the commands that run in this process, each in a thread of its own perhaps; the last one counts.
+_open = [_Files(None, {})]
 
 
 @contextmanager
@@ -105,13 +106,12 @@ def env_files(named: Path | None = None) -> Iterator[None]:
         LoadError: The named file can't be read.
         InvalidParameterError: It has an address to which a library would send a secret of the environment.
     """
-    global _files  # The environment belongs to the whole process as well.
     given = {} if named is None else _values(named)
     new = {name: value for name, value in given.items() if not os.environ.get(name)}
     path = Path(FOUND).absolute()
     is_found = path.is_file() and not (named is not None and named.exists() and path.samefile(named))
-    outer = _files
-    _files = _Files(path if is_found else None, {**outer.named, **dict.fromkeys(new, str(named))})
+    own = _Files(path if is_found else None, {**_open[-1].named, **dict.fromkeys(new, str(named))})
+    _open.append(own)
     try:
         with variables(new):
             for name, secret in _SENT_BY_LIBRARIES:
@@ -119,7 +119,7 @@ def env_files(named: Path | None = None) -> Iterator[None]:
                     check_address(Setting(name, new[name], Origin.FILE, str(named)), look_up(secret))
             yield
     finally:
-        _files = outer
+        _open.remove(own)
 
 
 @contextmanager
@@ -154,9 +154,9 @@ def _values(path: Path) -> dict[str, str]:
 def look_up(name: str) -> Setting | None:
     """Return a variable with its source, also one that its source may not set; None if it isn't set."""
     if value := os.environ.get(name):
-        file = _files.named.get(name, "")
+        file = _open[-1].named.get(name, "")
         return Setting(name, value, Origin.FILE if file else Origin.ENVIRONMENT, file)
-    found = _files.values.get(name)
+    found = _open[-1].values.get(name)
     return None if found is None else Setting(name, found, Origin.FOUND, FOUND)
 
 
@@ -183,13 +183,13 @@ def may_be_found(name: str) -> bool:
 
 def own_names() -> set[str]:
     """Return the names of all variables that begin with `KINSPLIT_` and are set, in upper case; not those of tests."""
-    named = {name.upper() for name in (*os.environ, *_files.values)}
+    named = {name.upper() for name in (*os.environ, *_open[-1].values)}
     return {name for name in named if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_")}
 
 
 def found_values() -> Mapping[str, str]:
     """Return all variables of the `.env` in the current folder, or raise LoadError if it can't be read."""
-    return _files.values
+    return _open[-1].values
 
 
 def untrusted(name: str, why: str = "") -> InvalidParameterError:

@@ -19,6 +19,7 @@ from kinsplit.support.environment import (
     env_files,
     look_up,
     may_be_found,
+    own_names,
     read,
 )
 
@@ -195,3 +196,14 @@ def test_a_file_that_is_not_text_or_not_there_is_one_error(tmp_path: Path) -> No
         pass
     with pytest.raises(LoadError, match=r"^no\.env: is not a file"), env_files(Path("no.env")):
         pass
+
+
+def test_the_files_of_a_command_stay_when_an_earlier_one_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    earlier = env_files()
+    earlier.__enter__()
+    (tmp_path / ".env").write_text("KINSPLIT_OWN=1\n")
+    with env_files():
+        earlier.__exit__(None, None, None)
+        assert "KINSPLIT_OWN" in own_names()
+    assert "KINSPLIT_OWN" not in own_names()
