@@ -34,7 +34,7 @@ _MOST_TOGETHER = 1000
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    r"""What stands beside a chunk's text: embedded and shown with it, but never part of it.
+    r"""The context of a chunk: embedded and shown with its text, but never part of it.
 
     Attributes:
         headings: Titles of the sections around the chunk, outermost first.
@@ -162,7 +162,7 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """What stands beside the text, as text: its heading path, and the header of the table that it continues."""
+        """The context as text: the heading path, and the header of the table that the chunk continues."""
         return self.beside.context
 
     @property

@@ -146,7 +146,7 @@ _Made = TypeVar("_Made")
 
 
 class Known(dict[str, _Made]):
-    """What a function makes of words, which come again and again; faster than `lru_cache`."""
+    """Results of a function by word. Words recur, and a lookup here is faster than `lru_cache`."""
 
     def __init__(self, make: Callable[[str], _Made]) -> None:
         super().__init__()

@@ -85,7 +85,7 @@ class MultigranularChunker(_Chunker):
 
 
 class EvaluationResult:
-    """What was retrieved for a question, and how it was measured.
+    """The chunks retrieved for a question, and their measures.
 
     Args:
         query: The question.

@@ -34,7 +34,7 @@ class BombError(UnreadableError):
 
 
 class Relation(NamedTuple):
-    """What a part of an office file says of another one."""
+    """A reference from one part of an office file to another."""
 
     kind: str  # such as "footnotes"
     target: str  # name of the part in the archive, or an address outside of it

@@ -88,7 +88,7 @@ class Passage:
 
     @property
     def context(self) -> str:
-        """What stands beside the text, as text."""
+        """The context of the passage as text; see `Chunk.context`."""
         return self.beside.context
 
     @property

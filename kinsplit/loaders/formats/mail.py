@@ -24,7 +24,6 @@ from typing import cast
 from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats import html
-from kinsplit.loaders.formats.calendar import events
 from kinsplit.loaders.markup.markdown import escaped, markdown_content
 
 _HEADERS = ("from", "to", "cc", "date")
@@ -92,7 +91,7 @@ class _Body:
         elif kind in _SIGNATURES:
             self._left_out.add("signature")
         elif kind == "text/calendar":
-            self.blocks += map(escaped, events(self._text(part)))
+            self.blocks += map(escaped, _events(self._text(part)))
         elif part.get_content_disposition() == "attachment" or _file_name(part) or not _is_text(kind):
             self.attachments.append(Attachment(_file_name(part), _bytes(part), kind))
         elif block := self._block(part):
@@ -272,6 +271,58 @@ def read_mailbox(data: bytes) -> Reading:
     ends = [*(mark.start() for mark in marks[1:]), len(data)]
     messages = (_QUOTED_FROM.sub(rb"\1", data[mark.end() : end]) for mark, end in zip(marks, ends, strict=True))
     return Reading((), attachments=tuple(Attachment(f"{n}.eml", one) for n, one in enumerate(messages, 1)))
+
+
+_EVENTS = ("VEVENT", "VTODO")
+_SHOWN = {
+    "SUMMARY": "Event",
+    "DTSTART": "Start",
+    "DTEND": "End",
+    "DUE": "Due",
+    "LOCATION": "Location",
+    "ORGANIZER": "Organizer",
+    "ATTENDEE": "Attendee",
+    "STATUS": "Status",
+    "RRULE": "Repeats",
+    "DESCRIPTION": "Description",
+}
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d*(Z?))?")
+_LINE = re.compile(r"([A-Za-z-]+)((?:;[^:\"]*(?:\"[^\"]*\"[^:\"]*)*)?):(.*)")
+_PARAMETER = re.compile(r";(TZID|CN)=(?:\"([^\"]*)|([^;:\"]*))", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([nN,;\\])")
+
+
+def _events(source: str) -> Iterator[str]:
+    """Yield the text of each event and task of a calendar."""
+    block: list[str] = []
+    around: list[str] = []
+    for line in re.sub(r"\n[ \t]", "", source).split("\n"):
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        name, value = match[1].upper(), match[3].strip()
+        if name == "BEGIN":
+            around.append(value.upper())
+        elif name == "END" and around:
+            if around.pop() in _EVENTS and block:
+                yield "\n".join(block)
+                block = []
+        elif around and around[-1] in _EVENTS and value and name in _SHOWN:
+            block.append(f"{_SHOWN[name]}: {_event_value(value, match[2])}")
+    if block:
+        yield "\n".join(block)
+
+
+def _event_value(value: str, parameters: str) -> str:
+    """Return a value as a calendar shows it: times in their zone, people by their names."""
+    stated = {name.upper(): quoted or bare for name, quoted, bare in _PARAMETER.findall(parameters)}
+    if time := _TIME.fullmatch(value):
+        year, month, day, hour, minute, utc = time.groups()
+        zone = " UTC" if utc else f" ({stated['TZID']})" if "TZID" in stated else ""
+        return f"{year}-{month}-{day}" + (f" {hour}:{minute}{zone}" if hour else "")
+    text = _ESCAPED.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value)
+    address = text[7:] if text[:7].lower() == "mailto:" else text
+    return f"{stated['CN']} <{address}>" if stated.get("CN") and address != text else address
 
 
 MAIL = Format("mail", (".eml",), "the subject as a heading, and the text; attachments as documents", read_mail)

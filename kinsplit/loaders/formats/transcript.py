@@ -59,7 +59,7 @@ def _read(data: bytes, kind: str) -> Reading:
 
 
 def _turns(lines: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Return the speakers of a cue, each with the lines of what is said; an empty name if it names none."""
+    """Return the turns of a cue: each speaker with their lines. The name is empty where the cue gives none."""
     turns: list[tuple[str, list[str]]] = [("", [])]
     for line in lines:
         said, *more = _VOICE.split(line)

@@ -47,7 +47,7 @@ def is_attribute_on(element: Any, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunLook:
-    """How the text of a run is shown."""
+    """The appearance of a run of text."""
 
     bold: bool = False
     hidden: bool = False

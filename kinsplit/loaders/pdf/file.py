@@ -23,7 +23,7 @@ _MOST_NAMES = 10  # attachments that a warning names
 
 
 class PdfFile(NamedTuple):
-    """What PDFium reads of a file."""
+    """The text, structure and properties that PDFium reads from a file."""
 
     pages: list[list[Line]]
     title: str | None

@@ -69,7 +69,7 @@ _Show = Callable[[float], str]
 
 
 class NumberFormat:
-    """How cells show their values; see `number_format`.
+    """The format in which cells show their values; see `number_format`.
 
     Attributes:
         is_general: Whether numbers are shown as they are.

@@ -58,7 +58,7 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class SheetParts:
-    """What a sheet shows beside the values of its cells; rows and columns count from 0.
+    """The contents of a sheet other than the values of its cells; rows and columns count from 0.
 
     Attributes:
         shown: The text of the cells that don't show their value.

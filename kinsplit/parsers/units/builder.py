@@ -140,7 +140,7 @@ def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
 
 
 class Level(IntEnum):
-    """What ends at a boundary, from the best place for a cut to the worst."""
+    """Kinds of boundaries by the unit that ends there, from the best place for a cut to the worst."""
 
     SECTION = 0
     BLOCK = 1  # a paragraph, list, table, fence or function
