@@ -10,7 +10,6 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, ValidationError
@@ -427,6 +426,8 @@ def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> Invalid
         return fault.cause
     field = fault.field or "parameters"
     if fault.is_unknown_field:
+        from difflib import get_close_matches
+
         near = get_close_matches(field, kind.model_fields, 1, 0.75)
         meant = f"Did you mean {near[0]!r}? " if near else ""
         remedy = f"{meant}Its parameters are: {', '.join(kind.model_fields)}."

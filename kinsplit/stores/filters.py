@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from kinsplit.chunk import PLACED, RESERVED, UNSEEN
@@ -373,6 +372,8 @@ def named_fields(conditions: Iterable[Condition]) -> Iterator[str]:
 
 def unknown_field(name: str, payloads: Iterable[Mapping[str, object]]) -> InvalidParameterError | None:
     """Return the error about a field that no chunk has, if its name resembles one that some of these payloads have."""
+    from difflib import get_close_matches
+
     known = _OWN.union(*map(_fields, payloads)).difference(UNSEEN)
     near = get_close_matches(name, sorted(field for field in known if not field.startswith("_")), 1, 0.75)
     if not near:
