@@ -127,7 +127,9 @@ def search(
         passages = arrange(found, chunks, expansion, fingerprint, number)
         record(passages=len(passages))
     if reranker is not None and is_reranked:  # A reranker that failed on the candidates isn't called again.
-        passages = rerank(reranker, query, passages, _PASSAGES)
+        # Those of candidates that it left out come last; their scores are on another scale.
+        number = sum("rerank" in passage.scores for passage in passages)
+        passages = rerank(reranker, query, passages[:number], _PASSAGES) + passages[number:]
     return passages[: options.passages]
 
 

@@ -69,17 +69,34 @@ def test_the_earlier_score_counts_beside_the_judgement_where_a_reranker_wants_it
     assert sum(score for _, score in beside) == pytest.approx(0)
 
 
-def test_judgements_count_alone_where_an_item_has_no_score_or_no_judgement() -> None:
+def test_judgements_count_alone_where_an_item_has_no_score() -> None:
     unscored = ItemReader[tuple[str, float]](READING.text, lambda item: None, READING.with_score)
     judgements = [Ranked(0, 0.0), Ranked(1, 0.9), Ranked(2, 1.0)]
 
     assert rerank(Blending(judgements), "q", ITEMS, unscored) == [("c", 1.0), ("b", 0.9), ("a", 0.0)]
-    assert rerank(Blending(judgements[1:]), "q", ITEMS, READING) == [("c", 1.0), ("b", 0.9), ("a", 0.9)]
 
 
-def test_late_interaction_asks_for_a_weight_that_is_not_negative() -> None:
-    with pytest.raises(InvalidParameterError, match="earlier: must be at least 0"):
-        LateInteractionReranker(None, earlier=-1)  # type: ignore[arg-type]
+def test_the_earlier_score_is_compared_among_the_items_with_a_judgement() -> None:
+    items = [("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.0)]
+    found = rerank(Blending([Ranked(0, 0.0), Ranked(1, 0.9), Ranked(2, 1.0)]), "q", items, READING)
+
+    assert [name for name, _ in found] == ["b", "a", "c", "d"]
+    assert sum(score for _, score in found) == pytest.approx(0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("earlier", -1), ("characters", 0)])
+def test_late_interaction_names_an_option_out_of_range(name: str, value: float) -> None:
+    with pytest.raises(InvalidParameterError, match=f"{name}: must be at least"):
+        LateInteractionReranker(Letters(), **{name: value})
+
+
+def test_late_interaction_reads_the_first_texts_up_to_a_number_of_characters() -> None:
+    reranker = LateInteractionReranker(Letters(), characters=8)
+
+    assert [r.index for r in reranker.rerank("abcd", ["abxy", "dcba", "a"])] == [0, 1]
+    assert [r.index for r in reranker.rerank("abcd", ["abxyabxyabxy", "dcba"])] == [0]
+    reranker = LateInteractionReranker(Letters(), characters=math.inf)
+    assert len(reranker.rerank("abcd", ["a" * 5000, "b" * 5000])) == 2
 
 
 def test_lines_drawn_with_characters_are_not_read() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,27 +29,33 @@ class LateInteractionReranker:
     works best in combination with the earlier scores (`benchmarks/reranking.py`), as has been found of other rerankers
     (Wang et al., "BERT-based Dense Retrievers Require Interpolation with BM25", ICTIR 2021).
 
-    The token vectors of the last texts are kept in memory, as int8: embedding them takes nearly all of the time.
+    Embedding the texts takes nearly all of the time. So only the first texts are read, as many as `characters` allows,
+    and the token vectors of the last ones are kept in memory, as int8.
 
     Args:
         embedder: Returns a vector for each token.
         earlier: Weight of the earlier score relative to the reranker's; 0 leaves it out. See `rerank`.
+        characters: Maximum number of characters to read of the texts together; the first text is always read. The
+            default finds what reading all of 30 candidates does, in a third of the time (`benchmarks/reranking.py`).
+            `math.inf` reads all.
 
     Raises:
-        InvalidParameterError: A negative weight.
+        InvalidParameterError: A negative weight, or less than one character.
     """
 
-    def __init__(self, embedder: TokenEmbedder, earlier: float = 1.0) -> None:
+    def __init__(self, embedder: TokenEmbedder, earlier: float = 1.0, characters: float = 6000) -> None:
         require(earlier >= 0, "earlier", "must be at least 0", earlier, "The default is 1.")
-        self.embedder, self.earlier = embedder, earlier
+        require(characters >= 1, "characters", "must be at least 1", characters, "The default is 6000.")
+        self.embedder, self.earlier, self.characters = embedder, earlier, characters
         self._kept: OrderedDict[str, NDArray[np.int8]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
-        """Score texts; see `Reranker.rerank`."""
+        """Score the first texts and leave out the others; see `Reranker.rerank`."""
+        texts = texts[: max(1, bisect_right(list(accumulate(map(len, texts))), self.characters))]
         (question,) = self.embedder.embed_tokens([query])
-        return [Ranked(at, _max_sim(question, tokens)) for at, tokens in enumerate(self._vectors(texts))]
+        return [Ranked(at, score) for at, score in enumerate(_max_sim(question, self._vectors(texts)))]
 
     def _vectors(self, texts: Sequence[str]) -> list[NDArray[np.int8]]:
         """Return the token vectors of texts, of which those that aren't kept are embedded."""
@@ -80,7 +88,11 @@ def from_spec(_: str, embedder: Embedder) -> LateInteractionReranker:
     return LateInteractionReranker(embedder)
 
 
-def _max_sim(query: NDArray[np.float32], text: NDArray[np.int8]) -> float:
-    if not len(query) or not len(text):
-        return 0.0
-    return float(np.mean((query @ text.astype(np.float32).T).max(axis=1))) / _SCALE
+def _max_sim(query: NDArray[np.float32], texts: Sequence[NDArray[np.int8]]) -> list[float]:
+    """Score all texts by one product, since a small one for each text takes ten times as long."""
+    scores, sizes = np.zeros(len(texts)), np.array([len(vectors) for vectors in texts])
+    if len(query) and sizes.any():
+        cosines = query @ np.concatenate(texts).astype(np.float32).T / _SCALE
+        starts = (np.cumsum(sizes) - sizes)[sizes > 0]
+        scores[sizes > 0] = np.maximum.reduceat(cosines, starts, axis=1).mean(axis=0)
+    return scores.tolist()

@@ -51,7 +51,7 @@ def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: ItemRead
     """Order items by a reranker's scores.
 
     If the reranker has an attribute `earlier`, an item's new score is the reranker's score plus `earlier` times the
-    current score, both standardised; unless any item has no current score or was left out.
+    current score, both standardised over the items that were not left out; unless one of them has no current score.
 
     Lines drawn with characters are left out of the texts. A model takes each of their characters for a word.
 
@@ -87,11 +87,11 @@ def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: ItemRead
 
 
 def _with_earlier(ranking: list[Ranked], scores: Sequence[float | None], weight: float) -> list[Ranked]:
-    known = [score for score in scores if score is not None]
-    if not weight or len(known) < len(scores) or len(ranking) < len(scores):
+    known = [score for ranked in ranking if (score := scores[ranked.index]) is not None]
+    if not weight or not known or len(known) < len(ranking):
         return ranking
     judgements = standard(np.array([ranked.score for ranked in ranking]))
-    earlier = standard(np.array([known[ranked.index] for ranked in ranking]))
+    earlier = standard(np.array(known))
     return [
         Ranked(ranked.index, float(judgement + weight * before))
         for ranked, judgement, before in zip(ranking, judgements, earlier, strict=True)
