@@ -1,48 +1,61 @@
-"""Late interaction after kin scoring, with several weights of the earlier score: `python benchmarks/reranking.py`."""
+"""Rerankers after kin scoring, in both stages of a search: `python benchmarks/reranking.py`.
+
+`late` is measured with the characters that it reads by default, with others, and without the earlier score. `--rerank
+cross-encoder:FOLDER` adds a cross-encoder: no package of the index has one's weights inside (November 2026).
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
+from course import COURSE, FOLDERS, read
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
 
-from kinsplit.chunk import Chunk, embedded_text
+from kinsplit import Index
+from kinsplit.chunk import Document
 from kinsplit.embedding import create as embedder
-from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.datasets import load
-from kinsplit.evaluation.measures.protocol import Outcome
+from kinsplit.evaluation.labels import Place
 from kinsplit.evaluation.significance import estimate
-from kinsplit.parsers import default_strategy
-from kinsplit.retrieval import ItemReader, LateInteractionReranker, rerank
+from kinsplit.options import Reranker
+from kinsplit.retrieval import LateInteractionReranker, Passage
 
-#: Number of reranked chunks, as in the course search that kinsplit replaces.
-CANDIDATES = 30
 SETS = ("alice", "chroma/wikitexts", "legalbench_rag/privacy_qa")
-MEASURES = ("recall@250t", "recall@1000t", "text_recall@1", "text_recall@3")
-#: Weights of the earlier score; 0 is late interaction alone.
-WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+#: Number of passages, and of questions that are timed.
+TOP_K, TIMED = 5, 10
+#: Options of late interaction, by row.
+LATE = {
+    "late": {},
+    "late, 3,000 characters": {"characters": 3000},
+    "late, 12,000 characters": {"characters": 12_000},
+    "late, all texts": {"characters": math.inf},
+    "late alone, all texts": {"characters": math.inf, "earlier": 0.0},
+}
 
 app = typer.Typer(add_completion=False)
-console = Console(width=None if sys.stdout.isatty() else 120)
+console = Console(width=None if sys.stdout.isatty() else 140)
 
-#: A chunk and its score.
-Item = tuple[Chunk, float]
-READING = ItemReader[Item](
-    lambda item: embedded_text(item[0]), lambda item: item[1], lambda item, score: (item[0], score)
-)
+
+class Asked(NamedTuple):
+    """A question, and the places that answer each of its labels; a place without a span is a whole document."""
+
+    text: str
+    labels: Sequence[Sequence[Place]]
 
 
 class Remembering:
-    """An embedder that keeps the token vectors of texts, so that none is embedded twice."""
+    """An embedder that keeps the token vectors of texts, so that the rows of a table embed each text once."""
 
     def __init__(self) -> None:
         self._model = embedder("bundled")
@@ -58,45 +71,72 @@ class Remembering:
 @app.command()
 def main(
     only: Annotated[str, typer.Option(help="Measure only sets whose name contains this.")] = "",
-    cache: Annotated[Path, typer.Option(help="Folder that keeps what kin scoring found.")] = Path(".benchmark-cache"),
+    questions: Annotated[int, typer.Option(help="Number of questions of each labelled set, drawn at random.")] = 50,
+    rerank: Annotated[list[str] | None, typer.Option(help="Further reranker to measure.")] = None,
 ) -> None:
-    """Rerank the first 30 chunks of kin scoring."""
+    """Search with each reranker, and without one."""
+    for name, documents, asked in sets(only):
+        drawn = np.random.default_rng(0).permutation(len(asked))[:questions] if name in SETS else range(len(asked))
+        with Index("memory:") as index:
+            index.add(documents)
+            chosen = [asked[number] for number in sorted(drawn)]
+            console.print(table(f"{name}: {len(chosen)} questions", index, chosen, rerank or []))
+
+
+def sets(only: str) -> Iterator[tuple[str, Sequence[Document], Sequence[Asked]]]:
+    """Yield the name, the documents and the questions of each set; of the course, any file that answers counts."""
+    if COURSE.is_dir() and only in "course":
+        rows = json.loads(Path(__file__).with_name("course_questions.json").read_text(encoding="utf-8"))
+        yield "course", read(COURSE, FOLDERS), [Asked(q["question"], [[Place(f) for f in q["files"]]]) for q in rows]
     for name in SETS:
         if only in name and (SHARED_DATA / name).is_dir():
-            console.print(table(name, cache))
+            dataset = load(SHARED_DATA / name, format="kinsplit")
+            asked = [Asked(q.text, [label.places for label in q.labels]) for q in dataset.questions if q.labels]
+            yield name, dataset.documents, asked
 
 
-def table(name: str, cache: Path) -> Table:
-    dataset = load(SHARED_DATA / name, format="kinsplit")
-    experiment = Experiment(dataset, {"kinsplit": default_strategy()}, measures=MEASURES, cache=cache)
-    ((_, evidence),) = experiment.evidence()
+def table(title: str, index: Index, asked: Sequence[Asked], more: Sequence[str]) -> Table:
+    columns = ("MRR, %", "recall@1, %", f"recall@{TOP_K}, %", "processor, ms", "asked again", "wall, ms", "asked again")
+    shown = Table("reranker", *columns, title=title)
+    index.search(asked[0].text, rerank="late")  # Load everything.
     model = Remembering()
-    shown = Table("ranking", *MEASURES, title=f"{name}: {len(dataset.questions)} questions, %")
-    ways = {"kin": list(evidence.outcomes)}
-    for weight in WEIGHTS:
-        reranker = LateInteractionReranker(model, earlier=weight)
-        label = f"late, earlier score times {weight:g}" if weight else "late alone"
-        ways[label] = [reranked(outcome, reranker) for outcome in evidence.outcomes]
-    for label, outcomes in ways.items():
-        cells = []
-        for measure in experiment.setup.measures:
-            values = [measure.score(outcome, evidence.profile.chunking) for outcome in outcomes]
-            own = estimate([value for value in values if value is not None])
-            cells.append(f"{100 * own.mean:.1f} [{100 * own.low:.1f}, {100 * own.high:.1f}]")
-        shown.add_row(label, *cells)
+    rows: dict[str, tuple[str | Reranker, Callable[[], str | Reranker]]] = {"none": ("none", lambda: "none")}
+    for label, options in LATE.items():
+        fresh = lambda options=options: LateInteractionReranker(index.embedder, **options)  # type: ignore[misc]  # noqa: E731
+        rows[label] = (LateInteractionReranker(model, **options), fresh)
+    rows |= {name: (name, lambda name=name: name) for name in more}  # type: ignore[misc]
+    for label, (reranker, fresh) in rows.items():
+        judged = np.array([judge(index.search(q.text, top_k=TOP_K, rerank=reranker), q.labels) for q in asked])
+        cells = [estimate(list(values)) for values in 100 * judged.T]
+        times = np.mean([timed(index, q.text, fresh()) for q in asked[:TIMED]], axis=0)
+        quality = (f"{own.mean:.1f} [{own.low:.1f}, {own.high:.1f}]" for own in cells)
+        shown.add_row(label, *quality, *(f"{1000 * one:.0f}" for one in times))
+        print(label, file=sys.stderr)
     return shown
 
 
-def reranked(outcome: Outcome, reranker: LateInteractionReranker) -> Outcome:
-    items = list(zip(outcome.ranking, outcome.scores, strict=True))
-    best = rerank(reranker, outcome.question.text, items[:CANDIDATES], READING)
-    ranking = [chunk for chunk, _ in (*best, *items[CANDIDATES:])]
-    return replace(outcome, ranking=ranking, scores=list(falling(len(ranking))))
+def judge(passages: Sequence[Passage], labels: Sequence[Sequence[Place]]) -> tuple[float, float, float]:
+    """Return the reciprocal rank of the first passage with a labelled place, and the labels found in one and in all."""
+    found = [{n for n, places in enumerate(labels) if any(within(passage, p) for p in places)} for passage in passages]
+    rank = next((1 / number for number, own in enumerate(found, 1) if own), 0.0)
+    return rank, len(found[0]) / len(labels), len(set().union(*found)) / len(labels)
 
 
-def falling(number: int) -> Iterator[float]:
-    """Yield descending scores for a ranking; measures only use their order."""
-    return (float(-rank) for rank in range(number))
+def within(passage: Passage, place: Place) -> bool:
+    """Return whether a passage overlaps a place."""
+    span = place.span or (passage.start, passage.end)
+    return passage.source_id == place.source_id and passage.start < span[1] and span[0] < passage.end
+
+
+def timed(index: Index, text: str, reranker: str | Reranker) -> tuple[float, float, float, float]:
+    """Return the processor's time and the wall's of a search, each for candidates that are new and for known ones."""
+    times = []
+    for _ in range(2):
+        wall, processor = time.perf_counter(), time.process_time()
+        index.search(text, top_k=TOP_K, rerank=reranker)
+        times.append((time.process_time() - processor, time.perf_counter() - wall))
+    (new, new_wall), (again, again_wall) = times
+    return new, again, new_wall, again_wall
 
 
 if __name__ == "__main__":

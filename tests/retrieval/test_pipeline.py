@@ -124,6 +124,19 @@ def test_a_reranker_reads_the_candidates_and_then_the_passages() -> None:
         assert list(passage.best.scores)[-2:] == ["kin", "rerank"]
 
 
+def test_passages_of_candidates_that_a_reranker_left_out_come_last() -> None:
+    class First(Longest):
+        def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
+            return super().rerank(query, texts[:3])
+
+    reranker = First()
+    found = ask(many(), "recursion", reranker, candidates=8, top_k=8, window=0)
+
+    assert [len(texts) for texts in reranker.read] == [3, 3]
+    assert ["rerank_passage" in passage.scores for passage in found] == [True] * 3 + [False] * 5
+    assert [list(passage.scores)[-1] for passage in found[3:]] == ["kin"] * 5
+
+
 def many(number: int = 100) -> CountingStore:
     return CountingStore([Document(f"{n}.md", f"Recursion, told {n} times.") for n in range(number)])
 
