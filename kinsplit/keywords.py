@@ -49,8 +49,9 @@ class SearchKeywords(ExpansionKeywords, total=False):
             the course search that kinsplit replaces; with a budget alone, as many as fill it.
         ranking: Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both without kin;
             dense, by meaning; or terms, by words.
-        rerank: Reranker of the candidates and then, unless it scored none of them, of the passages: none, late (reads
-            the first 6,000 characters), cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python an object.
+        rerank: Reranker of the candidates and then, unless it scored none of them, of the passages: none, late (takes
+            about a second), late:CHARACTERS (reads less), cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python an
+            object.
         diversity: Weight of unlikeness among the candidates (MMR), from 0 for none to 1. Above 0, a reranker reads only
             the candidates, whose order this changes.
         where: Filter on metadata: keys with a value, a list of values, or operators such as $gte.

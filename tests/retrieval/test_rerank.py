@@ -95,8 +95,13 @@ def test_late_interaction_reads_the_first_texts_up_to_a_number_of_characters() -
 
     assert [r.index for r in reranker.rerank("abcd", ["abxy", "dcba", "a"])] == [0, 1]
     assert [r.index for r in reranker.rerank("abcd", ["abxyabxyabxy", "dcba"])] == [0]
-    reranker = LateInteractionReranker(Letters(), characters=math.inf)
-    assert len(reranker.rerank("abcd", ["a" * 5000, "b" * 5000])) == 2
+    assert len(LateInteractionReranker(Letters()).rerank("abcd", ["a" * 9000, "b" * 9000])) == 2
+
+
+def test_the_number_of_characters_follows_late() -> None:
+    assert create_reranker("late:8", Letters()).characters == 8  # type: ignore[arg-type, union-attr]
+    with pytest.raises(InvalidParameterError, match="rerank: 'late' takes only a number of characters after it"):
+        create_reranker("late:all", Letters())  # type: ignore[arg-type]
 
 
 def test_lines_drawn_with_characters_are_not_read() -> None:

@@ -20,7 +20,12 @@ RERANKERS: Registry[Callable[[str, Embedder], Reranker | None]] = Registry(
         "llm": "kinsplit.retrieval.rerank.language_model:from_spec",
     },
     function,
-    {"none": ("none",), "late": ("late",), "cross-encoder": ("cross-encoder:NAME_OR_PATH",), "llm": ("llm:MODEL",)},
+    {
+        "none": ("none",),
+        "late": ("late", "late:CHARACTERS"),
+        "cross-encoder": ("cross-encoder:NAME_OR_PATH",),
+        "llm": ("llm:MODEL",),
+    },
 )
 
 
@@ -28,9 +33,9 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
     """Make a reranker.
 
     Args:
-        name: "none"; "late", for late interaction with the index's embedder, which reads the first 6,000 characters;
-            "cross-encoder:" and the name or the folder of a `sentence_transformers.CrossEncoder`; or "llm:" and the
-            name of a language model, such as "llm:ollama:llama3" (see `kinsplit.language_models.create`).
+        name: "none"; "late", for late interaction with the index's embedder, or "late:6000" to read only so many
+            characters; "cross-encoder:" and the name or the folder of a `sentence_transformers.CrossEncoder`; or "llm:"
+            and the name of a language model, such as "llm:ollama:llama3" (see `kinsplit.language_models.create`).
         embedder: The embedder of the index.
 
     Raises:
