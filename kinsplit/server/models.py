@@ -289,7 +289,7 @@ class Strategies(Model):
     strategies: list[StrategyRow] = Field(description="Strategies for POST /chunk.")
     indexed: list[IndexedRow] = Field(description="Collections for GET /search and /documents.")
     rankings: list[RankingRow] = Field(description="Values of `ranking`, the default first.")
-    rerankers: list[str] = Field(description="Values of `rerank`.")
+    rerankers: list[str] = Field(description="Values of `rerank`. All but `none` take a second or more per search.")
     uploads: UploadRules | None = Field(description="Rules of POST /documents; null if uploads are not allowed.")
 
 

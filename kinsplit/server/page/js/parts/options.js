@@ -31,6 +31,11 @@ function known(catalogue, wanted) {
   return catalogue.indexed.find(({ name, collection }) => [name, collection].includes(wanted));
 }
 
+/** Return a reranker as an option of a select field; its model reads every candidate. */
+function reranker(name) {
+  return { value: name, label: name === "none" ? name : `${name}, takes a second or more` };
+}
+
 export class Options {
   /**
    * @param {object} catalogue Response of GET /strategies.
@@ -47,7 +52,7 @@ export class Options {
       number("Passages", "top_k", params.get("top_k"), { min: 1, max: 50, placeholder: "5, or as many as fit" }),
       number("Siblings on each side", "window", params.get("window"), { min: 0, max: 10, placeholder: "1, if they fit" }),
       choice("Rank by", "ranking", catalogue.rankings.map(({ name }) => name), params.get("ranking") ?? "kin"),
-      choice("Rerank by", "rerank", catalogue.rerankers, params.get("rerank") ?? "none"),
+      choice("Rerank by", "rerank", catalogue.rerankers.map(reranker), params.get("rerank") ?? "none"),
       number("Diversity, from 0 to 1", "diversity", params.get("diversity"), { min: 0, max: 1, step: 0.1, placeholder: "0" }),
       number("Budget in tokens", "budget", params.get("budget"), { min: 1, max: 100000, placeholder: "none" }),
       number("Share of the budget for context", "context_share", params.get("context_share"), {
