@@ -68,27 +68,14 @@ class Documented(BaseModel):
         return handler(source)
 
 
-class Settings(Documented):
+class CheckedModel(BaseModel):
     """A pydantic model that raises its first fault as an `InvalidParameterError`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:
             raise self._as_parameter_error(error) from None
-
-    @classmethod
-    def part(cls, values: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
-        """Return the settings among keyword arguments, and the other arguments."""
-        own = {name: value for name, value in values.items() if name in cls.model_fields}
-        return cls(**own), {name: value for name, value in values.items() if name not in own}
-
-    def given(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults."""
-        fields = type(self).model_fields.items()
-        return {name: value for name, info in fields if (value := getattr(self, name)) != info.default}
 
     @classmethod
     def _as_parameter_error(cls, error: ValidationError) -> InvalidParameterError:
@@ -111,3 +98,20 @@ class Settings(Documented):
         else:
             remedy = "Leave it out." if default is None else f"The default is {default!r}."
         return InvalidParameterError(field, rule, fault.value, remedy)
+
+
+class Settings(CheckedModel, Documented):
+    """Frozen settings, without unknown ones."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def part(cls, values: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+        """Return the settings among keyword arguments, and the other arguments."""
+        own = {name: value for name, value in values.items() if name in cls.model_fields}
+        return cls(**own), {name: value for name, value in values.items() if name not in own}
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults."""
+        fields = type(self).model_fields.items()
+        return {name: value for name, info in fields if (value := getattr(self, name)) != info.default}

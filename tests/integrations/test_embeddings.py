@@ -116,6 +116,20 @@ def test_what_is_no_embedder_is_refused_at_once(kind: Any, value: Any) -> None:
         kind(value)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **options: KinsplitEmbedding("hash", **options),
+        lambda **options: llama_index.CachedEmbedding(KinsplitEmbedding("hash"), model_name="m", **options),
+        lambda **options: llama_index.KinsplitVectorStore("memory:", **options),
+        lambda **options: llama_index.Rerank("none", **options),
+    ],
+)
+def test_an_unknown_field_is_refused_and_the_known_ones_are_named(make: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=r"^misspelt: is not known here \(got 1\)\. \w+ has: .*, \w+\.$"):
+        make(misspelt=1)
+
+
 @pytest.mark.parametrize("value", [42, None, Index, "nonsense", "nonsense:x", ""])
 def test_what_is_no_store_is_refused_at_once(value: Any) -> None:
     with pytest.raises(InvalidParameterError, match=r"^store: "):

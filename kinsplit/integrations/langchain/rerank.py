@@ -11,7 +11,6 @@ from pydantic import Field, PrivateAttr
 
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_found
 from kinsplit.integrations.shared.collection import to_reranker
 from kinsplit.integrations.shared.fields import FieldModel
@@ -38,7 +37,7 @@ class Rerank(FieldModel, BaseDocumentCompressor):
     """
 
     reranker: Any = Field(exclude=True)
-    top_n: int | None = Field(default=None, description="Maximum number of documents to return.")
+    top_n: int | None = Field(default=None, ge=1, description="Maximum number of documents to return.")
     embedder: Any = Field(default="bundled", exclude=True)
 
     shared: ClassVar = {"_reranker": ("reranker", "embedder")}
@@ -47,7 +46,6 @@ class Rerank(FieldModel, BaseDocumentCompressor):
     def __init__(
         self, reranker: str | Reranker, *, top_n: int | None = None, embedder: str | Embedder = "bundled"
     ) -> None:
-        require(top_n is None or top_n >= 1, "top_n", "must be at least 1", top_n, "Leave it out for all documents.")
         super().__init__(reranker=reranker, top_n=top_n, embedder=embedder)
         self._reranker = to_reranker(reranker, embedder)
 

@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from pydantic import Field, PlainSerializer, PrivateAttr, SerializeAsAny
+from pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr, SerializeAsAny
 
 from kinsplit import embedding
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import require
 from kinsplit.integrations.shared.vector_folder import VectorFolder
+from kinsplit.support.settings import CheckedModel
 from kinsplit.support.threads import call_either, in_thread
 
 # LlamaIndex's maximum, since the model makes batches of its own.
 _BATCH = 2048
 
 
-class _InThreads(BaseEmbedding):
+class _InThreads(CheckedModel, BaseEmbedding):
     """A model whose blocking methods are its asynchronous ones in a thread."""
+
+    model_config = ConfigDict(extra="forbid")
 
     embed_batch_size: int = Field(default=_BATCH, gt=0, le=_BATCH)
 
@@ -51,7 +54,7 @@ class KinsplitEmbedding(_InThreads):
         **data: The fields of LlamaIndex's `BaseEmbedding`, such as `embed_batch_size` and `callback_manager`.
 
     Raises:
-        InvalidParameterError: No embedder has that name, or the object is not an embedder.
+        InvalidParameterError: No embedder has that name, the object is not an embedder, or a field is unknown.
 
     Example:
         >>> len(KinsplitEmbedding("hash").get_query_embedding("owl"))
@@ -62,7 +65,8 @@ class KinsplitEmbedding(_InThreads):
 
     def __init__(self, embedder: str | Embedder = "bundled", **data: Any) -> None:
         own = embedding.resolve(embedder)
-        super().__init__(**{"model_name": own.name, **data}, embedder=embedder if isinstance(embedder, str) else own)
+        given = embedder if isinstance(embedder, str) else own
+        super().__init__(**{"model_name": own.name, **data, "embedder": given})
 
     @property
     def max_length(self) -> int:
@@ -113,7 +117,7 @@ class CachedEmbedding(_InThreads):
         require(isinstance(embed_model, BaseEmbedding), "embed_model", rule, embed_model, remedy)
         vectors = VectorFolder(model_name, folder)
         where = None if folder is None else str(folder)
-        super().__init__(embed_model=embed_model, model_name=model_name, folder=where, **data)
+        super().__init__(model_name=model_name, **{**data, "embed_model": embed_model, "folder": where})
         self._vectors = vectors
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from kinsplit import retrieval
 from kinsplit.details import DETAILS
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import InvalidParameterError, require
+from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.shared.collection import to_reranker
 from kinsplit.integrations.shared.fields import FieldModel
@@ -42,7 +42,7 @@ class Rerank(FieldModel, BaseNodePostprocessor):
     model_config = ConfigDict(extra="forbid")
 
     reranker: Any = Field(exclude=True)
-    top_n: int | None = Field(default=None, description="Maximum number of nodes to return.")
+    top_n: int | None = Field(default=None, ge=1, description="Maximum number of nodes to return.")
     embedder: Any = Field(default="bundled", exclude=True)
 
     shared: ClassVar = {"_reranker": ("reranker", "embedder")}
@@ -56,7 +56,6 @@ class Rerank(FieldModel, BaseNodePostprocessor):
         embedder: str | Embedder = "bundled",
         **data: object,
     ) -> None:
-        require(top_n is None or top_n >= 1, "top_n", "must be at least 1", top_n, "Leave it out for all nodes.")
         super().__init__(reranker=reranker, top_n=top_n, embedder=embedder, **data)
         self._reranker = to_reranker(reranker, embedder)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from kinsplit.support.settings import CheckedModel
 
 _STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_private__")
 
 
-class FieldModel(BaseModel):
+class FieldModel(CheckedModel):
     """A model whose constructor checks its fields and derives everything else, also when one of them is set later."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
