@@ -35,7 +35,6 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
-from pydantic import ValidationError
 
 from kinsplit import Document as CoreDocument
 from kinsplit import Index
@@ -399,7 +398,7 @@ def test_it_reads_what_an_index_wrote() -> None:
 
 
 def test_arguments_that_nobody_knows_are_refused() -> None:
-    with pytest.raises(ValidationError, match="colection"):
+    with pytest.raises(InvalidParameterError, match="colection"):
         KinsplitVectorStore("memory:", colection="c")
     store = KinsplitVectorStore("memory:")
     with pytest.raises(InvalidParameterError, match="sparse_query_fn"):
