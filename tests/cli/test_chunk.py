@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import Result
 
-from kinsplit import loaders, parsers
+from kinsplit import loaders, parsers, split
 from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.support.disk_cache import FILE
 from kinsplit.tokenizers import resolve
@@ -20,7 +21,7 @@ from tests.shared_data import shared_path
 FIELDS = {
     "docid": str,
     "chunk_id": str,
-    "id": str,
+    "chunk_name": str,
     "chunk_index": int,
     "total_chunks": int,
     "start": int,
@@ -70,24 +71,23 @@ def test_rows_have_exactly_the_documented_fields_and_are_slices_of_the_documents
         assert row["text"] == "\n\n".join(texts[row["docid"]][start:end] for start, end in row["spans"])
         assert (row["start"], row["end"]) == (row["spans"][0][0], row["spans"][-1][1])
         assert len(row["spans"]) == 1 or strategy == "cluster"
+    assert len({row["chunk_name"] for row in rows}) == len(rows)
     assert len({row["chunk_id"] for row in rows}) == len(rows)
-    assert len({row["id"] for row in rows}) == len(rows)
-    kin = {row["id"] for row in rows} | {None}
+    kin = {row["chunk_id"] for row in rows} | {None}
     assert all({row["parent_id"], row["prev_id"], row["next_id"]} <= kin for row in rows)
 
 
-def test_chunk_ids_count_from_00_within_each_level(cli: Cli, folder: Path) -> None:
+def test_chunk_names_count_from_00_within_each_level(cli: Cli, folder: Path) -> None:
     arguments = "--strategy", "hierarchical", "--set", "parent_size=20", "--set", "child_size=12"
     rows = rows_of(cli("chunk", folder / "math", *arguments))
 
-    names = [row["chunk_id"] for row in rows if row["docid"] == "alice:ch01"]
+    names = [row["chunk_name"] for row in rows if row["docid"] == "alice:ch01"]
     assert "alice:ch01::chunk00" in names
     assert "alice:ch01::level1::chunk01" in names
-    assert [chunk_name("a", 0, 7), chunk_name("a", 0, 123), chunk_name("a", 2, 0)] == [
-        "a::chunk07",
-        "a::chunk123",
-        "a::level2::chunk00",
-    ]
+    (chunk,) = split("A lark.")
+    places = {(0, 7): "text::chunk07", (0, 123): "text::chunk123", (2, 0): "text::level2::chunk00"}
+    for (level, index), name in places.items():
+        assert chunk_name(replace(chunk, source_id="text", level=level, index=index)) == name
 
 
 def test_tokens_are_counted_where_the_strategy_counts_something_else(cli: Cli, folder: Path) -> None:

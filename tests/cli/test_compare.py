@@ -28,12 +28,12 @@ def test_each_strategy_shows_its_best_score_chunk_and_text(cli: Cli, docs: Path)
     assert list(strategies) == ["small", "large"]
     (small,), (large,) = strategies.values()
     assert small["text"] == "A class is a plan of objects."
-    assert (small["docid"], small["chunk_id"]) == ("docs/a.txt", "docs/a.txt::chunk01")
+    assert (small["docid"], small["chunk_name"]) == ("docs/a.txt", "docs/a.txt::chunk01")
     assert TEXT[small["start"] : small["end"]] == small["text"]
     assert large["text"] == TEXT
     assert small["score"] > large["score"]
     for label, (hit,) in strategies.items():
-        assert f"{label}\nscore {hit['score']:.4f}, {hit['chunk_id']}, " in shown.stdout
+        assert f"{label}\nscore {hit['score']:.4f}, {hit['chunk_name']}, " in shown.stdout
         assert hit["text"] in " ".join(shown.stdout.split())
 
 

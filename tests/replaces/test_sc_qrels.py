@@ -146,13 +146,19 @@ TABLE.section("Script `chunk_documents.py`")
 
 @TABLE.row("Load `data/processed/documents/*.json`, each with `docid`, `title`, `text`", _CHUNK)
 @TABLE.row("Tokenise the full text and write overlapping chunks", _CHUNK)
-@TABLE.row("Rows of `chunks.jsonl`: `docid`, `chunk_id` (`alice:ch03::chunk02`), `chunk_index`, `text`", _CHUNK)
+@TABLE.row("Rows of `chunks.jsonl`: `docid`, `chunk_id`, `chunk_index`, `text`", _CHUNK)
+@TABLE.row(
+    "`chunk_id` is `alice:ch03::chunk02`",
+    "`chunk_name` of the same row",
+    differs="`chunk_id` is the UUID by which qrels, stores and citations name the chunk too",
+)
 def test_documents_become_rows_of_chunks(cli: Cli, chapters: Path) -> None:
     done = cli("chunk", chapters, "--strategy", "token", "--output", "chunks.jsonl")
     assert done.exit_code == 0, done.output
     rows = [json.loads(line) for line in Path("chunks.jsonl").read_text().splitlines()]
     second = rows[1]
-    assert (second["docid"], second["chunk_id"], second["chunk_index"]) == ("alice:ch01", "alice:ch01::chunk01", 1)
+    assert (second["docid"], second["chunk_name"], second["chunk_index"]) == ("alice:ch01", "alice:ch01::chunk01", 1)
+    assert second["chunk_id"] == rows[0]["next_id"]
     assert second["text"].startswith("Alice met rabbit") or second["start"] > 0
     assert second["metadata"]["title"] == "Chapter 1"
     assert {row["docid"] for row in rows} == {"alice:ch01", "alice:ch02"}

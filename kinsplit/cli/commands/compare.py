@@ -86,16 +86,15 @@ def compare(
 
 
 def _as_json(score: float, chunk: Chunk) -> dict[str, Any]:
-    name = chunk_name(chunk.source_id, chunk.level, chunk.index)
-    place = {"docid": chunk.source_id, "start": chunk.start, "end": chunk.end}
-    return {"score": score, "chunk_id": name, **place, "text": chunk.text}
+    names = {"docid": chunk.source_id, "chunk_id": chunk.id, "chunk_name": chunk_name(chunk)}
+    return {"score": score, **names, "start": chunk.start, "end": chunk.end, "text": chunk.text}
 
 
 def _lines(label: str, hits: Sequence[dict[str, Any]]) -> Iterator[str | Text]:
     yield Text(label, "bold cyan")
     for hit in hits:
         text = " ".join(hit["text"].split())
-        yield f"score {hit['score']:.4f}, {visible(hit['chunk_id'])}, {hit['start']} to {hit['end']}"
+        yield f"score {hit['score']:.4f}, {visible(hit['chunk_name'])}, {hit['start']} to {hit['end']}"
         yield visible(text if len(text) <= PREVIEW else f"{text[:PREVIEW].rstrip()} ...")
         yield ""
     if not hits:

@@ -112,7 +112,7 @@ Row = dict[str, Any]
 
 # Keys of `kinsplit.chunk.FIELDS` that a row shows.
 _FIELDS = (
-    *("id", "chunk_index", "total_chunks", "start", "end", "spans", "text", "token_count"),
+    *("chunk_index", "total_chunks", "start", "end", "spans", "text", "token_count"),
     *("parent_id", "prev_id", "next_id", "level", "context", "beside"),
 )
 
@@ -126,26 +126,27 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
 
     Yields:
         One row per chunk, in order. `start` and `end` are code point offsets in the document; `spans` lists the parts
-        of it that the chunk holds, nearly always one. `chunk_index` counts from 0 within the row's `level`. Ids
-        are UUIDs, except `chunk_id` (see `chunk_name`). `metadata` holds the metadata of the document and of the chunk,
-        such as its `section`, without the file's siblings, since a folder may have thousands.
+        of it that the chunk holds, nearly always one. `chunk_index` counts from 0 within the row's `level`.
+        `metadata` holds the metadata of the document and of the chunk, such as its `section`, without the file's
+        siblings, since a folder may have thousands.
     """
     uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
     counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
     for chunk in chunks:
         yield {
             "docid": chunk.source_id,
-            "chunk_id": chunk_name(chunk.source_id, chunk.level, chunk.index),
+            "chunk_id": chunk.id,
+            "chunk_name": chunk_name(chunk),
             **select(chunk, _FIELDS),
             "token_count": next(counts) if chunk.token_count is None else chunk.token_count,
             "metadata": {key: value for key, value in chunk.metadata.items() if key != "sibling_files"},
         }
 
 
-def chunk_name(docid: str, level: int, index: int) -> str:
-    """Return the readable id of a chunk: `alice:ch03::chunk02`, and of a parent `alice:ch03::level1::chunk02`."""
-    parent = f"::level{level}" if level else ""
-    return f"{docid}{parent}::chunk{index:02}"
+def chunk_name(chunk: Chunk) -> str:
+    """Return the readable name of a chunk: `alice:ch03::chunk02`, and of a parent `alice:ch03::level1::chunk02`."""
+    parent = f"::level{chunk.level}" if chunk.level else ""
+    return f"{chunk.source_id}{parent}::chunk{chunk.index:02}"
 
 
 @dataclass(slots=True)

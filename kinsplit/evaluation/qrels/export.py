@@ -135,12 +135,11 @@ def _chunk(row: Mapping[str, Any], dataset: Dataset) -> Chunk:
             f"the text isn't what {source_id!r} has at {spans[0].start} to {spans[-1].end}. If the chunks are of "
             "normalised texts, as those of SC-Qrels are, normalise the documents too: --normalise sc-qrels"
         )
-    # Rows of `kinsplit chunk` have a readable name besides the id.
-    name = str(row["id"] if "id" in row else row["chunk_id"])
     beside, level = Beside.of(row), row.get("level", 0)
     if not isinstance(level, int):
         raise TypeError(f"the level must be a whole number, but is {level!r}")
-    return Chunk(name, source_id, 0, 1, level, spans, text, content_hash(text, beside.context), beside=beside)
+    hash_ = content_hash(text, beside.context)
+    return Chunk(str(row["chunk_id"]), source_id, 0, 1, level, spans, text, hash_, beside=beside)
 
 
 def _linked(chunks: list[Chunk]) -> Iterator[Chunk]:
