@@ -20,7 +20,7 @@ from tests.replaces import (  # noqa: E402
     test_sc_qrels,
     test_ten_k,
 )
-from tests.replaces.table import DIFFERS, MISSING, NOT_TESTED, STATES, Row, Table  # noqa: E402
+from tests.replaces.table import DIFFERS, MISSING, NOT_TESTED, RUNS, STATES, Row, Table  # noqa: E402
 
 _TABLES = [module.TABLE for module in (test_sc_qrels, test_notebook, test_rag_eval, test_course_search, test_ten_k)]
 _SOURCE = "https://github.com/kinsplit/kinsplit/blob/main/"
@@ -30,9 +30,15 @@ _HEAD = """\
 
 kinsplit takes the place of five systems. The tables below go through the document of each, feature by feature, and
 give the command or call that does the same here. Every row names the test that shows it; a row without one says what
-it needs to run, or why the feature is missing. "With a stand-in" means that the test talks to a server on the same
-machine, which speaks the documented API of the service: Ollama's, OpenAI's or Wikipedia's. Everything else runs for
-real, Postgres included.
+it needs to run, or why the feature is missing. The last column says how the services in that test ran:
+
+- *for real*: nothing was replaced. Postgres, the bundled models and the service itself run in the tests.
+- *recorded*: a server on the same machine answers what a real one answered: Ollama 0.13.5 with `all-minilm` and
+  `gemma-3-270m`, or llama.cpp's server with `SmolLM2-135M-Instruct`, which speaks OpenAI's protocol. `make test-models`
+  asks that model again.
+- *as documented*: the server answers in the form that the documentation of OpenAI or of Wikipedia gives, errors and
+  limits included, since the tests have neither a key nor a network.
+- *stand-in*: the test chooses what a model says, within the protocol of the service.
 
 The page is generated from these tests by `python docs/replaces.py`.
 """
@@ -48,16 +54,16 @@ def generated() -> dict[Path, str]:
 
 
 def _summary() -> Iterator[str]:
-    yield f"| system | {' | '.join(STATES)} | features |"
-    yield "|---" * (len(STATES) + 2) + "|"
+    yield f"| system | {' | '.join((*STATES, 'features', *RUNS))} |"
+    yield "|---" * (len(STATES) + len(RUNS) + 2) + "|"
     for table in _TABLES:
         yield f"| [{table.system}](#{_anchor(table.system)}) | {_counts(table.rows)} |"
     yield f"| all | {_counts([row for table in _TABLES for row in table.rows])} |\n"
 
 
 def _counts(rows: list[Row]) -> str:
-    states = [row.state for row in rows]
-    return " | ".join(map(str, [*map(states.count, STATES), len(rows)]))
+    states, runs = [row.state for row in rows], [row.ran for row in rows]
+    return " | ".join(map(str, [*map(states.count, STATES), len(rows), *map(runs.count, RUNS)]))
 
 
 def _anchor(title: str) -> str:
@@ -67,9 +73,13 @@ def _anchor(title: str) -> str:
 def _section(table: Table) -> Iterator[str]:
     yield f"## {table.system}\n\n{table.summary}\n"
     for title, rows in groupby(table.rows, key=lambda row: row.section):
-        yield f"### {title}\n\n| feature | here | state |\n|---|---|---|"
+        yield f"### {title}\n\n| feature | here | state | run |\n|---|---|---|---|"
         for row in rows:
-            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in (row.feature, row.here, _state(row))) + " |"
+            yield (
+                "| "
+                + " | ".join(cell.replace("|", "\\|") for cell in (row.feature, row.here, _state(row), row.ran))
+                + " |"
+            )
         yield ""
 
 

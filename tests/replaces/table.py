@@ -10,10 +10,10 @@ A test proves a row by its decorator, and a row that another test of this reposi
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import signature
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,11 +22,25 @@ ROOT = Path(__file__).parents[2]
 #: How a row may stand, in the order of the summary's columns.
 STATES = (
     WORKS := "works",
-    WORKS_WITH_STAND_IN := "works with a stand-in",
     DIFFERS := "differs on purpose",
     NOT_TESTED := "not tested",
     MISSING := "missing",
 )
+
+#: How the services of a row's test ran, in the order of the summary's columns.
+RUNS = (
+    REAL := "for real",
+    RECORDED := "recorded",
+    DOCUMENTED := "as documented",
+    STAND_IN := "stand-in",
+    NOT_RUN := "not run",
+)
+# By the fixtures and classes that a test names; a test that names none runs for real.
+_SERVICES = {
+    **dict.fromkeys(("ollama", "smollm2"), RECORDED),
+    **dict.fromkeys(("openai", "wikipedia"), DOCUMENTED),
+    **dict.fromkeys(("fake", "wiki", "Fake", "Scripted"), STAND_IN),
+}
 
 Test = TypeVar("Test", bound=Callable[..., object])
 
@@ -40,7 +54,6 @@ class Row:
         feature: The feature, as the document words it.
         here: The command or call that does it here.
         proof: The test that shows it, as PATH::NAME; empty if the row needs or lacks something.
-        stand_in: Whether a server on the same machine takes the place of a service, with its documented API.
         differs: Why it works otherwise here, on purpose.
         needs: What it needs to run that the tests don't have.
         missing: Why it isn't here, or the reason of a test that is expected to fail.
@@ -50,20 +63,15 @@ class Row:
     feature: str
     here: str
     proof: str = ""
-    stand_in: bool = False
     differs: str = ""
     needs: str = ""
     missing: str = ""
 
     def __call__(self, test: Test) -> Test:
-        """Take a test as the proof; if it is expected to fail, its reason is why the feature is missing.
-
-        The fixture `fake` is the stand-in of a service.
-        """
+        """Take a test as the proof; if it is expected to fail, its reason is why the feature is missing."""
         marks = {mark.name: mark for mark in getattr(test, "pytestmark", ())}
         if "xfail" in marks:
             self.missing = marks["xfail"].kwargs["reason"]
-        self.stand_in = "fake" in signature(test).parameters
         path = Path(test.__code__.co_filename).relative_to(ROOT)
         self.proof = f"{path.as_posix()}::{test.__name__}"
         return test
@@ -71,17 +79,36 @@ class Row:
     @property
     def state(self) -> str:
         """How the row stands: one of `STATES`."""
-        works = WORKS_WITH_STAND_IN if self.stand_in else WORKS
-        return (self.missing and MISSING) or (self.needs and NOT_TESTED) or (self.differs and DIFFERS) or works
+        return (self.missing and MISSING) or (self.needs and NOT_TESTED) or (self.differs and DIFFERS) or WORKS
+
+    @property
+    def ran(self) -> str:
+        """How the services of its test ran: one of `RUNS`."""
+        if self.state in {MISSING, NOT_TESTED}:
+            return NOT_RUN
+        named = {_SERVICES[name] for name in _names(self.proof) if name in _SERVICES}
+        return max(named, key=RUNS.index, default=REAL)
 
     def check(self) -> None:
         """Raise ValueError if the row claims what nothing proves."""
-        if self.state in {MISSING, NOT_TESTED}:
-            return
-        path, _, name = self.proof.partition("::")
-        text = (ROOT / path).read_text(encoding="utf-8") if path else ""
-        if not re.search(rf"^(async )?def {re.escape(name)}\(", text, re.MULTILINE):
+        if self.state not in {MISSING, NOT_TESTED} and not _names(self.proof):
             raise ValueError(f"no test proves {self.feature!r}: {self.proof!r}")
+
+
+def _names(proof: str) -> set[str]:
+    """Return the names in a test, PATH::NAME, its own among them; none if there is no such test."""
+    path, _, name = proof.partition("::")
+    tests = [test for test in _functions(path) if test.name == name] if path else []
+    parts = [part for test in tests for part in ast.walk(test)]
+    return {name for _ in tests} | {
+        part.arg if isinstance(part, ast.arg) else part.id for part in parts if isinstance(part, ast.arg | ast.Name)
+    }
+
+
+@cache
+def _functions(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    parts = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
+    return [part for part in parts if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 @dataclass

@@ -11,8 +11,9 @@ import pytest
 from kinsplit import Document, Index, create_strategy, split, to_dataframe
 from kinsplit.parsers.llm_boundaries import FallbackWarning
 from tests.cli.conftest import Cli
-from tests.language_models.fake_server import FakeServer, Reply
+from tests.language_models.fake_server import FakeServer
 from tests.replaces.table import Table
+from tests.wire.replay import Replay
 
 TABLE = Table("Chunking notebook", "Four methods of chunking, compared on articles of Wikipedia.")
 
@@ -36,24 +37,36 @@ def articles(cli: Cli, tmp_path: Path) -> Path:
 
 
 TABLE.section("Documents")
-TABLE.row(
+
+
+@TABLE.row(
     "Fetch 8 long Wikipedia articles",
     '`kinsplit fetch-wikipedia "Machine learning" "Deep learning" ... --output articles`',
-    "tests/wikipedia/test_fetch.py::test_an_article_becomes_markdown_that_says_where_it_is_from",
-    stand_in=True,
 )
-TABLE.row(
+@TABLE.row(
     "`WIKI_TITLES`: add or remove any article",
     "the titles of `kinsplit fetch-wikipedia`; unchanged articles are not fetched again",
-    "tests/wikipedia/test_fetch.py::test_only_what_has_changed_is_fetched_again",
-    stand_in=True,
 )
-TABLE.row(
-    "Articles are cleaned and combined into one corpus",
-    "`kinsplit index articles`",
-    "tests/wikipedia/test_fetch.py::test_loaded_again_it_keeps_its_source_and_its_sections",
-    stand_in=True,
-)
+@TABLE.row("Articles are cleaned and combined into one corpus", "`kinsplit index articles`")
+def test_articles_of_wikipedia_become_a_corpus(cli: Cli, wikipedia: Replay) -> None:
+    titles = ("machine learning", "Deep nets", "Mercury", "Machin learning")
+    fetch = ("fetch-wikipedia", *titles, "--output", "articles", "--api", f"{wikipedia.url}/w/api.php")
+    done = cli(*fetch)
+    assert done.exit_code == 1  # Two of the titles lead to no article.
+    assert "It may mean several pages" in done.stderr
+    assert "There is no such page" in done.stderr
+    assert wikipedia.pauses == [5.0]  # The server was busy.
+    assert sorted(path.name for path in Path("articles").iterdir()) == ["Deep_learning.md", "Machine_learning.md"]
+    assert [asked["prop"] for asked in wikipedia.asked].count("extracts") == 2
+    cli(*fetch)
+    assert [asked["prop"] for asked in wikipedia.asked].count("extracts") == 3  # One article has a new revision.
+    assert "Scans are read early." in Path("articles/Machine_learning.md").read_text()
+
+    assert cli("index", "articles", "--embedder", "hash").exit_code == 0
+    found = cli("search", "What do networks of many layers do?", "--embedder", "hash", "--top-k", "1", "--json")
+    (passage,) = json.loads(found.stdout)["passages"]
+    assert passage["metadata"]["url"] == "https://en.wikipedia.org/wiki/Deep_learning"
+
 
 TABLE.section("Overlap chunking")
 
@@ -137,7 +150,6 @@ TABLE.section("Context-aware chunking by a language model")
 
 @TABLE.row('`OLLAMA_MODEL = "llama3"`', "`--strategy llm`, its default")
 @TABLE.row("`llama3.1`, `mistral`, `phi3`", "`--strategy llm --set model=ollama:mistral`")
-@TABLE.row("The model reads numbered sentences: `[0] Sentence one. [1] ...`", "`--strategy llm`")
 @TABLE.row(
     "Ollama, if it runs, is found without more settings", "`--strategy llm`, with `OLLAMA_HOST` if it is elsewhere"
 )
@@ -154,6 +166,15 @@ def test_a_model_of_ollama_chooses_the_boundaries(fake: FakeServer) -> None:
     assert "[3] Stocks rose." in fake.prompts[0]
 
 
+@TABLE.row("The model reads numbered sentences: `[0] Sentence one. [1] ...`", "`--strategy llm`")
+def test_a_real_model_reads_numbered_sentences(smollm2: Replay) -> None:
+    text = "Owls hunt at night. Owls sleep by day. Stocks fell on Monday. Stocks rose on Tuesday."
+    assert [chunk.text for chunk in split(text, "llm", model="openai:smollm2")] == [text]
+    (asked,) = smollm2.asked
+    assert "[3] Stocks rose on Tuesday." in asked["messages"][0]["content"]
+    assert asked["response_format"]["json_schema"]["schema"]["required"] == ["starts"]
+
+
 TABLE.row(
     "The answer is a JSON array of split indices",
     "`--strategy llm`; a list without more is read as well",
@@ -166,11 +187,10 @@ TABLE.row(
     "Automatic fallback without Ollama: paragraphs and structural signals",
     "`--strategy llm`, with a warning; `--set model=none` asks no model at all",
 )
-def test_without_a_model_the_rules_split(fake: FakeServer) -> None:
-    fake.answer = lambda prompt: Reply("no such model", 404)
+def test_without_a_model_the_rules_split(ollama: Replay) -> None:
     text = "# Owls\n\nOwls hunt at night.\n\n# Larks\n\nLarks sing."
-    with pytest.warns(FallbackWarning):
-        without = split(text, "llm", model="ollama:llama3", chunk_size=6)
+    with pytest.warns(FallbackWarning, match="model 'nosuch' not found"):
+        without = split(text, "llm", model="ollama:nosuch", chunk_size=6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ruled = split(text, "llm", model="none", chunk_size=6)
@@ -274,8 +294,7 @@ TABLE.row(
 TABLE.row(
     "`ollama serve` and `ollama pull llama3`",
     "`--strategy llm`, `kinsplit ask --model ollama:llama3`",
-    "tests/language_models/test_http.py::test_ollama_is_told_schema_window_and_length_and_to_answer_the_same_each_time",
-    stand_in=True,
+    "tests/wire/test_recordings.py::test_ollama_streams_until_the_length_that_was_asked_for",
 )
 TABLE.row(
     "On a TPU, without Ollama, the heuristic",

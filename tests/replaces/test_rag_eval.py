@@ -253,8 +253,7 @@ TABLE.section("Customisation")
 TABLE.row(
     "OpenAI's embeddings",
     "`--embedder openai:text-embedding-3-small`",
-    "tests/embedding/test_remote_models.py::test_openai_is_sent_model_key_and_dimensions",
-    stand_in=True,
+    "tests/wire/test_recordings.py::test_openai_embeds_and_counts_tokens",
 )
 
 
@@ -349,8 +348,7 @@ TABLE.row(
 TABLE.row(
     "In production: OpenAI, Cohere or Hugging Face",
     "`--embedder openai:MODEL`, `litellm:cohere/MODEL`, `st:NAME_OR_PATH`; without one, the bundled model",
-    "tests/embedding/test_remote_models.py::test_vectors_have_length_1_and_the_order_of_the_texts",
-    stand_in=True,
+    "tests/wire/test_recordings.py::test_openai_embeds_and_counts_tokens",
 )
 
 TABLE.section("When to choose each strategy")

@@ -14,6 +14,7 @@ from kinsplit import Document, create_strategy, split
 from tests.cli.conftest import Cli, run_command
 from tests.replaces.table import Table
 from tests.shared_data import shared_text
+from tests.wire.replay import Replay
 
 TABLE = Table("10-K search", "Three strategies over an annual report, in Postgres with pgvector, and a service.")
 
@@ -68,12 +69,22 @@ TABLE.row(
     "`.env.example` lists all settings; `--env-file .env` names the copy",
     "tests/server/test_settings.py::test_the_example_of_variables_names_every_setting_with_its_default",
 )
-TABLE.row(
-    "OpenAI's key in `.env`",
-    "`OPENAI_API_KEY` in `.env`, or `--env-file FILE`",
-    "tests/cli/test_rented.py::test_index_search_and_evaluate",
-    stand_in=True,
-)
+
+
+@TABLE.row("OpenAI's key in `.env`", "`OPENAI_API_KEY` in `.env`, or `--env-file FILE`")
+def test_a_file_holds_the_key(cli: Cli, openai: Replay) -> None:
+    Path(".env").write_text("OPENAI_API_KEY=sk-sentinel-0123456789\n")
+    Path("risks.md").write_text("# Risks\n\nSupply may fail.\n\n# Outlook\n\nMore cars are built.\n")
+    paid = ("--embedder", "openai:text-embedding-3-small")
+    done = cli(
+        "index", "risks.md", "--strategy", "structure", "--set", "chunk_size=8", "--set", "min_chunk_size=1", *paid
+    )
+    assert done.exit_code == 0, done.output
+    found = cli("search", "What may fail?", "--ranking", "dense", "--top-k", "1", *paid)
+    assert "More cars are built." in found.stdout  # The vectors of the documentation are numbers without a meaning.
+    assert {headers["Authorization"] for headers in openai.headers} == {"Bearer sk-sentinel-0123456789"}
+
+
 TABLE.row(
     "`docker-compose up -d`: Postgres with pgvector, and the service",
     "`docker compose up --detach`",
@@ -112,8 +123,7 @@ def test_each_strategy_is_a_collection_in_postgres(seeded: tuple[str, Path], cli
 TABLE.row(
     "`text-embedding-3-small`",
     "`--embedder openai:text-embedding-3-small`",
-    "tests/embedding/test_remote_models.py::test_openai_is_sent_model_key_and_dimensions",
-    stand_in=True,
+    "tests/wire/test_recordings.py::test_openai_embeds_and_counts_tokens",
 )
 
 TABLE.section("Step 2: evaluate")
