@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import runpy
+import shutil
+import subprocess
 import tomllib
 from typing import Any
 
@@ -87,3 +90,35 @@ def test_a_profile_starts_a_cluster_of_three_nodes() -> None:
     for key in ("ports", "volumes"):
         used = [each for service in services.values() for each in service.get(key, [])]
         assert len({each.rpartition(":")[0] for each in used}) == len(used)
+
+
+def test_what_the_image_copies_is_in_its_context() -> None:
+    image = runpy.run_path(str(ROOT / ".ci" / "image.py"))
+    steps = list(image["instructions"]((ROOT / "Dockerfile").read_text(encoding="utf-8")))
+    sources = [source for name, arguments in steps if name == "COPY" for source in arguments.split()[:-1]]
+    assert {"kinsplit", "examples", "requirements/demo.txt"} <= set(sources)
+    assert [source for source in sources if not image["is_in_context"](source)] == []
+    assert not image["is_in_context"]("tests")
+
+
+def test_compose_reads_its_file() -> None:
+    command = next(
+        (c for c in (["docker-compose"], ["docker", "compose"]) if shutil.which(c[0]) and _is_compose(c)), None
+    )
+    if command is None:
+        pytest.skip("Compose from version 2.24 is not installed")
+    done = subprocess.run([*command, "--profile", "*", "config"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    resolved = yaml.safe_load(done.stdout)["services"]
+    assert set(resolved) == set(read("docker-compose.yml")["services"])
+    assert resolved["service"]["environment"]["KINSPLIT_STORE"] == "qdrant:http://qdrant:6333"
+    published = [port["host_ip"] for service in resolved.values() for port in service.get("ports", [])]
+    assert set(published) == {"127.0.0.1"}
+
+
+def _is_compose(command: list[str]) -> bool:
+    """Return whether a command is a Compose that knows files of settings that need not be there."""
+    told = subprocess.run([*command, "version", "--short"], capture_output=True, text=True, check=False)
+    found = re.match(r"v?(\d+)\.(\d+)", told.stdout)
+    return told.returncode == 0 and found is not None and (int(found[1]), int(found[2])) >= (2, 24)

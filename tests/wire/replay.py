@@ -68,11 +68,16 @@ class Replay:
         return found
 
 
+def exchanges(name: str) -> list[Exchange]:
+    """Return the exchanges of a recording."""
+    lines = (Path(__file__).parent / "recordings" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
 @contextmanager
 def replaying(name: str) -> Iterator[Replay]:
     """Answer with a recording until the block ends."""
-    lines = (Path(__file__).parent / "recordings" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    replay = Replay([json.loads(line) for line in lines])
+    replay = Replay(exchanges(name))
 
     class Handler(QuietHandler):
         def do_GET(self) -> None:
