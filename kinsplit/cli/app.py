@@ -69,30 +69,9 @@ class _Command(TyperCommand):
         for param in self.params:
             if isinstance(param, TyperOption) and param.help:
                 param.help = escape(param.help)
-        # Read before the other options, which may take their values from variables.
-        self.params.append(
-            TyperOption(
-                param_decls=["--env-file"],
-                type=str,
-                metavar="FILE",
-                is_eager=True,
-                expose_value=False,
-                callback=lambda ctx, _param, path: _read_env_file(ctx, path),
-                help="File with variables, which count as set in the environment where they are not. Of a .env that is "
-                "merely found, only some count. See: kinsplit settings",
-            )
-        )
-        if all(param.name != "config" for param in self.params):
-            self.params.append(
-                TyperOption(
-                    param_decls=["--config"],
-                    type=str,
-                    metavar="FILE",
-                    expose_value=False,
-                    callback=lambda ctx, _param, path: ctx.meta.__setitem__("config", path),
-                    help="TOML file with settings. Default: KINSPLIT_CONFIG. See: kinsplit settings",
-                )
-            )
+            param.metavar = "" if getattr(param, "is_flag", False) else param.metavar
+        own = {param.name for param in self.params}
+        self.params += [param for param in _shared_options() if param.name not in own]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if any(param.name == "ray" for param in self.params):
@@ -137,6 +116,39 @@ def _read_env_file(ctx: typer.Context, path: str | None) -> None:
         raise typer.BadParameter(str(error)) from None
 
 
+def _keep_config(ctx: typer.Context, path: str | None) -> None:
+    ctx.meta["config"] = path
+
+
+_ENV_FILE = typer.Option(
+    "--env-file",
+    metavar="FILE",
+    is_eager=True,  # Read before the other options, which may take their values from variables.
+    expose_value=False,
+    callback=_read_env_file,
+    help="File with variables, which count as set in the environment where they are not. Of a .env that is merely "
+    "found, only some count. See: kinsplit settings",
+)
+_CONFIG = typer.Option(
+    "--config",
+    metavar="FILE",
+    expose_value=False,
+    callback=_keep_config,
+    help="TOML file with settings. Default: KINSPLIT_CONFIG. See: kinsplit settings",
+)
+
+
+@cache
+def _shared_options() -> list[Any]:
+    """Return the options of every command. Typer makes them, since its classes of options differ between versions."""
+    alone = typer.Typer(add_completion=False)
+
+    @alone.command()
+    def _(env_file: Annotated[str | None, _ENV_FILE] = None, config: Annotated[str | None, _CONFIG] = None) -> None: ...
+
+    return list(typer.main.get_command(alone).params)
+
+
 def _check(param: Any, ctx: Any) -> None:
     """Reject values that no option means: numbers that are none, and text that can't be written anywhere."""
     given = ctx.params.get(param.name)
@@ -144,7 +156,7 @@ def _check(param: Any, ctx: Any) -> None:
         if isinstance(value, float) and not math.isfinite(value):
             raise typer.BadParameter(f"{value} is not a finite number.", ctx, param)
         # Names of files may be any bytes, which Python keeps as surrogates.
-        if param.type.name == "text" and isinstance(value, str) and _SURROGATE.search(value):
+        if isinstance(value, str) and _SURROGATE.search(value):
             raise typer.BadParameter("The text is not valid UTF-8. Check the encoding of the terminal.", ctx, param)
 
 

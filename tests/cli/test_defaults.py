@@ -37,17 +37,19 @@ def test_without_a_strategy_all_doors_split_alike(parameters: dict[str, Any], cl
     rows = [json.loads(line) for line in cli("chunk", "notes", *settings).stdout.splitlines()]
     assert cli("index", "notes", "--embedder", "hash", *settings).exit_code == 0
 
-    chunked = [(row["id"], row["start"], row["end"]) for row in rows]
+    chunked = [(row["chunk_id"], row["start"], row["end"]) for row in rows]
     assert len(chunked) > 5
     with Index("edge:./kinsplit-data", embedder="hash") as index:
         stored = index.find({})
     assert [(chunk.id, chunk.start, chunk.end) for chunk in stored] == chunked
     document = LangChainDocument(id="notes/owls.txt", page_content=TEXT)
-    assert [each.id for each in text_splitter(**parameters).split_documents([document])] == [row["id"] for row in rows]
+    assert [each.id for each in text_splitter(**parameters).split_documents([document])] == [
+        row["chunk_id"] for row in rows
+    ]
     nodes = node_parser(**parameters)([LlamaDocument(id_="notes/owls.txt", text=TEXT)])
-    assert [node.node_id for node in nodes] == [row["id"] for row in rows]
+    assert [node.node_id for node in nodes] == [row["chunk_id"] for row in rows]
     own = default_strategy(**parameters).chunk(Document("notes/owls.txt", TEXT))
-    assert [chunk.id for chunk in own] == [row["id"] for row in rows]
+    assert [chunk.id for chunk in own] == [row["chunk_id"] for row in rows]
 
 
 def test_commands_open_the_store_that_python_opens() -> None:
@@ -58,7 +60,7 @@ def test_with_a_strategy_all_doors_take_its_own_defaults(cli: Cli, tmp_path: Pat
     (tmp_path / "owls.txt").write_text(TEXT, encoding="utf-8")
     rows = [json.loads(line) for line in cli("chunk", "owls.txt", "--strategy", "sentence").stdout.splitlines()]
     nodes = node_parser("sentence")([LlamaDocument(id_=rows[0]["docid"], text=TEXT)])
-    assert [node.node_id for node in nodes] == [row["id"] for row in rows]
+    assert [node.node_id for node in nodes] == [row["chunk_id"] for row in rows]
     assert max(row["token_count"] for row in rows) > 400
 
 

@@ -291,11 +291,11 @@ def test_a_value_of_the_wrong_type_is_named(
         word for each in params_of(name) if each.required for word in spell(each, RIGHT.get(each.name, "default"))
     ]
     for param in params_of(name):
-        if param.type.name.partition(" ")[0] in ("integer", "float"):
+        if kind_of(param) in (int, float):
             result = run(name, *required, *spell(param, "three"))
             assert (result.exit_code, result.stdout) == (2, "")
             assert f"Invalid value for '{param.opts[0]}'" in result.stderr
-            assert "three" in result.stderr
+            assert "three" in result.stderr or hasattr(param, "type_descriptor")  # Newer ones don't repeat a value.
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -312,12 +312,18 @@ def test_a_required_argument_that_names_nothing_is_named(
             assert result.stderr.endswith((".\n", "╯\n"))
 
 
+def kind_of(param: Any) -> Any:
+    """Return the type of a value, which Typer names up to 0.28, and describes since."""
+    if hasattr(param, "type_descriptor"):
+        return param.type_descriptor.annotation
+    return {"integer": int, "float": float}.get(param.type.name.partition(" ")[0], str)
+
+
 def value_of(param: Any) -> st.SearchStrategy[str]:
     text = st.text(st.characters(), max_size=20).filter(lambda text: ".." not in text and "/" not in text)
-    kind = param.type.name.partition(" ")[0]
-    if kind == "integer":
+    if kind_of(param) is int:
         return st.sampled_from(NUMBERS)
-    if kind == "float":
+    if kind_of(param) is float:
         return st.sampled_from(REALS)
     odd = st.sampled_from(ODD_FILES) | st.sampled_from(WORDS) | text
     if param.name in RIGHT:
