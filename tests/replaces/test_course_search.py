@@ -11,8 +11,8 @@ import pytest
 
 from kinsplit import Index, create_strategy, split
 from tests.cli.conftest import COURSE, Cli, run_command
-from tests.language_models.fake_server import FakeServer
 from tests.replaces.table import Table
+from tests.wire.replay import Replay
 
 TABLE = Table("Course search", "Search and answers from the material of courses, chunk by chunk, in Qdrant.")
 
@@ -224,12 +224,12 @@ TABLE.section("Answers")
 @TABLE.row(
     "Answers cite the material instead of what the model knows", "`kinsplit ask` checks each sentence and its citation"
 )
-def test_a_model_answers_from_the_material(courses: Cli, fake: FakeServer) -> None:
-    fake.answer = lambda prompt: "A base case ends a recursion [1]."
-    done = courses("ask", _QUESTION, "--collection", "cs_materials", *_HASH, "--model", "ollama:llama3")
+def test_a_model_answers_from_the_material(courses: Cli, openai: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-sentinel-0123456789")
+    done = courses("ask", _QUESTION, "--collection", "cs_materials", *_HASH, "--model", "openai:gpt-4o-mini")
     assert done.stdout.startswith("A base case ends a recursion [1].")
     assert "found in the cited passages." in done.stdout
-    assert "base case" in fake.prompts[0]
+    assert "base case" in openai.asked[-1]["messages"][0]["content"]
 
 
 TABLE.row(
@@ -242,12 +242,17 @@ TABLE.row(
     '`kinsplit search "Explain binary search"`',
     "tests/cli/test_demo.py::test_the_demo_answers_every_question_rightly_and_embeds_once_without_network",
 )
-TABLE.row(
+
+
+@TABLE.row(
     "The model falls back to what it knows if the context does not help",
     "`kinsplit ask`",
-    "tests/answering/test_answer.py::test_a_model_may_say_that_the_material_does_not_hold_the_answer",
     differs="it says that the material does not hold the answer",
 )
+def test_a_model_says_that_the_material_does_not_hold_the_answer(courses: Cli, smollm2: Replay) -> None:
+    asked = ("ask", "Who was Napoleon?", "--collection", "cs_materials", *_HASH, "--model", "openai:smollm2")
+    assert courses(*asked).stdout.startswith("The passages do not hold the answer.")
+
 
 TABLE.section("Before and after")
 TABLE.row(

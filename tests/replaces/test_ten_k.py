@@ -88,7 +88,8 @@ def test_a_file_holds_the_key(cli: Cli, openai: Replay) -> None:
 TABLE.row(
     "`docker-compose up -d`: Postgres with pgvector, and the service",
     "`docker compose up --detach`",
-    needs="Docker; the tests run both without it, against a real Postgres server",
+    needs="Docker; Compose resolves the file in a test where it is installed, `make image` runs the steps of the "
+    "Dockerfile without Docker and searches in the service that they make, and the tests use a real Postgres server",
 )
 
 TABLE.section("Step 1: seed the database")

@@ -82,7 +82,7 @@ def test_openai_embeds_and_counts_tokens(openai: Replay, monkeypatch: pytest.Mon
 def test_openai_streams_after_the_pause_that_it_asks_for(openai: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     model = create("openai:gpt-4o-mini")
-    assert "".join(model.stream("Hi", 99)) == "A while loop asks first [1]."  # type: ignore[attr-defined]
+    assert "".join(model.stream("Hi", 99)) == "A base case ends a recursion [1]."  # type: ignore[attr-defined]
     assert openai.pauses == [1.0]
     assert {headers["Authorization"] for headers in openai.headers} == {f"Bearer {KEY}"}
     assert model.complete("Hi", numbers_schema("starts")) == '{"starts":[0,2]}'
