@@ -49,3 +49,15 @@ def test_a_row_whose_test_is_expected_to_fail_is_missing() -> None:
 
     row.check()
     assert (row.state, row.missing) == (MISSING, "not yet")
+
+
+def test_a_row_says_how_the_services_of_its_test_ran() -> None:
+    runs = {
+        "tests/wire/test_recordings.py::test_a_model_of_ollama_embeds_and_tells_its_window": "recorded",
+        "tests/wire/test_recordings.py::test_openai_embeds_and_counts_tokens": "as documented",
+        "tests/replaces/test_notebook.py::test_a_model_of_ollama_chooses_the_boundaries": "stand-in",
+        "tests/replaces/test_notebook.py::test_windows_of_600_characters_share_150": "for real",
+    }
+    for proof, run in runs.items():
+        assert Table("system", "summary").row("feature", "here", proof).ran == run
+    assert Table("system", "summary").row("feature", "here", needs="a server").ran == "not run"
