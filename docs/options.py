@@ -9,13 +9,13 @@ import ast
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from kinsplit import options
-from kinsplit.options import CLI, HTTP, MCP_ASK, MCP_SEARCH
+from kinsplit.doors import BESIDE, COMMANDS, DOORS, Door
 from kinsplit.support.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -37,11 +37,31 @@ if TYPE_CHECKING:
 _PAGE = """\
 # Options
 
-Every option has the same name, type and default in Python, LangChain, LlamaIndex, Ray, TOML files, the service and
-MCP; on the command line it is `--name`, with hyphens. `index.search("...", top_k=5)` and
-`KinsplitRetriever(index, top_k=5)` take the options themselves; `SearchOptions` holds them as a value.
+Every option has the same name, type and default in Python, LangChain, LlamaIndex, Ray, settings files, the service and
+MCP, but for [the exceptions](#doors); on the command line it is `--name`, with hyphens, and in the singular where it
+can be repeated. `index.search("...", top_k=5)` and `KinsplitRetriever(index, top_k=5)` take the options themselves;
+`SearchOptions` holds them as a value.
 
-This page is generated from `kinsplit/options.py` by `python docs/options.py`.
+In a settings file, which commands read if `--config` or `KINSPLIT_CONFIG` names it, the tables `[index]`, `[search]`,
+`[ask]` and `[evaluate]` hold the options of these commands. What the command line gives goes before it. `watch` and
+`chunk` read `[index]`, `compare` and `tune` `[evaluate]`, each the options that it has; requests to the service and to
+the tools of MCP carry theirs.
+
+```toml
+[index]
+readers = ["docling"]
+limits = { memory = "4GiB" }
+
+[search]
+top_k = 5
+parents = true
+
+[evaluate]
+ranker = "search"
+window = 2
+```
+
+This page is generated from `kinsplit/options.py` and `kinsplit/doors.py` by `python docs/options.py`.
 """
 
 
@@ -53,6 +73,7 @@ def models() -> dict[type[Settings], type[Settings] | None]:
         options.AnswerOptions: options.SearchOptions,
         options.IndexOptions: None,
         options.AddOptions: None,
+        options.EvaluationOptions: options.SearchOptions,
     }
 
 
@@ -115,6 +136,7 @@ def _page() -> str:
         "Answers, besides those of their search": options.AnswerOptions,
         "An index": options.IndexOptions,
         "Adding files": options.AddOptions,
+        "Evaluations, besides those of their searches": options.EvaluationOptions,
     }
     sections = (line for title, kind in tables.items() for line in _section(title, kind))
     return "\n".join([_PAGE, *sections, *_exceptions(), ""])
@@ -130,17 +152,31 @@ def _section(title: str, kind: type[Settings]) -> Iterator[str]:
 
 
 def _exceptions() -> Iterator[str]:
-    yield "## Exceptions\n\n| door | option | exception |\n|---|---|---|"
-    doors = {"command line": CLI, "service": HTTP, "MCP, `search`": MCP_SEARCH, "MCP, `ask`": MCP_ASK}
-    for title, door in doors.items():
-        for reason in dict.fromkeys(door.without.values()):
-            names = ", ".join(f"`{name}`" for name, why in door.without.items() if why == reason)
-            yield f"| {title} | {names} | not offered: {reason} |"
-        for name, most in door.most.items():
-            if name not in door.without:
-                yield f"| {title} | `{name}` | at most {most:,} |"
-        for name, default in door.defaults.items():
-            yield f"| {title} | `{name}` | {default:,} by default |"
+    yield "## Doors\n\n| operation | door | option | exception |\n|---|---|---|---|"
+    doors = {(operation, name): door for operation, own in DOORS.items() for name, door in own.items()}
+    beside = {(f"`kinsplit {name}`", ""): door for name, door in COMMANDS.items() if name not in DOORS}
+    for (operation, name), door in {**doors, **beside}.items():
+        yield from (f"| {operation} | {name} | {line} |" for line in _of_door(door))
+    yield "\n## Parameters of commands alone\n\n| parameter | reason |\n|---|---|"
+    for reason in dict.fromkeys(BESIDE.values()):
+        yield f"| {_names(BESIDE, reason)} | {reason} |"
+
+
+def _of_door(door: Door) -> Iterator[str]:
+    if door.closed:
+        yield f"all | not offered: {door.closed}"
+    for reason in dict.fromkeys(door.without.values()):
+        yield f"{_names(door.without, reason)} | not offered: {reason}"
+    for name, most in door.most.items():
+        if name in door.fields():
+            yield f"`{name}` | at most {most:,}"
+    for name, default in door.defaults.items():
+        shown = "none" if default.value is None else f"`{default.value}`"
+        yield f"`{name}` | {shown} by default: {default.reason}"
+
+
+def _names(reasons: Mapping[str, str], reason: str) -> str:
+    return ", ".join(f"`{name}`" for name, why in reasons.items() if why == reason)
 
 
 def _type(annotation: Any) -> str:

@@ -24,7 +24,7 @@ from kinsplit.indexing.run import add
 from kinsplit.keywords import AddKeywords, IndexKeywords, SearchKeywords
 from kinsplit.loaders import SourceFile
 from kinsplit.options import AddOptions, IndexOptions, KinWeights, Reranker, SearchOptions
-from kinsplit.parsers import Strategy, create, default_strategy, names
+from kinsplit.parsers import Strategy, create, default_strategy, names, own_resources
 from kinsplit.retrieval import Passage, SearchQuestion, create_reranker, search
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
@@ -88,7 +88,11 @@ class Index:
         self._rerankers: dict[str, Reranker | None] = {}
         # Error of searches until something is added to a collection that did not exist.
         self._missing = ""
-        strategy = create(asked.strategy) if isinstance(asked.strategy, str) else asked.strategy
+        strategy = asked.strategy
+        if isinstance(strategy, str):
+            # An object could not be named when the collection is reopened.
+            named = asked.embedder if isinstance(asked.embedder, str) else None
+            strategy = create(strategy, **own_resources(strategy, embedder=named))
         try:
             self.store = opener(store, collection, None)
         except CollectionNotFoundError as error:

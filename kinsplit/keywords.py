@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kinsplit.embedding.protocol import EmbeddingContext
-    from kinsplit.loaders import Limits
-    from kinsplit.options import Filter, KinWeights, Level, RankingName, Reranker
+    from kinsplit.options import FileLimits, Filter, KinWeights, Level, RankingName, Reranker, Shares
     from kinsplit.parsers import Strategy
 
 
@@ -86,8 +85,6 @@ class IndexKeywords(TypedDict, total=False):
     """`IndexOptions` as keyword arguments.
 
     Attributes:
-        strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
-            new one.
         embedder: Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
             or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
@@ -95,6 +92,8 @@ class IndexKeywords(TypedDict, total=False):
             Default: that of the collection; headings for a new one.
         language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
             that of the collection; english for a new one.
+        strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
+            new one. A name stands for its defaults, and for the embedder of the index if that is named too.
         weights: Weights of kin scoring for searches that give none; a new collection keeps them. Default: those of the
             collection.
         vector_cache: Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder,
@@ -102,10 +101,10 @@ class IndexKeywords(TypedDict, total=False):
             `kinsplit.embedding.protocol.repeatable`).
     """
 
-    strategy: str | Strategy | None
     embedder: object
     embedding_context: EmbeddingContext | None
     language: str | None
+    strategy: str | Strategy | None
     weights: KinWeights | None
     vector_cache: bool | str | Path
 
@@ -125,4 +124,48 @@ class AddKeywords(TypedDict, total=False):
     subjects: Sequence[str]
     readers: Sequence[str]
     prune: bool
-    limits: Limits | None
+    limits: FileLimits
+
+
+class EvaluationKeywords(SearchKeywords, total=False):
+    """`EvaluationOptions` as keyword arguments.
+
+    Attributes:
+        span_coverage: Minimum share of the label's span that the chunk holds, above 0.
+        chunk_coverage: Minimum share of the chunk that the span fills; 0 for a chunk of any size.
+        coverage_levels: Ascending shares of the span, all above span_coverage; each that a chunk reaches adds 1 to its
+            degree of relevance. With 0.95, a chunk that holds 0.9 of a span has degree 1, and one that holds all of it
+            degree 2. Default: none, as in SC-Qrels: a chunk is relevant or not.
+        embedder: Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
+            or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
+        embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
+            none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
+            Default: that of the collection; headings for a new one.
+        language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
+            that of the collection; english for a new one.
+        ranker: Ranking of the chunks: kin, hybrid, dense or terms; or search or ask, whose passages are judged too. In
+            Python also a ranker of kinsplit.evaluation.
+        measures: Measures, such as recall@1000t or nDCG@10. Default: all that apply to the questions.
+        headline: Deciding measure. Default: recall@1000t, or query_terms without labels.
+        baseline: Strategy or collection, by its label, to compare the others with. Default: the first.
+        tokenizer: Tokenizer that counts the tokens of budgets, also that of strategies that are named: bundled,
+            hf:REPOSITORY or tiktoken:ENCODING.
+        model: Language model for measures of answers, and in tuning for the strategy llm: ollama:MODEL or openai:MODEL;
+            in Python also a model of kinsplit, LlamaIndex or LangChain.
+        cache: Cache vectors and outcomes: in KINSPLIT_CACHE or the user's cache folder, or in Python in a given folder.
+            Outcomes of the user's own classes are not cached (see `kinsplit.embedding.protocol.repeatable`).
+    """
+
+    span_coverage: float
+    chunk_coverage: float
+    coverage_levels: Shares
+    embedder: object
+    embedding_context: EmbeddingContext | None
+    language: str | None
+    ranker: object
+    measures: Sequence[object] | None
+    headline: str | None
+    baseline: str | None
+    tokenizer: str
+    model: object
+    cache: bool | str | Path

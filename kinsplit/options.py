@@ -1,23 +1,30 @@
 """Options of searches, answers and indexes: each with its type, bounds, default and description.
 
 Every door derives from these models: Python, the command line, the service, MCP, LangChain, LlamaIndex, Ray and TOML
-files. `docs/options.py` writes `kinsplit/keywords.py` and the tables of the site from them.
+files; `kinsplit.doors` has the exceptions. `docs/options.py` writes `kinsplit/keywords.py` and the tables of the site.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
-from annotated_types import Le
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, create_model, model_validator
-from pydantic.fields import FieldInfo
+from pydantic import (
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 from kinsplit.embedding.protocol import EmbeddingContext
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.loaders import Limits
 from kinsplit.parsers import Strategy
 from kinsplit.registry import Registry, subclass
@@ -285,12 +292,10 @@ class AnswerOptions(Settings):
     threshold: float = Field(default=THRESHOLD, ge=0, le=1)
 
 
-class IndexOptions(Settings):
-    """Options of an index, which belong to its collection, but for the cache.
+class VectorOptions(Settings):
+    """Options of the vectors of chunks, dense and sparse.
 
     Attributes:
-        strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
-            new one.
         embedder: Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
             or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
@@ -298,6 +303,21 @@ class IndexOptions(Settings):
             Default: that of the collection; headings for a new one.
         language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
             that of the collection; english for a new one.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    embedder: object = None
+    embedding_context: EmbeddingContext | None = None
+    language: str | None = None
+
+
+class IndexOptions(VectorOptions):
+    """Options of an index, which belong to its collection, but for the cache.
+
+    Attributes:
+        strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
+            new one. A name stands for its defaults, and for the embedder of the index if that is named too.
         weights: Weights of kin scoring for searches that give none; a new collection keeps them. Default: those of the
             collection.
         vector_cache: Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder,
@@ -305,14 +325,31 @@ class IndexOptions(Settings):
             `kinsplit.embedding.protocol.repeatable`).
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     strategy: str | Strategy | None = None
-    embedder: object = None
-    embedding_context: EmbeddingContext | None = None
-    language: str | None = None
     weights: KinWeights | None = None
     vector_cache: bool | str | Path = False
+
+
+def _limits(given: object) -> object:
+    """Return the limits of a table, in which a number of bytes may have a unit, such as "4GiB"."""
+    if not isinstance(given, Mapping):
+        return given
+    parsed: dict[str, Any] = {}
+    for key, value in given.items():
+        kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
+        require(kind is not None, "limits", "must be size, text, memory or seconds", key, "Use one of them.")
+        try:
+            parsed[key] = TypeAdapter(kind).validate_python(value)
+        except ValidationError:
+            rule = "must be a number" if kind is float else "must be a number of bytes, with or without a unit"
+            raise InvalidParameterError(key, rule, value, f"For example: {60 if kind is float else '4GiB'}.") from None
+    return Limits(**parsed)
+
+
+#: Limits of a file, also as a table.
+FileLimits = Annotated[Limits | None, BeforeValidator(_limits)]
+#: Shares, also as a list.
+Shares = Annotated[tuple[float, ...], Field(strict=False)]
 
 
 class AddOptions(Settings):
@@ -330,53 +367,70 @@ class AddOptions(Settings):
     subjects: Sequence[str] = ()
     readers: Sequence[str] = ()
     prune: bool = False
-    limits: Limits | None = None
+    limits: FileLimits = None
 
 
-@dataclass(frozen=True)
-class Door:
-    """A door other than Python, which offers the options with exceptions.
+class SpanRule(Settings):
+    """The rule of SC-Qrels: a chunk is relevant if it holds enough of the label and the label fills enough of it.
 
     Attributes:
-        without: Options that it does not offer, each with the reason.
-        most: Upper bounds below those of Python.
-        defaults: Defaults other than those of Python.
+        span_coverage: Minimum share of the label's span that the chunk holds, above 0.
+        chunk_coverage: Minimum share of the chunk that the span fills; 0 for a chunk of any size.
+        coverage_levels: Ascending shares of the span, all above span_coverage; each that a chunk reaches adds 1 to its
+            degree of relevance. With 0.95, a chunk that holds 0.9 of a span has degree 1, and one that holds all of it
+            degree 2. Default: none, as in SC-Qrels: a chunk is relevant or not.
     """
 
-    without: Mapping[str, str] = field(default_factory=dict)
-    most: Mapping[str, int] = field(default_factory=dict)
-    defaults: Mapping[str, object] = field(default_factory=dict)
+    span_coverage: float = Field(default=0.85, gt=0, le=1)
+    chunk_coverage: float = Field(default=0.5, ge=0, le=1)
+    coverage_levels: Shares = ()
 
-    def fields(self, *models: type[BaseModel]) -> dict[str, FieldInfo]:
-        """Return the options of some models that the door offers, with its bounds and defaults."""
-        offered = {name: copy(info) for model in models for name, info in model.model_fields.items()}
-        for name in offered.keys() & self.without.keys():
-            del offered[name]
-        for name in offered.keys() & self.most.keys():
-            offered[name].metadata = [*offered[name].metadata, Le(self.most[name])]
-        for name in offered.keys() & self.defaults.keys():
-            offered[name].default = self.defaults[name]
-        return offered
+    @model_validator(mode="after")
+    def _levels_rise(self) -> Self:
+        steps = (self.span_coverage, *self.coverage_levels)
+        if sorted(set(steps)) != list(steps) or steps[-1] > 1:
+            rule = "must rise from above span_coverage to at most 1"
+            raise InvalidParameterError("coverage_levels", rule, self.coverage_levels, "Give for example 0.9 and 1.0.")
+        return self
+
+    def degree(self, of_span: float, of_chunk: float) -> int:
+        """Return the degree of relevance of a chunk to a label of grade 1.
+
+        Args:
+            of_span: Share of the label's span that the chunk holds.
+            of_chunk: Share of the chunk that the span fills.
+
+        Returns:
+            0 for a chunk that isn't relevant, otherwise 1 plus the number of levels reached.
+        """
+        if of_span < self.span_coverage or of_chunk < self.chunk_coverage:
+            return 0
+        return 1 + sum(of_span >= level for level in self.coverage_levels)
 
 
-_TUNED = "kinsplit tune chooses them, and the collection keeps them"
-#: The command line.
-CLI = Door(without={"weights": _TUNED})
-# One request must not take the time of many.
-_MOST_OF_A_SEARCH = {"top_k": 50, "candidates": 200, "window": 10, "budget": 100_000}
-#: The service.
-HTTP = Door(without={"weights": _TUNED}, most={**_MOST_OF_A_SEARCH, "max_tokens": 4096})
-_FEW = "a model chooses better among few arguments"
-#: The tool `search` of MCP, whose passages go into the context of a model: a budget limits them always.
-MCP_SEARCH = Door(
-    without={
-        "weights": _TUNED,
-        **dict.fromkeys(("candidates", "parents", "within_sections", "diversity", "context_share", "level"), _FEW),
-        "rerank": "a model would have to know the rerankers of the service",
-    },
-    most=_MOST_OF_A_SEARCH,
-    defaults={"budget": 4000},
-)
-_SHORT = dict.fromkeys(("window", "ranking", "budget", "max_tokens", "threshold"), _FEW)
-#: The tool `ask` of MCP.
-MCP_ASK = Door(without={**MCP_SEARCH.without, **_SHORT}, most=_MOST_OF_A_SEARCH)
+class EvaluationOptions(VectorOptions, SpanRule):
+    """Options of an evaluation, besides those of the searches that it judges. They hold for all of its strategies.
+
+    Attributes:
+        ranker: Ranking of the chunks: kin, hybrid, dense or terms; or search or ask, whose passages are judged too. In
+            Python also a ranker of kinsplit.evaluation.
+        measures: Measures, such as recall@1000t or nDCG@10. Default: all that apply to the questions.
+        headline: Deciding measure. Default: recall@1000t, or query_terms without labels.
+        baseline: Strategy or collection, by its label, to compare the others with. Default: the first.
+        top_k: Number of chunks in results, and for measures without a cutoff.
+        tokenizer: Tokenizer that counts the tokens of budgets, also that of strategies that are named: bundled,
+            hf:REPOSITORY or tiktoken:ENCODING.
+        model: Language model for measures of answers, and in tuning for the strategy llm: ollama:MODEL or openai:MODEL;
+            in Python also a model of kinsplit, LlamaIndex or LangChain.
+        cache: Cache vectors and outcomes: in KINSPLIT_CACHE or the user's cache folder, or in Python in a given folder.
+            Outcomes of the user's own classes are not cached (see `kinsplit.embedding.protocol.repeatable`).
+    """
+
+    ranker: object = "kin"
+    measures: Sequence[object] | None = None
+    headline: str | None = None
+    baseline: str | None = None
+    top_k: int = Field(default=5, ge=1, le=_MOST)
+    tokenizer: str = "bundled"
+    model: object = None
+    cache: bool | str | Path = True

@@ -44,6 +44,7 @@ LAYERS: dict[str, set[str]] = {
     "stores": {"chunk", "details", "embedding", "errors", "identity", "registry", "spans", "support"},
     "options": {"embedding", "errors", "loaders", "parsers", "registry", "stores", "support"},
     "keywords": {"embedding", "loaders", "options", "parsers"},
+    "doors": {"options"},
     "frames": {"chunk", "spans", "stores", "support"},
     "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},
     "retrieval": {
@@ -53,6 +54,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "view": {"chunk", "errors", "markup", "retrieval"},
     "indexing": {
+        "doors",
         "options",
         *("chunk", "embedding", "errors", "identity", "loaders", "parsers", "retrieval", "spans", "stores"),
         "support",
@@ -74,6 +76,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "wire": {"answering", "chunk", "retrieval"},
     "evaluation": {
+        "doors",
         "keywords",
         "options",
         *("answering", "chunk", "embedding", "errors", "identity", "index", "indexing"),
@@ -81,20 +84,23 @@ LAYERS: dict[str, set[str]] = {
         *("loaders", "markup", "parsers", "registry", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {
+        "doors",
         "keywords",
         "options",
         *("chunk", "embedding", "errors", "frames", "identity", "index", "indexing", "loaders", "parsers", "retrieval"),
         *("details", "foreign", "spans", "stores", "support", "tokenizers"),
     },
     "server": {
+        "doors",
         "keywords",
         "options",
         *("answering", "chunk", "embedding", "errors", "identity", "index", "indexing", "language_models"),
         *("loaders", "markup", "parsers", "registry", "retrieval", "spans", "stores", "support", "tokenizers"),
         *("watch", "wire"),
     },
-    "mcp": {"options", "answering", "chunk", "errors", "identity", "retrieval", "server", "support", "wire"},
+    "mcp": {"doors", "answering", "chunk", "errors", "identity", "retrieval", "server", "support", "wire"},
     "cli": {
+        "doors",
         "keywords",
         "options",
         *("answering", "backup", "chunk", "embedding", "errors", "evaluation", "index"),

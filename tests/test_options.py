@@ -12,19 +12,8 @@ from typing import get_args
 
 import pytest
 
-from kinsplit import options
 from kinsplit.cli.app import _load
-from kinsplit.options import (
-    CLI,
-    HTTP,
-    MCP_ASK,
-    MCP_SEARCH,
-    AddOptions,
-    AnswerOptions,
-    IndexOptions,
-    RankingName,
-    SearchOptions,
-)
+from kinsplit.options import AddOptions, AnswerOptions, IndexOptions, RankingName, SearchOptions
 from kinsplit.retrieval import rankings
 from kinsplit.server import settings
 from tests.cli.conftest import environment
@@ -72,7 +61,7 @@ _DOORS = {
     ),
     "command line": (
         "from kinsplit.cli.app import _load\n"
-        "all('dummy' in [each.name for each in _load(name).params] for name in ('search', 'ask'))"
+        "all('dummy' in [each.name for each in _load(name).params] for name in ('search', 'ask', 'evaluate'))"
     ),
     "service": (
         "from kinsplit.server.routes import ask, search\nfrom fastapi import FastAPI\nimport json\n"
@@ -88,9 +77,9 @@ _DOORS = {
         "from kinsplit.indexing.configuration import Configuration\nConfiguration(index={'kind': 8}).index.kind == 8"
     ),
     "MCP": (
-        "from kinsplit.mcp.server import _with_options\nfrom kinsplit.options import MCP_SEARCH\nimport inspect\n"
+        "from kinsplit.mcp.server import _with_options\nimport inspect\n"
         "async def search(question: str, **options): ...\n"
-        "'dummy' in inspect.signature(_with_options(MCP_SEARCH, options.SearchOptions)(search)).parameters"
+        "'dummy' in inspect.signature(_with_options(search)).parameters"
     ),
     "generated files": (
         "import runpy\nmade = runpy.run_path('docs/options.py')['generated']()\n"
@@ -169,12 +158,6 @@ def test_the_names_of_the_rankings_are_those_of_the_options() -> None:
     assert [each.name for each in rankings() if each.weighs] == ["kin"]
 
 
-@pytest.mark.parametrize("door", [CLI, HTTP, MCP_SEARCH, MCP_ASK])
-def test_a_door_makes_exceptions_of_known_options_alone(door: options.Door) -> None:
-    known = SearchOptions.model_fields.keys() | AnswerOptions.model_fields.keys()
-    assert {*door.without, *door.most, *door.defaults} <= known
-
-
 def test_splitting_loads_no_options() -> None:
     code = "import sys, kinsplit; kinsplit.split('Owls hunt.'); print('kinsplit.options' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -183,7 +166,7 @@ def test_splitting_loads_no_options() -> None:
 
 @pytest.mark.parametrize(("command", "door"), [("serve", "SERVE"), ("mcp", "MCP")])
 def test_the_settings_of_the_service_are_options_of_its_commands(command: str, door: str) -> None:
-    offered = vars(settings)[door].fields(settings.ServiceSettings)
+    offered = vars(settings)[door].fields()
     assert offered.keys() <= {each.name for each in _load(command).params}
     assert vars(settings)[door].without.keys() <= settings.ServiceSettings.model_fields.keys()
 

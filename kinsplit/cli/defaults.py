@@ -65,8 +65,8 @@ def config_file(given: str | Path | None) -> Path | None:
     return None if named is None else Path(named)
 
 
-def setting(name: str, config: Path | None) -> Setting | None:
-    """Return a shared setting with its source, or None if nothing sets it.
+def setting(name: str, config: Path | None, command: str) -> Setting | None:
+    """Return a shared setting of a command with its source, or None if nothing sets it.
 
     Raises:
         InvalidParameterError: Only a `.env` that is merely found sets it, and may not; or a key that is trusted more
@@ -76,7 +76,7 @@ def setting(name: str, config: Path | None) -> Setting | None:
     shared = _SHARED[name]
     of_variables = [found for variable in shared.variables if (found := look_up(variable))]
     set_first = next((found for found in of_variables if found.origin is not Origin.FOUND), None)
-    found = set_first or _of_file(name, config) or next(iter(of_variables), None)
+    found = set_first or _of_file(name, config, command) or next(iter(of_variables), None)
     if found is None:
         return None
     if found.origin is Origin.FOUND and not shared.may_be_found:
@@ -92,12 +92,15 @@ def setting(name: str, config: Path | None) -> Setting | None:
     return found
 
 
-def _of_file(name: str, config: Path | None) -> Setting | None:
+def _of_file(name: str, config: Path | None, command: str) -> Setting | None:
     if config is None:
         return None
+    from kinsplit.doors import COMMANDS
     from kinsplit.indexing.configuration import Configuration
 
-    value = _SHARED[name].in_file(Configuration.read(config))
+    file = Configuration.read(config)
+    own = file.table(COMMANDS[command].table) if command in COMMANDS else {}
+    value = own[name] if name in own else _SHARED[name].in_file(file)
     return Setting(name, str(value), Origin.FILE, str(config)) if value is not None else None
 
 
@@ -115,7 +118,7 @@ def default_of(command: str, option: str, default: object, config: Path | None, 
         return None
     if (command, name) == _QRELS or (command == "evaluate" and name == "strategy" and given["store"]):
         return None
-    if default not in _REPLACED.get(name, {default}) or (found := setting(name, config)) is None:
+    if default not in _REPLACED.get(name, {default}) or (found := setting(name, config, command)) is None:
         return None
     if name == "strategy":
         # That of a file comes with its parameters; see `kinsplit.cli.options.with_config`.

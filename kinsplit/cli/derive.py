@@ -1,10 +1,12 @@
-"""Options of commands, derived from their docstrings and from the models in `kinsplit.options`.
+"""Options of commands, derived from their docstrings and from the doors in `kinsplit.doors`.
 
 A command is a function whose docstring describes its parameters, as in `output (FILE): File for the rows.` The word in
 brackets stands for the value in the help. Those that commands share are described in the docstring of
 `kinsplit.cli.options`. Parameters before `/`, and those before `*` without a default, are arguments; all others are
 options. One that Typer itself is told about, with `Annotated`, has no description. A parameter `terminal` is the
 terminal to write to, and gives the command the option `--json`.
+
+An option of a door that isn't given has the value in the door's table of the settings file, if it has one there.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, 
 import typer
 
 from kinsplit.cli import options as shared
-from kinsplit.cli.options import parse_limits, parse_names, parse_where
+from kinsplit.cli.options import parse_limits, parse_names, parse_weights, parse_where, read_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.support.docstrings import Described, described
 from kinsplit.support.extras import needs
@@ -28,12 +30,16 @@ from kinsplit.support.literals import read_value
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from kinsplit.doors import Door
+
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
 _SHARED = described(shared.__doc__, "Options")
-# Functions that load the fields that are options of a command.
-_FIELDS: dict[Callable[..., None], Callable[[], dict[str, FieldInfo]]] = {}
+# Functions that load the door of a command, whose options are the command's.
+_DOORS: dict[Callable[..., None], Callable[[], Door]] = {}
+# Typer hands it over, and shows no option for it.
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 # Stands for a parameter `terminal`.
 _JSON = inspect.Parameter(
     "as_json",
@@ -45,7 +51,14 @@ _WORDS: dict[Any, str] = {int: "N", float: "X"}
 # Shorter names of some options, and Python's own words.
 _SHORT = {"vector_cache": "--cache", "settings": "--set", "into": "--as"}
 # The singular of those that can be repeated.
-_ONE = {"collections": "--collection", "readers": "--reader", "limits": "--limit"}
+_ONE = {
+    "collections": "--collection",
+    "coverage_levels": "--coverage-level",
+    "limits": "--limit",
+    "measures": "--measure",
+    "readers": "--reader",
+    "weights": "--weight",
+}
 
 
 class _Form(NamedTuple):
@@ -71,42 +84,44 @@ _FORMS = {
     "subjects": _Form("A,B", "", parse_names, repeats=False),
     "readers": _Form("NAME", "Repeatable.", tuple),
     "limits": _Form("KEY=VALUE", "Such as memory=4GiB; repeatable.", parse_limits),
+    "weights": _Form("KEY=X", "Such as siblings=0.3; repeatable.", parse_weights),
+    "measures": _Form("NAME", "Repeatable.", list),
 }
 
 
-def from_options(
-    *models: str, door: str = "CLI", without: tuple[str, ...] = (), extra: str = "cli"
-) -> Callable[[_Command], _Command]:
-    """Make the fields of some models options of a command, which gets those that are given as keyword arguments.
+def from_options(door: str = "", extra: str = "cli") -> Callable[[_Command], _Command]:
+    """Make the options of a door options of a command, which gets those that are set as keyword arguments.
 
-    The models are loaded when the command is used, since that takes half as long as a start.
+    The door is loaded when the command is used, since that takes half as long as a start.
 
     Args:
-        *models: Their names in `kinsplit.options`, or `MODULE:NAME` elsewhere.
-        door: The door that offers them, in the same form.
-        without: Fields that this command has no use for.
-        extra: Extra that the models need.
+        door: The door, as `MODULE:NAME`; by default that of the command in `kinsplit.doors.COMMANDS`.
+        extra: Extra that the door needs.
     """
 
-    def fields() -> dict[str, FieldInfo]:
-        with needs(extra):
-            found = _load(door).fields(*map(_load, models))
-        return {name: info for name, info in found.items() if name not in without}
-
     def mark(function: _Command) -> _Command:
-        _FIELDS[function] = fields
+        def load() -> Door:
+            with needs(extra):
+                module, _, name = door.partition(":")
+                found = getattr(import_module(module or "kinsplit.doors"), name or "COMMANDS")
+            made: Door = found if door else found[function.__name__]
+            return made
+
+        _DOORS[function] = load
         return function
 
     return mark
 
 
 def with_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameters have their help, and with the options of its models instead of `**options`.
+    """Return a command whose parameters have their help, and with the options of its door instead of `**options`.
 
     Raises:
-        MissingExtraError: The models need an extra that is not installed.
+        MissingExtraError: The door needs an extra that is not installed.
     """
-    texts, fields = _SHARED | described(function.__doc__, "Args"), _FIELDS.get(function, dict)()
+    texts = _SHARED | described(function.__doc__, "Args")
+    door = _DOORS[function]() if function in _DOORS else None
+    fields = {} if door is None else door.fields()
     derived = [_option(name, info) for name, info in fields.items()]
     signature = inspect.signature(function, eval_str=True)
     given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
@@ -114,21 +129,27 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
-    def run(**arguments: Any) -> None:
-        for name in fields.keys() & arguments.keys():
-            value = arguments.pop(name)
-            if value is not None:
-                arguments[name] = _FORMS[name].read(value) if name in _FORMS else value
+    def run(context: typer.Context, **arguments: Any) -> None:
+        options = {name: arguments.pop(name) for name in fields}
+        options = {name: _read(name, value) for name, value in options.items() if value is not None}
+        if door is not None:
+            of_file = read_table(door.table, context.meta.get("config"))
+            of_door = {name: default.value for name, default in door.defaults.items()}
+            options = {**of_door, **{name: value for name, value in of_file.items() if name in fields}, **options}
         if _JSON in own:
             arguments["terminal"] = Terminal(as_json=arguments.pop(_JSON.name))
         places = [arguments.pop(each.name) for each in own if each.kind is each.POSITIONAL_ONLY]
-        function(*places, **arguments)
+        function(*places, **arguments, **options)
 
     del run.__wrapped__  # Typer would take its signature.
-    parameters = [*own[: len(own) - len(alone)], *derived, *alone]
+    parameters = [*own[: len(own) - len(alone)], *derived, *alone, _CONTEXT]
     run.__signature__ = signature.replace(parameters=[each.replace(kind=each.KEYWORD_ONLY) for each in parameters])  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _read(name: str, value: Any) -> Any:
+    return _FORMS[name].read(value) if name in _FORMS else value
 
 
 def _documented(parameter: inspect.Parameter, texts: Mapping[str, Described]) -> inspect.Parameter:
@@ -147,11 +168,6 @@ def _flag(name: str) -> str:
     return (_SHORT | _ONE).get(name, f"--{name.replace('_', '-')}")
 
 
-def _load(name: str) -> Any:
-    module, _, attribute = name.rpartition(":")
-    return getattr(import_module(module or "kinsplit.options"), attribute)
-
-
 def _option(name: str, info: FieldInfo) -> inspect.Parameter:
     """Return the option of a field; its default is None, for one that isn't given."""
     flag, kind = _flag(name), _kind(info.annotation)
@@ -166,7 +182,7 @@ def _option(name: str, info: FieldInfo) -> inspect.Parameter:
     elif words := [word for each in _kinds(info.annotation) if get_origin(each) is Literal for word in get_args(each)]:
         settings |= {"metavar": "|".join([_WORDS[kind], *words]), "parser": read_value}
     elif kind is bool:
-        flag = f"{flag}/--no-{name}" if info.default else flag
+        flag = f"{flag}/--no-{flag.removeprefix('--')}"  # It may be set elsewhere.
     else:
         settings["metavar"] = _WORDS.get(kind, name.upper())
     given: Any = kind
@@ -183,8 +199,9 @@ def _default(info: FieldInfo) -> str:
 def _kind(annotation: Any) -> Any:
     """Return the first type that the command line can express; text for all others."""
     kinds = _kinds(annotation)
-    if any(get_origin(kind) is tuple for kind in kinds):
-        return list[str]
+    if of_many := next((kind for kind in kinds if get_origin(kind) is tuple), None):
+        each: Any = get_args(of_many)[0]
+        return list[each if each is float else str]  # type: ignore[misc]
     return next((kind for kind in kinds if kind in (bool, int, float) or get_origin(kind) is Literal), str)
 
 

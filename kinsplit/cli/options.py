@@ -5,12 +5,13 @@ Options:
     address (ADDRESS): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
     collection (NAME): Name of the collection.
     embedder (SPEC): Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.
-    embedding_context (headings|none|late): Context embedded with a chunk's text.
-    language (LANGUAGE): Language of stop words and stems; any for words without stemming.
     settings (KEY=VALUE): Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME,
         or sentence for the default strategy.
     config (FILE): TOML file with defaults for these options in its table [index], and for --set in [index.parameters],
         such as kinsplit tune writes. Default: KINSPLIT_CONFIG.
+    full: Show whole passages with neighbours, instead of the best excerpt of the hit.
+    explain: Show the scores of every stage for each hit.
+    plain: Show the source of Markdown and code, instead of rendering it.
     normalise (NAME): Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. Offsets
         refer to the normalised text.
     dry_run: Only show how many language model calls and tokens the strategy would need.
@@ -25,12 +26,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinsplit.errors import InvalidParameterError, require
+from kinsplit.errors import require
 from kinsplit.support.literals import read_value
 
 if TYPE_CHECKING:
-    from kinsplit.indexing.configuration import IndexSettings
-    from kinsplit.loaders import Limits
+    from kinsplit.options import KinWeights
     from kinsplit.parsers import Strategy
 
 #: Default of the option `--store`, which is `kinsplit.index.DEFAULT_STORE`.
@@ -55,79 +55,69 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
     return {key: read_value(value) for key, value in _pairs("--set", settings, "chunk_size=300").items()}
 
 
-def parse_limits(limits: Iterable[str] | None) -> Limits:
-    """Parse the limits per file, `key=value`; a number of bytes may have a unit."""
-    from pydantic import ByteSize, TypeAdapter, ValidationError
-
-    from kinsplit.loaders import Limits
-
-    parsed: dict[str, Any] = {}
-    for key, value in _pairs("--limit", limits, "memory=4GiB").items():
-        kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
-        require(kind is not None, "--limit", "must be size, text, memory or seconds", key, "Use one of them.")
-        try:
-            parsed[key] = TypeAdapter(kind).validate_python(value)
-        except ValidationError:
-            rule = "must be a number" if kind is float else "must be a number of bytes, with or without a unit"
-            remedy = f"For example: --limit {key}={'60' if kind is float else '4GiB'}."
-            raise InvalidParameterError(f"--limit {key}", rule, value, remedy) from None
-    return Limits(**parsed)
+def parse_limits(limits: Iterable[str] | None) -> dict[str, str]:
+    """Parse the limits per file, `key=value`, which `kinsplit.options.AddOptions` checks."""
+    return _pairs("--limit", limits, "memory=4GiB")
 
 
-def read_config(path: Path | None) -> IndexSettings:
-    """Return the index settings of a configuration file; empty ones without a file.
+def parse_weights(weights: Iterable[str]) -> KinWeights:
+    """Parse weights of kin scoring, `key=value`."""
+    from kinsplit.options import KinWeights
+
+    return KinWeights(**{key: read_value(text) for key, text in _pairs("--weight", weights, "siblings=0.3").items()})
+
+
+def read_table(table: str, config: Path | None) -> dict[str, Any]:
+    """Return what a table of a settings file sets; nothing without a file.
 
     Raises:
         LoadError: The file is not valid TOML.
         InvalidParameterError: A setting is not allowed, or a key that is trusted more would go to an address in it.
     """
+    if config is None:
+        return {}
     from kinsplit.embedding import check_source
     from kinsplit.indexing.configuration import Configuration
     from kinsplit.support.environment import Origin, Setting
 
-    if path is None:
-        return Configuration().index
-    read = Configuration.read(path).index
-    for name, spec in {"embedder": read.embedder, **read.parameters}.items():
+    found = Configuration.read(config).table(table)
+    for name, spec in {"embedder": found.get("embedder"), **found.get("parameters", {})}.items():
         if isinstance(spec, str):
-            check_source(Setting(name, spec, Origin.FILE, str(path)))
-    return read
+            check_source(Setting(name, spec, Origin.FILE, str(config)))
+    return found
 
 
-def with_config(options: Mapping[str, Any], settings: Iterable[str] | None, config: Path | None) -> dict[str, Any]:
-    """Return the options of an index, with those of a configuration file where none are given, and with the strategy.
-
-    See `read_config` and `make_strategy` for the errors.
-    """
-    from kinsplit.options import IndexOptions
-
-    read = read_config(config)
-    of_file = {name: value for name, value in read.given().items() if name in IndexOptions.model_fields}
-    named = options.get("strategy", read.strategy)
-    strategy = make_strategy(named, settings, read) if named or settings else None
-    return {**of_file, **options, "strategy": strategy}
+def with_strategy(options: Mapping[str, Any], settings: Iterable[str] | None, config: Path | None) -> dict[str, Any]:
+    """Return the options of an index with the strategy, if one is named or has parameters; see `make_strategy`."""
+    named = options.get("strategy")
+    made = make_strategy(named, settings, config, options.get("embedder")) if named or settings else None
+    return {**options, "strategy": made}
 
 
-def make_strategy(name: str | None, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:
+def make_strategy(
+    name: str | None, settings: Iterable[str] | None, config: Path | None, embedder: str | None = None
+) -> Strategy:
     """Create a strategy and load its tokenizer, so that mistakes surface before anything is written.
 
     Args:
         name: Name of the strategy; None for `kinsplit.parsers.default_strategy`.
         settings: Parameters, see `parse_settings`; they take precedence over the file's.
-        config: Settings of the file; its parameters apply only if it names the same strategy.
+        config: Settings file; its parameters apply only if it names the same strategy.
+        embedder: Embedding model for a strategy that takes one, unless its parameters name another.
 
     Raises:
         InvalidParameterError: The name or a parameter is invalid.
         TokenizerError: The tokenizer can't be loaded.
     """
-    from kinsplit.parsers import create, default_strategy
+    from kinsplit.parsers import create, default_strategy, own_resources
     from kinsplit.tokenizers import resolve
 
     if name is None:
         strategy: Strategy = default_strategy(**parse_settings(settings))
     else:
-        configured = config.parameters if name == config.strategy else {}
-        strategy = create(name, **{**configured, **parse_settings(settings)})
+        filed = read_table("index", config)
+        configured = filed.get("parameters", {}) if name == filed.get("strategy") else {}
+        strategy = create(name, **{**own_resources(name, embedder=embedder), **configured, **parse_settings(settings)})
     resolve(strategy.tokenizer)
     return strategy
 

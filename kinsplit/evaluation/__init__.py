@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.labels import Dataset, Label, Place, Question
     from kinsplit.evaluation.measures.registry import create as create_measure
     from kinsplit.evaluation.measures.registry import names as measure_names
-    from kinsplit.evaluation.qrels.alignment import SpanRule
     from kinsplit.evaluation.questions import Filters, make_questions
     from kinsplit.evaluation.report import write_report
     from kinsplit.evaluation.results import Results
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.splitters.specs import from_spec as strategy_from_spec
     from kinsplit.evaluation.tuning import Caps, TuningLimits
     from kinsplit.evaluation.tuning.tune import tune
+    from kinsplit.options import SpanRule
 
 __all__ = [
     "Caps",

@@ -6,19 +6,20 @@ import tomllib
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, create_model, field_validator, model_validator
 
 from kinsplit import embedding
+from kinsplit.doors import DOORS, FILE
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError, require
-from kinsplit.options import IndexOptions
+from kinsplit.options import AddOptions, IndexOptions
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.support.extras import needs
 from kinsplit.support.settings import Settings
 
 
-class IndexSettings(IndexOptions):
-    """Table `[index]`: options of an index. Missing keys have the usual defaults.
+class IndexSettings(IndexOptions, AddOptions):
+    """Table `[index]`: options of an index, and of adding files. Missing keys have the usual defaults.
 
     Attributes:
         parameters: Parameters of the strategy; missing ones have its defaults.
@@ -67,11 +68,29 @@ class IndexSettings(IndexOptions):
             raise error.of(f"parameters.{error.field}") from None
 
 
-class Configuration(Settings):
+class _Table(Settings):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+
+def _table(operation: str) -> Any:
+    """Return the model of a table: its options one by one, since a command may give others that they depend on."""
+    fields: Any = {name: (info.annotation, info) for name, info in DOORS[operation][FILE].fields().items()}
+    return create_model(f"{operation.title()}Settings", __base__=_Table, **fields)
+
+
+_TABLES = {operation: _table(operation) for operation in ("search", "ask", "evaluate")}
+_FIELDS: Any = {operation: (table, table()) for operation, table in _TABLES.items()}
+_Tables: Any = create_model("_Tables", __base__=Settings, **_FIELDS)
+
+
+class Configuration(_Tables):
     """A TOML file of settings.
 
     Attributes:
-        index: Settings of splitting and embedding.
+        index: Settings of splitting and embedding, and of adding files.
+        search: Options of the command `search`.
+        ask: Options of the command `ask`.
+        evaluate: Options of the command `evaluate`, and of `compare` and `tune` as far as they have them.
         service: Settings of the service, which `kinsplit.server.settings` validates.
     """
 
@@ -96,6 +115,13 @@ class Configuration(Settings):
             return cls(**tables)
         except InvalidParameterError as error:
             raise error.of(f"{path}: {error.field}") from None
+
+    def table(self, name: str) -> dict[str, Any]:
+        """Return what a table sets; nothing if it has no name."""
+        if not name:
+            return {}
+        table = getattr(self, name)
+        return {key: getattr(table, key) for key in table.model_fields_set}
 
     def write(self, path: Path, remarks: str = "") -> None:
         """Write a file that `read` takes.

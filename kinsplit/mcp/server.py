@@ -25,16 +25,15 @@ from starlette.routing import Route
 import kinsplit
 from kinsplit.answering import Answer, Finished, answer, in_threads
 from kinsplit.chunk import Chunk
+from kinsplit.doors import DOORS, MCP
 from kinsplit.errors import InvalidParameterError, KinsplitError, require
 from kinsplit.identity import chunk_id
-from kinsplit.options import MCP_ASK, MCP_SEARCH, AnswerOptions, Door, SearchOptions
 from kinsplit.retrieval import Candidate, Passage, cite, join
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.request_options import parse_filter
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.support.settings import Settings
 from kinsplit.wire import Extent, RankedText, RowView, answer_row, passage_row, visible_metadata
 
 _LOG = logging.getLogger("kinsplit.mcp")
@@ -226,21 +225,17 @@ _WHERE = 'Metadata filter, such as {"subject": "cs", "year": {"$gte": 2020}}; li
 _Where = Annotated[dict[str, Any] | None, Field(description=_WHERE)]
 
 
-def _with_options(door: Door, *models: type[Settings]) -> Callable[[_Tool], _Tool]:
-    """Replace the `**options` of a tool by the options of some models that a door offers."""
-
-    def replace(tool: _Tool) -> _Tool:
-        signature = inspect.signature(tool, eval_str=True)
-        own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
-        derived = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info.default, annotation=_annotated(info))
-            for name, info in door.fields(*models).items()
-            if name not in own
-        ]
-        tool.__signature__ = signature.replace(parameters=[*own.values(), *derived])  # type: ignore[attr-defined]
-        return tool
-
-    return replace
+def _with_options(tool: _Tool) -> _Tool:
+    """Replace the `**options` of a tool, which has the name of an operation, by its options."""
+    signature = inspect.signature(tool, eval_str=True)
+    own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
+    derived = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info.default, annotation=_annotated(info))
+        for name, info in DOORS[tool.__name__][MCP].fields().items()
+        if name not in own
+    ]
+    tool.__signature__ = signature.replace(parameters=[*own.values(), *derived])  # type: ignore[attr-defined]
+    return tool
 
 
 def _annotated(info: FieldInfo) -> Any:
@@ -301,7 +296,7 @@ def _reported() -> Iterator[None]:
 
 def _add_search(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Search documents", annotations=_READS)
-    @_with_options(MCP_SEARCH, SearchOptions)
+    @_with_options
     async def search(
         question: _Question, collection: _Collection = None, where: _Where = None, **options: Any
     ) -> FoundPassages:
@@ -318,7 +313,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
 
 def _add_ask(server: MCPServer, collections: Collections) -> None:
     @server.tool(title="Answer from documents", annotations=_READS)
-    @_with_options(MCP_ASK, SearchOptions, AnswerOptions)
+    @_with_options
     async def ask(
         question: _Question,
         context: Context[Any, Any],

@@ -9,7 +9,7 @@ chunks everywhere.
 
 from kinsplit.parsers.base import Cost, Strategy
 from kinsplit.parsers.factory import create, default_strategy, split
-from kinsplit.parsers.registry import class_and_parameters, describe, names, strategy_class
+from kinsplit.parsers.registry import class_and_parameters, describe, names, own_resources, strategy_class
 
 __all__ = [
     "Cost",
@@ -19,6 +19,7 @@ __all__ = [
     "default_strategy",
     "describe",
     "names",
+    "own_resources",
     "split",
     "strategy_class",
 ]

@@ -42,6 +42,20 @@ def strategy_class(name: str) -> type[Strategy]:
     return STRATEGIES.load(name)
 
 
+def own_resources(name: str, **shared: Any) -> dict[str, Any]:
+    """Return those of some resources that a strategy takes, such as the embedder of an index; None is none.
+
+    Args:
+        name: One of `names()`.
+        **shared: The resources, by the names of parameters.
+
+    Raises:
+        InvalidParameterError: No strategy has that name.
+    """
+    taken = strategy_class(name).resources
+    return {key: value for key, value in shared.items() if value is not None and key in taken}
+
+
 def class_and_parameters(name: str | None, parameters: Mapping[str, Any]) -> tuple[type[Strategy], dict[str, Any]]:
     """Return the class of a strategy and its parameters, with those of the default strategy if no name is given.
 

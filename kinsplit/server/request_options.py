@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
+from kinsplit.doors import DOORS, HTTP
 from kinsplit.errors import InvalidParameterError
-from kinsplit.options import HTTP, AnswerOptions, SearchOptions
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections
 from kinsplit.server.dependencies import StrategyName
 from kinsplit.server.models import Model
 from kinsplit.stores.filters import check_request, parse_where
-from kinsplit.support.settings import Settings
 from kinsplit.wire import is_hidden
 
-_OPTIONS = {*SearchOptions.model_fields, *AnswerOptions.model_fields}
+# An answer has all options of a search, and its own.
+_OPTIONS = DOORS["ask"][HTTP].fields().keys()
 
 Conditions = Annotated[list[Annotated[str, Field(max_length=limits.CONDITION)]], Field(max_length=limits.CONDITIONS)]
 
@@ -45,9 +45,10 @@ class SearchRequest(Model):
         return {**given, "rerank": collections.rerankers[self.rerank], "where": parse_filter(self.where)}
 
 
-def offered(*models: type[Settings]) -> Any:
-    """Return the base of a request with the options of some models that the service offers, within its limits."""
-    fields = ((name, info) for name, info in HTTP.fields(*models).items() if name not in SearchRequest.model_fields)
+def offered(operation: str) -> Any:
+    """Return the base of a request with the options of an operation that the service offers, within its limits."""
+    offers = DOORS[operation][HTTP].fields().items()
+    fields = ((name, info) for name, info in offers if name not in SearchRequest.model_fields)
     derived: Any = {name: (info.annotation, info) for name, info in fields}
     return create_model("Offered", __base__=SearchRequest, **derived)
 

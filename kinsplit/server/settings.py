@@ -13,10 +13,10 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Plain
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kinsplit import embedding, stores
+from kinsplit.doors import Door
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
-from kinsplit.options import Door
 from kinsplit.support import environment
 from kinsplit.support.settings import Documented, first_fault
 
@@ -246,10 +246,13 @@ class ServiceSettings(Documented, BaseSettings):
 
 _SEEN = dict.fromkeys(("api_keys", "log_json"), "other users of the machine see command lines; --json sets log_json")
 #: The command `kinsplit serve`.
-SERVE = Door(without=_SEEN)
+SERVE = Door((ServiceSettings,), without=_SEEN)
 _FILES = ("uploads", "max_upload", "pictures", "originals", "rerankers")
 #: The command `kinsplit mcp`.
-MCP = Door(without={**_SEEN, **dict.fromkeys(_FILES, "the tools neither take nor show files, and don't rerank")})
+MCP = Door(
+    (ServiceSettings,),
+    without={**_SEEN, **dict.fromkeys(_FILES, "the tools neither take nor show files, and don't rerank")},
+)
 
 
 def variable_of(field: str) -> str:

@@ -136,4 +136,6 @@ def test_the_list_of_variables_says_who_sets_them(cli: Cli, tmp_path: Path, monk
     assert rows["OLLAMA_API_KEY"]["set"] == "in the environment"
     documented = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
     for name, row in rows.items():
+        if "." in name:  # An option in a table of the file.
+            continue
         assert f"| `{name}` | {'yes' if row['may_be_found'] else 'no'} |" in documented, name

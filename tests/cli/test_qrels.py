@@ -98,7 +98,7 @@ def test_no_thresholds_may_be_loose_enough(cli: Cli, labelled: Path) -> None:
     ("options", "message"),
     [
         (["--span-coverage", "0"], "span_coverage: must be greater than 0"),
-        (["--level", "0.5"], "levels: must rise"),
+        (["--coverage-level", "0.5"], "coverage_levels: must rise"),
         (["--strategy", SMALL, "--strategy", SMALL], "label: must be unique"),
         (["--strategy", "a/b=sentence", "--strategy", "a:b=sentence"], "strategy"),
         (["--strategy", "a/b=sentence", "--strategy", "a b=sentence"], "label: must differ from the others"),

@@ -16,7 +16,7 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.keywords import AnswerKeywords
 
 
-@from_options("SearchOptions", "AnswerOptions")
+@from_options()
 def ask(
     question: str,
     store: str = STORE,

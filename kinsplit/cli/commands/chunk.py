@@ -13,7 +13,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import Paths, make_strategy, read_config
+from kinsplit.cli.options import Paths, make_strategy
 from kinsplit.cli.output.index_report import ChunkTotals, Row, report_loaded, report_skipped, show, show_cost, to_rows
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BATCH = 2_000_000
 
 
-@from_options("IndexOptions", "AddOptions", without=("embedder", "embedding_context", "language", "prune"))
+@from_options()
 def chunk(
     paths: Paths,
     settings: list[str] | None = None,
@@ -54,9 +54,8 @@ def chunk(
     from kinsplit.options import AddOptions
     from kinsplit.tokenizers import resolve
 
-    configured = read_config(config)
     adding, own = AddOptions.part(options)
-    splitter = make_strategy(own.get("strategy", configured.strategy), settings, configured)
+    splitter = make_strategy(own.get("strategy"), settings, config, own.get("embedder"))
     tokenizer = resolve(splitter.tokenizer)
     if normalise:
         check_name(normalise)
@@ -71,7 +70,7 @@ def chunk(
     # Rows and a progress bar would overwrite each other on the same terminal.
     shown = output is not None or not terminal.out.is_terminal
     with (
-        use_vector_cache(own.get("vector_cache", configured.vector_cache)),
+        use_vector_cache(own.get("vector_cache", False)),
         _writer(output, terminal) as write,
         bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
     ):

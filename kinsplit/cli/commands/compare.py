@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.text import Text
 
 from kinsplit.cli.commands.evaluate import strategies_of
+from kinsplit.cli.derive import from_options
 from kinsplit.cli.output.evaluation import save_plots, show_sizes, sizes
 from kinsplit.cli.output.index_report import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.labels import StrategyResult
 
 
+@from_options()
 def compare(
     query: str,
     docs: list[Path] | None = None,
     strategy: list[str] | None = None,
-    top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,
-    ranker: str = "dense",
-    embedder: str = "bundled",
     plots: Path | None = None,
     *,
     terminal: Terminal,
+    **options: Any,
 ) -> None:
     """Search every strategy's chunks for one question, and show the best chunk of each, and the sizes of all chunks.
 
@@ -46,8 +45,6 @@ def compare(
         docs (PATH): Documents. Default: docs.
         strategy ([LABEL=]NAME[:KEY=VALUE,...]): Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's
             default and the four of rag_eval.
-        ranker (NAME): Ranking for all strategies: dense, kin, hybrid or terms.
-        embedder (SPEC): Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash.
         plots (DIR): Folder for chunk_distributions.png and chunks_per_doc.png.
     """
     from kinsplit.evaluation.datasets.format import load_documents
@@ -57,11 +54,9 @@ def compare(
     from kinsplit.evaluation.statistics import strategy_result
 
     require(query.strip(), "query", "must not be blank", query, "Ask a question.")
-    made = strategies_of(strategy, embedder=embedder)
+    made = strategies_of(strategy, options)
     dataset = replace(load_documents(docs or [Path("docs")], name="compare"), questions=(Question("1", query),))
-    experiment = Experiment(
-        dataset, made, embedder=embedder, ranker=ranker, measures=["cosine"], headline="cosine", top_k=top_k
-    )
+    experiment = Experiment(dataset, made, measures=["cosine"], headline="cosine", **options)
     found: dict[str, list[dict[str, Any]]] = {}
     profiles: list[StrategyResult] = []
     # The evidence holds the warnings of its strategy.
@@ -72,7 +67,8 @@ def compare(
         for text in own.warnings:
             terminal.warning(f"{label}: {text}")
         (outcome,) = own.outcomes
-        best = zip(outcome.cosines[:top_k], outcome.ranking[:top_k], strict=True)
+        most = experiment.options.top_k
+        best = zip(outcome.cosines[:most], outcome.ranking[:most], strict=True)
         found[label] = [_as_json(score, chunk) for score, chunk in best]
         profiles.append(strategy_result(label, spec_of(made[label]), own.profile))
     if terminal.as_json:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kinsplit.cli.derive import from_options
 from kinsplit.cli.options import check_writable
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
 from kinsplit.cli.output.index_report import Use
@@ -35,6 +36,7 @@ _DEFAULT = "default"
 _QUESTIONS = Path("queries.json")
 
 
+@from_options()
 def evaluate(
     docs: list[Path] | None = None,
     queries: list[Path] | None = None,
@@ -42,26 +44,15 @@ def evaluate(
     strategy: list[str] | None = None,
     store: str | None = None,
     collection: list[str] | None = None,
-    baseline: str | None = None,
-    measure: list[str] | None = None,
-    headline: str | None = None,
-    top_k: int = 5,
-    ranker: str = "kin",
-    embedder: str = "bundled",
-    tokenizer: str = "bundled",
-    embedding_context: str = "headings",
-    language: str = "english",
-    span_coverage: float = 0.85,
-    chunk_coverage: float = 0.5,
-    model: str | None = None,
     dry_run: bool = False,
-    no_cache: bool = False,
     *,
     terminal: Terminal,
+    **options: Any,
 ) -> None:
     """Compare strategies by the results of retrieval, with the same embedder, ranker and budget for all.
 
-    Repeat an interrupted run to continue it.
+    Without --store and --baseline, kinsplit's default strategy is added as `default`, and is the baseline. Repeat an
+    interrupted run to continue it.
 
     Args:
         docs (PATH): Documents, or a folder with labelled questions; repeatable. Default: docs.
@@ -72,51 +63,21 @@ def evaluate(
         store (ADDRESS): Address of a store, to evaluate collections there as they are indexed, without embedding
             documents.
         collection (NAME): Collection in --store that holds the documents; repeatable. Default: default.
-        baseline (LABEL): Strategy or collection to compare the others with. Default: the first collection, or without
-            --store kinsplit's default strategy, added as `default`.
-        measure (NAME): Measure, such as recall@1000t or nDCG@10; repeatable. Default: all.
-        headline (NAME): Deciding measure. Default: recall@1000t, or query_terms without labels.
-        top_k (N): Number of chunks for measures without a cutoff.
-        ranker (NAME): Ranking for all strategies: kin, hybrid, dense or terms; search or ask: their passages.
-        embedder (SPEC): Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash.
-        tokenizer (SPEC): Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING.
-        span_coverage (X): Minimum share of a label that a relevant chunk covers; see kinsplit qrels.
-        chunk_coverage (X): Minimum share of a relevant chunk that the label covers.
-        model (SPEC): Language model for measures of answers: ollama:MODEL or openai:MODEL.
         dry_run: Only show how much there is to embed, and what is cached.
-        no_cache: Neither read nor write cached vectors and outcomes.
     """
     from kinsplit.evaluation.experiment.experiment import Experiment
-    from kinsplit.evaluation.qrels.alignment import SpanRule
+    from kinsplit.parsers import default_strategy
 
     _check_output(output, [*(docs or ()), *(queries or ()), _QUESTIONS])
-    with _opened(store, collection, embedder, embedding_context, language) as indexes:
-        if indexes:
-            first = next(iter(indexes.values()))
-            embedding_context, language = first.embedding_context, first.bm25.language or "any"
-            strategies = {**indexes, **(strategies_of(strategy, tokenizer, embedder) if strategy else {})}
-            strategies = _with_baseline(strategies, baseline or next(iter(indexes)))
-        else:
-            strategies = _with_baseline(strategies_of(strategy, tokenizer, embedder), baseline)
-        experiment = Experiment(
-            _dataset(docs or [Path("docs")], queries),
-            strategies,
-            embedder=embedder,
-            ranker=ranker,
-            measures=measure or None,
-            headline=headline,
-            top_k=top_k,
-            embedding_context=embedding_context,
-            language=language,
-            tokenizer=tokenizer,
-            rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
-            model=model,
-            cache=not no_cache,
-        )
+    with _opened(store, collection, options) as indexes:
+        specs = strategies_of(strategy, options) if strategy or not indexes else {}
+        if not indexes and "baseline" not in options:
+            specs = {_DEFAULT: specs.pop(_DEFAULT, default_strategy()), **specs}
+        experiment = Experiment(_dataset(docs or [Path("docs")], queries), {**indexes, **specs}, **options)
         if dry_run:
             _show_plan(experiment, terminal)
         else:
-            _run(experiment, output, Use(embedder), terminal)
+            _run(experiment, output, Use(options.get("embedder", "bundled")), terminal)
 
 
 def _show_plan(experiment: Experiment, terminal: Terminal) -> None:
@@ -147,32 +108,25 @@ def _run(experiment: Experiment, output: Path, use: Use, terminal: Terminal) -> 
 
 
 @contextmanager
-def _opened(
-    store: str | None, collections: list[str] | None, embedder: str, embedding_context: str, language: str
-) -> Iterator[dict[str, Index]]:
+def _opened(store: str | None, collections: list[str] | None, options: Mapping[str, Any]) -> Iterator[dict[str, Index]]:
     """Open the collections to evaluate, by name; none without a store."""
     from kinsplit.index import DEFAULT_COLLECTION, Index
-    from kinsplit.indexing.vectors import check_embedding_context
+    from kinsplit.options import VectorOptions
 
     if store is None:
         remedy = "Give the address of the store that has it."
         require(not collections, "--store", "is required with --collection", None, remedy)
         yield {}
         return
-    # Those of the collection, unless others are asked for, which it refuses.
-    context = None if embedding_context == "headings" else check_embedding_context(embedding_context)
-    words = None if language == "english" else language
-    given: dict[str, Any] = {"embedder": embedder, "embedding_context": context, "language": words, "must_exist": True}
+    given = {name: options[name] for name in VectorOptions.model_fields.keys() & options.keys()}
     with ExitStack() as stack:
         yield {
-            name: stack.enter_context(Index(store, collection=name, **given))
+            name: stack.enter_context(Index(store, collection=name, must_exist=True, **given))
             for name in dict.fromkeys(collections or [DEFAULT_COLLECTION])
         }
 
 
-def strategies_of(
-    specs: list[str] | None, tokenizer: str = "bundled", embedder: str = "bundled"
-) -> dict[str, Strategy]:
+def strategies_of(specs: list[str] | None, options: Mapping[str, Any]) -> dict[str, Strategy]:
     """Return strategies by label; by default kinsplit's default strategy and the four of rag_eval.
 
     Raises:
@@ -180,24 +134,14 @@ def strategies_of(
     """
     from kinsplit.evaluation.splitters.specs import from_spec
 
+    shared = {name: options[name] for name in ("tokenizer", "embedder") if name in options}
     made: dict[str, Strategy] = {}
     for spec in specs or DEFAULTS:
-        label, strategy = from_spec(spec, tokenizer, embedder)
+        label, strategy = from_spec(spec, **shared)
         remedy = "Use --strategy LABEL=NAME with another label."
         require(label not in made, "strategy", "must have a unique label", label, remedy)
         made[label] = strategy
     return made
-
-
-def _with_baseline(made: dict[str, Any], baseline: str | None) -> dict[str, Any]:
-    from kinsplit.evaluation.splitters.specs import from_spec
-
-    if baseline is None:
-        baseline = _DEFAULT
-        made.setdefault(*from_spec(_DEFAULT))
-    known = f"Known: {', '.join(made)}."
-    require(baseline in made, "baseline", "must be the label of a strategy", baseline, known)
-    return {baseline: made[baseline], **made}
 
 
 def _dataset(docs: list[Path], queries: list[Path] | None) -> Dataset:

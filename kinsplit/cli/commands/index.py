@@ -11,7 +11,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import STORE, Paths, with_config
+from kinsplit.cli.options import STORE, Paths, with_strategy
 from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, show_cost, summary, to_dict
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kinsplit.parsers import Strategy
 
 
-@from_options("IndexOptions", "AddOptions")
+@from_options()
 def index(
     paths: Paths,
     store: str = STORE,
@@ -52,7 +52,7 @@ def index(
     from kinsplit.options import AddOptions
 
     adding, own = AddOptions.part(options)
-    made = with_config(own, settings, config)
+    made = with_strategy(own, settings, config)
     if ray is not None and not dry_run:
         given = {"collection": collection, **made, **adding.given()}
         raise typer.Exit(_index_on_ray(ray, paths, store, terminal, given))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kinsplit.cli.derive import from_options
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -14,25 +15,25 @@ from kinsplit.errors import require
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk
     from kinsplit.evaluation.labels import Dataset
-    from kinsplit.evaluation.qrels.alignment import SpanRule, Tuning
+    from kinsplit.evaluation.qrels.alignment import Tuning
     from kinsplit.evaluation.qrels.export import Exported
+    from kinsplit.options import SpanRule
 
 
+@from_options()
 def qrels(
     paths: list[Path],
     queries: list[Path] | None = None,
     strategy: list[str] | None = None,
     manifest: list[Path] | None = None,
     output: Path = Path("qrels"),
-    span_coverage: float = 0.85,
-    chunk_coverage: float = 0.5,
-    level: list[float] | None = None,
     embedder: str | None = None,
     tune: bool = False,
     least: float = 0.95,
     normalise: str | None = None,
     *,
     terminal: Terminal,
+    **options: Any,
 ) -> None:
     """Write the relevant chunks of each question as TREC qrels, with a manifest of the chunks.
 
@@ -45,9 +46,6 @@ def qrels(
             default strategy.
         manifest (FILE): Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable.
         output (DIR): Folder for the files.
-        span_coverage (X): Minimum share of a label that a relevant chunk covers.
-        chunk_coverage (X): Minimum share of a relevant chunk that the label covers.
-        level (X): Higher share of a label, which adds a grade of relevance; repeatable in rising order.
         embedder (SPEC): Embedding model, to write vectors too: bundled, static, st:NAME_OR_PATH, or hash for tests.
         tune: Write nothing, but show the effect of other thresholds.
         least (X): Share of the questions that must have a relevant chunk in every chunking, for --tune.
@@ -55,10 +53,11 @@ def qrels(
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
     from kinsplit.evaluation.datasets.normalised import check_name, normalised_dataset
-    from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule, starved, tune_thresholds
+    from kinsplit.evaluation.qrels.alignment import Alignment, starved, tune_thresholds
     from kinsplit.evaluation.qrels.export import export
+    from kinsplit.options import SpanRule
 
-    rule = SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage, levels=tuple(level or ()))
+    rule = SpanRule(**options)
     model = None if embedder is None else embedding.create(embedder)
     if normalise:
         check_name(normalise)

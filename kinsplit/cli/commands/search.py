@@ -12,7 +12,7 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.keywords import SearchKeywords
 
 
-@from_options("SearchOptions")
+@from_options()
 def search(
     query: str,
     store: str = STORE,
@@ -29,9 +29,6 @@ def search(
 
     Args:
         query (QUERY): The question.
-        full: Show whole passages with neighbours, instead of the best excerpt of the hit.
-        explain: Show the scores of every stage for each hit.
-        plain: Show the source of Markdown and code, instead of rendering it.
     """
     from kinsplit.index import Index
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kinsplit.server.settings import ServiceSettings
 
 
-@from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:SERVE", extra="server")
+@from_options("kinsplit.server.settings:SERVE", extra="server")
 def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> None:
     """Run the HTTP service and its page until Ctrl-C.
 
@@ -58,7 +58,7 @@ def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> 
         run(app, settings, collections.metrics, listening, started)
 
 
-@from_options("kinsplit.server.settings:ServiceSettings", door="kinsplit.server.settings:MCP", extra="mcp")
+@from_options("kinsplit.server.settings:MCP", extra="mcp")
 def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, **options: Any) -> None:
     """Serve the index to language models by the Model Context Protocol until the client ends.
 

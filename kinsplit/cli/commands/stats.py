@@ -52,7 +52,7 @@ def stats(
     from kinsplit.evaluation.statistics import ChunkingProfile, notes, strategy_result
     from kinsplit.tokenizers import resolve
 
-    made = strategies_of(strategy or ["default"], tokenizer, embedder)
+    made = strategies_of(strategy or ["default"], {"tokenizer": tokenizer, "embedder": embedder})
     dataset, counter = load_documents([Path(path) for path in paths]), resolve(tokenizer)
     found: list[StrategyResult] = []
     with steps(terminal.screen, len(made)) as update, use_vector_cache():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.status import Status
 from rich.table import Table
 
 from kinsplit.cli.command import INTERRUPTED
+from kinsplit.cli.derive import from_options
 from kinsplit.cli.options import Paths, check_writable, parse_names
 from kinsplit.cli.output.index_report import Use
 from kinsplit.cli.output.progress import spinner
@@ -28,6 +30,7 @@ _ENDINGS = {
 }
 
 
+@from_options()
 def tune(
     paths: Paths,
     queries: list[Path] | None = None,
@@ -40,14 +43,11 @@ def tune(
     strategies: str | None = None,
     store: str | None = None,
     collection: str = "default",
-    embedder: str = "bundled",
-    embedding_context: str = "headings",
-    language: str = "english",
-    model: str | None = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split into halves and of the search.", min=0)] = 0,
     output: Path = Path("kinsplit.toml"),
     *,
     terminal: Terminal,
+    **options: Any,
 ) -> None:
     """Search for the strategy, its parameters and the weights of kin scoring with the highest recall within a budget.
 
@@ -65,7 +65,6 @@ def tune(
         strategies (A,B): Strategies to try. Default: all; llm only with --model.
         store (ADDRESS): Address of a store, to tune the weights of kin scoring for a collection there, as it is
             indexed.
-        model (SPEC): Language model for the strategy llm: ollama:MODEL or openai:MODEL.
         output (FILE): File for the result, for use with kinsplit index --config.
     """
     from kinsplit.evaluation.datasets import load
@@ -76,14 +75,14 @@ def tune(
     _check_output(output)
     caps, limits = Caps(ratio=max_cost, chunks=max_chunks), TuningLimits(trials=trials, minutes=minutes)
     dataset = load(paths, queries or None, format=format)
-    use = Use(embedder)
+    use = Use(options.get("embedder", "bundled"))
     if store is not None:
-        _check_indexed(strategies, model)
+        _check_indexed({"strategies": strategies, **options})
         with (
             spinner(terminal.screen, "Weighing"),
-            Index(store, collection=collection, embedder=embedder, must_exist=True) as index,
+            Index(store, collection=collection, embedder=options.get("embedder"), must_exist=True) as index,
         ):
-            found = tune_weights(dataset, index, embedder=embedder, budget=budget, seed=seed)
+            found = tune_weights(dataset, index, budget=budget, seed=seed, **options)
         _finish(found, output, use, terminal)
         return
     with spinner(terminal.screen, "Trying the library default") as shown:
@@ -95,11 +94,8 @@ def tune(
             caps=caps,
             limits=limits,
             seed=seed,
-            embedder=embedder,
-            embedding_context=embedding_context,
-            language=language,
-            model=model,
             on_trial=reporter.tried,
+            **options,
         )
     _finish(found, output, use, terminal)
     if found.found.ending == "stopped":
@@ -107,10 +103,11 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-def _check_indexed(strategies: str | None, model: str | None) -> None:
+def _check_indexed(given: Mapping[str, Any]) -> None:
     rule = "can't be given with --store: a collection has one strategy, and its weights alone can be tuned there"
-    for option, value in (("--strategies", strategies), ("--model", model)):
-        require(value is None, option, rule, value, "Leave out --store to try strategies on the files.")
+    for name in ("strategies", "model", "ranker"):
+        value = given.get(name)
+        require(value is None, f"--{name}", rule, value, "Leave out --store to try strategies on the files.")
 
 
 def _finish(found: Tuned, output: Path, use: Use, terminal: Terminal) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.derive import from_options
-from kinsplit.cli.options import STORE, Paths, with_config
+from kinsplit.cli.options import STORE, Paths, with_strategy
 from kinsplit.cli.output.index_report import file_line, report_loaded, to_dict
 from kinsplit.cli.output.terminal import Terminal
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kinsplit.indexing.reports import AddEvent, DocumentReport
 
 
-@from_options("IndexOptions", "AddOptions", without=("prune",))
+@from_options()
 def watch(
     paths: Paths,
     store: str = STORE,
@@ -48,7 +48,7 @@ def watch(
     from kinsplit.watch import watch as watch_paths
 
     adding, own = AddOptions.part(options)
-    made = with_config(own, settings, config)
+    made = with_strategy(own, settings, config)
     # Reports wrong paths before a collection is created.
     discover(paths, subjects=adding.subjects, readers=adding.readers)
     with Index(store, collection=collection, **made) as index:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, cast
 
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext
-from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.retrieval import Questions
@@ -30,16 +29,16 @@ from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Measure
 from kinsplit.evaluation.measures.registry import create_many, own_name
-from kinsplit.evaluation.qrels.alignment import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters.foreign import GivenChunks
 from kinsplit.evaluation.splitters.specs import as_strategy
 from kinsplit.index import Index
-from kinsplit.indexing.vectors import check_embedding_context
+from kinsplit.keywords import EvaluationKeywords, SearchKeywords
+from kinsplit.options import EvaluationOptions, SpanRule
 from kinsplit.parsers import Strategy
 from kinsplit.support.disk_cache import JsonCache
 from kinsplit.support.environment import cache_folder
-from kinsplit.tokenizers import BUNDLED, resolve
+from kinsplit.tokenizers import resolve
 
 #: The default measures; those that don't apply to a dataset are left out of its results.
 MEASURES = (
@@ -53,33 +52,25 @@ HEADLINE = "recall@1000t"
 UNLABELLED = "query_terms"
 
 
-@dataclass(frozen=True)
 class Experiment:
     """Strategies on one dataset, with one embedder, one ranker and one tokenizer for all.
 
+    Args:
+        dataset: The documents and questions.
+        strategies: Splitters by label: strategies, anything that `kinsplit.evaluation.as_strategy` takes, or lists with
+            the texts of chunks, in the order of the documents. All are converted to strategies. An open
+            `kinsplit.Index` that holds exactly the documents of the dataset is searched where it is: its documents are
+            neither split nor embedded, and its models are the defaults.
+        **options: See `kinsplit.options.EvaluationOptions`. With the ranker "search" or "ask", also the options of
+            `kinsplit.SearchOptions`, without `budget`, which the measures give; with "kin", `weights`.
+
     Attributes:
         dataset: The documents and questions.
-        strategies: Splitters by label, the baseline first: strategies, anything that
-            `kinsplit.evaluation.as_strategy` takes, or lists with the texts of chunks, in the order of the documents.
-            All are converted to strategies. An open `kinsplit.Index` that holds exactly the documents of the dataset is
-            searched where it is: its documents are neither split nor embedded.
-        embedder: Name of an embedder, an embedder of kinsplit, LlamaIndex or LangChain, or any object with
-            `embed(texts)` or `embed_documents(texts)`.
-        ranker: Name of a ranker (see `kinsplit.evaluation.ranker_names`), or a ranker.
-        measures: Measures or their names; None for `MEASURES`. The headline is added if it is missing.
-        headline: Name of the measure by which strategies are compared; None for recall@1000t, or query_terms for a
-            dataset without labels.
-        top_k: Number of chunks in results, and for measures without a number of their own.
-        embedding_context: Kind of context that is embedded with a chunk's text; see
-            `kinsplit.indexing.vectors.EmbeddingContext`.
-        language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
-        tokenizer: Spec of the tokenizer that counts the tokens of budgets.
-        rule: Rule that makes a chunk relevant to a label, for the rank measures.
-        model: Language model that writes and judges answers, for the answer measures: anything that
-            `kinsplit.language_models.resolve` takes.
-        cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them. Runs with a
-            strategy, a ranker or an embedder of the user's own class are not cached, since the class may change (an
-            embedder can opt in, see `kinsplit.embedding.protocol.repeatable`).
+        strategies: The strategies by label, the baseline first.
+        options: The options.
+
+    Raises:
+        InvalidParameterError: A name or a value is not allowed, or the options don't fit together.
 
     Example:
         >>> from kinsplit import Span, create_strategy
@@ -92,29 +83,20 @@ class Experiment:
         1.0
     """
 
-    dataset: Dataset
-    strategies: Mapping[str, Any]
-    embedder: object = "bundled"
-    ranker: str | rankers.Ranker = "kin"
-    measures: Sequence[str | Measure] | None = None
-    headline: str | None = None
-    top_k: int = 5
-    embedding_context: str = "headings"
-    language: str = "english"
-    tokenizer: str = BUNDLED
-    rule: SpanRule = SC_QRELS
-    model: object = None
-    cache: bool | Path = True
-    _indexes: Mapping[str, Index] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        require(self.strategies, "strategies", "must have at least one", self.strategies, "Name one.")
-        require(self.top_k >= 1, "top_k", "must be at least 1", self.top_k, "Ask for one chunk or more.")
-        require(self.dataset.documents, "dataset", "must have documents", self.dataset.name, "Give some.")
-        require(self.dataset.questions, "dataset", "must have questions", self.dataset.name, "Give some.")
-        indexes = {label: one for label, one in self.strategies.items() if isinstance(one, Index)}
-        object.__setattr__(self, "_indexes", indexes)
-        object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
+    def __init__(self, dataset: Dataset, strategies: Mapping[str, Any], **options: Unpack[EvaluationKeywords]) -> None:
+        require(strategies, "strategies", "must have at least one", strategies, "Name one.")
+        require(dataset.documents, "dataset", "must have documents", dataset.name, "Give some.")
+        require(dataset.questions, "dataset", "must have questions", dataset.name, "Give some.")
+        self.options, search = EvaluationOptions.part(options)
+        self._ranker = rankers.create(self.options.ranker, cast("SearchKeywords", search))
+        self._ranker_is_named = isinstance(self.options.ranker, str) and isinstance(search.get("rerank", ""), str)
+        self.dataset = dataset
+        if (first := self.options.baseline) is not None:
+            known = f"Known: {', '.join(strategies)}."
+            require(first in strategies, "baseline", "must be the label of a strategy", first, known)
+            strategies = {first: strategies[first], **strategies}
+        self._indexes = {label: one for label, one in strategies.items() if isinstance(one, Index)}
+        self.strategies = {label: self._strategy(one) for label, one in strategies.items()}
         _ = self.setup  # Raise for a wrong name before any work is done.
 
     def _strategy(self, splitter: object) -> Strategy:
@@ -122,43 +104,47 @@ class Experiment:
             return splitter.strategy
         if isinstance(splitter, list | tuple) and all(isinstance(chunk, str) for chunk in splitter):
             splitter = GivenChunks(splitter, [document.text for document in self.dataset.documents])
-        return as_strategy(splitter, tokenizer=self.tokenizer)
+        return as_strategy(splitter, tokenizer=self.options.tokenizer)
 
     @cached_property
     def setup(self) -> Setup:
         """The experiment with all names resolved."""
-        embedding_context = check_embedding_context(self.embedding_context)
-        embedder = without_cache(resolve_embedder(self.embedder))
+        options, index = self.options, next(iter(self._indexes.values()), None)
+        embedding_context = options.embedding_context or (index.embedding_context if index else "headings")
+        embedder = options.embedder or (index.embedder if index else "bundled")
+        embedder = without_cache(resolve_embedder(embedder))
         if embedding_context == "late":
             token_embedder(embedder)
-        bm25 = Bm25Embedder(self.language)
-        for index in self._indexes.values():
-            _check(index, embedder, bm25, embedding_context)
-        headline = own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
+        bm25 = index.bm25 if index and options.language is None else Bm25Embedder(options.language or "english")
+        for each in self._indexes.values():
+            _check(each, embedder, bm25, embedding_context)
+        headline = own_name(options.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
         return Setup(
             dataset=self.dataset,
             strategies=self.strategies,
             indexes=self._indexes,
             embedder=embedder,
-            ranker=rankers.create(self.ranker) if isinstance(self.ranker, str) else self.ranker,
-            ranker_is_named=isinstance(self.ranker, str),
+            ranker=self._ranker,
+            ranker_is_named=self._ranker_is_named,
             measures=self._measures(headline),
             headline=headline,
-            top_k=self.top_k,
+            top_k=options.top_k,
             embedding_context=embedding_context,
-            language=self.language,
+            language=bm25.language or ANY,
             bm25=bm25,
-            tokenizer=resolve(self.tokenizer),
+            tokenizer=resolve(options.tokenizer),
         )
 
     def _measures(self, headline: str) -> tuple[Measure, ...]:
         """Return the measures, including the headline."""
-        given = MEASURES if self.measures is None else self.measures
-        objects = {measure.name: measure for measure in given if not isinstance(measure, str)}
+        options, given = self.options, MEASURES if self.options.measures is None else self.options.measures
+        own = (cast("Measure", measure) for measure in given if not isinstance(measure, str))
+        objects = {measure.name: measure for measure in own}
         names = [own_name(one) for one in given if isinstance(one, str)]
         if headline not in {*objects, *names}:
             names.insert(0, headline)
-        created = create_many(names, top_k=self.top_k, rule=self.rule, model=self.model) if names else ()
+        rule = SpanRule(**{name: getattr(options, name) for name in SpanRule.model_fields})
+        created = create_many(names, top_k=options.top_k, rule=rule, model=options.model) if names else ()
         found = {measure.name: measure for measure in created} | objects
         if headline not in found:
             remedy = f"Take one of {', '.join(found)}."
@@ -202,7 +188,8 @@ class Experiment:
     @contextlib.contextmanager
     def _runs(self, progress: Callable[[Step], None] | None = None) -> Iterator[list[StrategyRun]]:
         """Open the caches, and yield the run of each strategy."""
-        folder = cache_folder() if self.cache is True else Path(self.cache) if self.cache else None
+        cache = self.options.cache
+        folder = cache_folder() if cache is True else Path(cache) if cache else None
         setup = self.setup
         with contextlib.ExitStack() as stack:
             vectors = stack.enter_context(CountingCache(folder / "vectors")) if folder else None

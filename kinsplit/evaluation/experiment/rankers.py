@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Unpack
+from typing import NamedTuple, Unpack, cast
 
 from kinsplit.answering import SourcesFound, answer
 from kinsplit.chunk import Chunk
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import require
 from kinsplit.evaluation.measures.passages import Slices
 from kinsplit.index import Index
 from kinsplit.keywords import SearchKeywords
-from kinsplit.options import KinWeights, SearchOptions
+from kinsplit.options import EvaluationOptions, KinWeights, SearchOptions
 from kinsplit.retrieval import KIN, Ranking, SearchQuestion, find_candidates, rankings
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore
@@ -101,12 +101,30 @@ def names() -> list[str]:
     return list(_RANKERS)
 
 
-def create(name: str) -> Ranker:
-    """Return a ranker by its name.
+def create(ranker: object, options: SearchKeywords | None = None) -> Ranker:
+    """Return a ranker, with the options of its searches.
+
+    Args:
+        ranker: Its name, or the ranker itself.
+        options: Options for search and ask, without `budget`; kin takes `weights`.
 
     Raises:
-        InvalidParameterError: There is no ranker of that name.
+        InvalidParameterError: There is no ranker of that name, or it doesn't take these options.
     """
-    if name in _RANKERS:
-        return _RANKERS[name]
-    raise InvalidParameterError("ranker", "must be the name of a ranker", name, f"Known are: {', '.join(names())}.")
+    made = _RANKERS.get(ranker) if isinstance(ranker, str) else ranker
+    known = f"Known are: {', '.join(names())}."
+    require(isinstance(made, Ranker), "ranker", "must be the name of a ranker, or a ranker", ranker, known)
+    chosen = cast("Ranker", made)
+    if not options:
+        return chosen
+    if ranker == "kin" and options.keys() == {"weights"}:
+        return kin(options["weights"])
+    for name, value in options.items():
+        every = sorted(EvaluationOptions.model_fields.keys() | SearchOptions.model_fields.keys())
+        known = f"Known are: {', '.join(every)}."
+        require(name in SearchOptions.model_fields, name, "is not an option of an evaluation", value, known)
+    name, value = next(iter(options.items()))
+    require(name != "budget", name, "can't be given, since the measures give it", value, "Measure recall@1000t.")
+    rule, remedy = f"is not used by the ranker {chosen.name!r}", "Take the ranker 'search' or 'ask', or leave it out."
+    require(ranker in ("search", "ask"), name, rule, value, remedy)
+    return search(**options) if ranker == "search" else ask(**options)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, by_source
 from kinsplit.evaluation.labels import Dataset, Question
-from kinsplit.evaluation.qrels.alignment import Alignment, SpanRule
+from kinsplit.evaluation.qrels.alignment import Alignment
 from kinsplit.language_models.structured import StructuredClient
+from kinsplit.options import SpanRule
 from kinsplit.spans import Span
 from kinsplit.tokenizers import Tokenizer
 

@@ -8,7 +8,7 @@ from typing import Any
 from kinsplit.evaluation.labels import Label
 from kinsplit.evaluation.measures.passages import best_coverage, read_chunks
 from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome, family
-from kinsplit.evaluation.qrels.alignment import SpanRule
+from kinsplit.options import SpanRule
 from kinsplit.support.extras import needs
 
 #: Descriptions by pattern of the name.

@@ -21,8 +21,9 @@ from kinsplit.embedding import Embedder, Progress
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.datasets.files import lines, read_text
 from kinsplit.evaluation.labels import Dataset, Question
-from kinsplit.evaluation.qrels.alignment import Alignment, Qrels, SpanRule
+from kinsplit.evaluation.qrels.alignment import Alignment, Qrels
 from kinsplit.identity import content_hash
+from kinsplit.options import SpanRule
 from kinsplit.spans import Span, shared, stretches
 
 Separator = Literal["\t", " "]

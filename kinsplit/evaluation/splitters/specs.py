@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
-from kinsplit.parsers import Strategy, create, default_strategy, names, strategy_class
+from kinsplit.parsers import Strategy, create, default_strategy, names, own_resources
 from kinsplit.parsers.packing.refine import Unit
 from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
@@ -107,8 +107,7 @@ def _strategy(spec: str, tokenizer: str, embedder: str) -> Strategy:
     if head == "default" and not rest:
         return default_strategy()
     if head in names():
-        shared = {"tokenizer": tokenizer, "embedder": embedder}
-        own = {name: shared[name] for name in strategy_class(head).resources if name in shared}
+        own = own_resources(head, tokenizer=tokenizer, embedder=embedder)
         strategy = create(head, **{**own, **_parameters(rest, spec)})
         resolve(strategy.tokenizer)
         return strategy

@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.parsers import Strategy, create, own_resources, strategy_class
 
 
 class Choice(NamedTuple):
@@ -34,7 +34,7 @@ class Space:
 
     def strategy(self, name: str, values: Mapping[str, Any], resources: Mapping[str, Any]) -> Strategy:
         """Return the strategy for a combination of values."""
-        parameters = {**self.fixed, **{key: resources[key] for key in needs(name) if key in resources}}
+        parameters = {**self.fixed, **own_resources(name, **resources)}
         for choice in self.choices:
             value = values[choice.parameter]
             parameters[choice.parameter] = round(value * parameters[choice.share_of]) if choice.share_of else value

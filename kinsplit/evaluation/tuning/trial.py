@@ -173,7 +173,7 @@ class HalfBench:
 
     dataset: Dataset
     measure: str  # Name of the measure: "recall@1000t".
-    options: Mapping[str, Any]  # Options of `Experiment`: embedder, embedding_context, language and cache.
+    options: Mapping[str, Any]  # Options of `Experiment`, which `Tuned` reports.
     # Collection that holds the documents, made with the only strategy to measure; None to split them.
     index: Index | None = None
 
@@ -204,7 +204,8 @@ class HalfBench:
 
     def weighing(self, strategy: Strategy) -> WeightBench:
         """Return a bench that measures weights of kin scoring with a strategy."""
-        return WeightBench.of(self.dataset, self.index or strategy, self.measure, **self.options)
+        own = {name: value for name, value in self.options.items() if name != "ranker"}
+        return WeightBench.of(self.dataset, self.index or strategy, self.measure, **own)
 
     @cached_property
     def _total(self) -> int:

@@ -7,7 +7,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.cluster.hierarchy import DisjointSet
 
 import kinsplit
 from kinsplit import language_models
+from kinsplit.doors import COMMANDS
 from kinsplit.embedding.sparse import ANY
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, require
 from kinsplit.evaluation.labels import Comparison, Dataset, Estimate, Question
@@ -26,13 +26,15 @@ from kinsplit.evaluation.tuning.trial import Caps, HalfBench, Trial, choose
 from kinsplit.index import Index
 from kinsplit.indexing.configuration import Configuration, IndexSettings
 from kinsplit.indexing.vectors import check_embedding_context
-from kinsplit.options import KinWeights
+from kinsplit.options import EvaluationOptions, KinWeights
 from kinsplit.parsers import Strategy, default_strategy, strategy_class
 
 #: First line of each configuration that tuning writes.
 SIGNATURE = "Written by kinsplit tune"
 # Attributes of `Tuned` that are in its JSON as they are.
-_SETTINGS = ("dataset", "measure", "embedder", "embedding_context", "language", "seed")
+_SETTINGS = ("dataset", "measure", "embedder", "embedding_context", "language", "ranker", "seed")
+# What the file states even if nothing else was asked for.
+_DEFAULTS = {"embedder": "bundled", "embedding_context": "headings", "language": "english"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Tuned:
         weights: The best weights of kin scoring on the searched half, with the choice of strategy.
         weighing: Comparison of these weights with the defaults on the held-out half; None if they are the defaults.
         indexed: Whether the questions were asked of a collection, whose strategy is the only one.
+        ranker: Name of the ranker.
     """
 
     dataset: str
@@ -71,6 +74,7 @@ class Tuned:
     weights: KinWeights = field(default_factory=KinWeights)
     weighing: Comparison | None = None
     indexed: bool = False
+    ranker: str = "kin"
 
     @property
     def beats(self) -> bool:
@@ -107,6 +111,8 @@ class Tuned:
     @property
     def weights_verdict(self) -> str:
         """The verdict on the weights of kin scoring in one sentence."""
+        if self.ranker != "kin":
+            return f"The weights of kin scoring stay, since the ranker was {self.ranker!r}"
         if self.weighing is None:
             return "No weights of kin scoring beat the defaults on the searched half"
         size = _size(self.weighing)
@@ -270,12 +276,8 @@ def tune(
     caps: Caps | None = None,
     limits: TuningLimits | None = None,
     seed: int = 0,
-    embedder: str = "bundled",
-    embedding_context: str = "headings",
-    language: str = "english",
-    model: str | None = None,
-    cache: bool | Path = True,
     on_trial: Callable[[Trial], None] | None = None,
+    **options: Any,
 ) -> Tuned:
     """Search for the strategy that finds most of the labelled text within a token budget.
 
@@ -286,12 +288,10 @@ def tune(
         caps: Upper limits of a strategy's cost; None for 2.5 embedded tokens per token of the documents.
         limits: Limits of the search; None for 60 trials or 10 minutes.
         seed: Seed of the halves and the search.
-        embedder: Spec of the embedding model.
-        embedding_context: Kind of context that is embedded with a chunk's text.
-        language: Language of the stop words and the stemmer of BM25, or "any" for words as they are.
-        model: Spec of the language model for strategies that need one.
-        cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
         on_trial: Callback for each finished trial.
+        **options: See `kinsplit.options.EvaluationOptions`, without those of measures and the baseline. The embedder
+            and the model are names; the model is that of strategies that need one. Weights of kin scoring are chosen if
+            the ranker is "kin".
 
     Returns:
         The result, even after Ctrl-C once the first trial is finished.
@@ -300,14 +300,16 @@ def tune(
         InvalidParameterError: A name or number is wrong, or the questions can't be divided into two halves.
         MissingExtraError: Optuna is not installed.
     """
-    _check(budget, model)
-    spaces = {name: SPACES[name] for name in _names(strategies, model)}
-    options = {"embedder": embedder, "embedding_context": embedding_context, "language": language, "cache": cache}
-    benches = [HalfBench(half, f"recall@{budget}t", options) for half in halves(dataset, seed)]
-    sampler = Sampler(spaces, {"embedder": embedder, "model": model}, seed)
+    asked = _asked(budget, options)
+    if asked["model"] is not None:
+        language_models.check(asked["model"])
+    spaces = {name: SPACES[name] for name in _names(strategies, asked["model"])}
+    resources = {name: asked[name] for name in ("embedder", "model", "tokenizer")}
+    benches = [HalfBench(half, f"recall@{budget}t", asked) for half in halves(dataset, seed)]
+    sampler = Sampler(spaces, resources, seed)
     found = search(benches[0], sampler, default_strategy(), caps or Caps(), limits or TuningLimits(), on_trial)
-    result = _tested(found, benches, embedder, seed)
-    return result if found.ending == "stopped" else _with_weights(result, benches)
+    result = _tested(found, benches, asked["embedder"], seed)
+    return result if found.ending == "stopped" or asked["ranker"] != "kin" else _with_weights(result, benches)
 
 
 def _tested(found: SearchResult, benches: Sequence[HalfBench], embedder: str, seed: int) -> Tuned:
@@ -328,6 +330,7 @@ def _tested(found: SearchResult, benches: Sequence[HalfBench], embedder: str, se
         estimates={label: estimate(own) for label, own in values.items()},
         comparison=next(iter(compare(held_out.measure, spec_of(both[0]), values)), None),
         indexed=held_out.index is not None,
+        ranker=getattr(held_out.options["ranker"], "name", held_out.options["ranker"]),
     )
 
 
@@ -342,10 +345,14 @@ def _with_weights(result: Tuned, benches: Sequence[HalfBench]) -> Tuned:
     return replace(result, weights=chosen, weighing=comparison)
 
 
-def _check(budget: int, model: str | None) -> None:
+def _asked(budget: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that tuning has, with all defaults."""
     require(budget >= 1, "budget", "must be at least 1", budget, f"Leave it out for {BUDGET}.")
-    if model is not None:
-        language_models.check(model)
+    door = COMMANDS["tune"]
+    for name, value in options.items():
+        require(name in door.fields(), name, f"is not used: {door.without.get(name)}", value, "Leave it out.")
+    given = EvaluationOptions(**{**_DEFAULTS, **options})
+    return {name: getattr(given, name) for name in door.fields()}
 
 
 def _names(wanted: Sequence[str], model: str | None) -> list[str]:
@@ -358,9 +365,7 @@ def _names(wanted: Sequence[str], model: str | None) -> list[str]:
     return [name for name in SPACES if (name in wanted if wanted else model is not None or "model" not in needs(name))]
 
 
-def tune_weights(
-    dataset: Dataset, index: Index, *, embedder: str = "bundled", budget: int = BUDGET, seed: int = 0
-) -> Tuned:
+def tune_weights(dataset: Dataset, index: Index, *, budget: int = BUDGET, seed: int = 0, **options: Any) -> Tuned:
     """Choose weights of kin scoring for a collection, whose documents are neither split nor embedded.
 
     Its strategy and its model stay, since others need another collection.
@@ -368,9 +373,9 @@ def tune_weights(
     Args:
         dataset: The documents in the collection, and labelled questions.
         index: The collection.
-        embedder: Spec of its embedding model.
         budget: Token budget of recall.
         seed: Seed of the halves.
+        **options: See `tune`; the embedder, its context and the language are those of the collection.
 
     Returns:
         The result, with the collection's strategy as the only trial.
@@ -378,11 +383,11 @@ def tune_weights(
     Raises:
         InvalidParameterError: The collection holds other documents, or the questions can't be divided into two halves.
     """
-    _check(budget, None)
-    strategy = index.strategy
-    context, language = index.embedding_context, index.bm25.language or ANY
-    options = {"embedder": index.embedder, "embedding_context": context, "language": language, "cache": False}
-    benches = [HalfBench(half, f"recall@{budget}t", options, index) for half in halves(dataset, seed)]
+    made = {"embedding_context": index.embedding_context, "language": index.bm25.language or ANY}
+    asked = _asked(budget, {**made, **options})
+    strategy, embedder = index.strategy, asked["embedder"]
+    both = {**asked, "embedder": index.embedder, "cache": False}
+    benches = [HalfBench(half, f"recall@{budget}t", both, index) for half in halves(dataset, seed)]
     begin = time.perf_counter()
     cost, recall = benches[0].cost(strategy), benches[0].recall(strategy)
     trial = Trial(strategy, cost, recall, "", time.perf_counter() - begin)

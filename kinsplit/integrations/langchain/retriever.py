@@ -10,18 +10,17 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool, ToolException
 from pydantic import Field, create_model
 
+from kinsplit.doors import DOORS, LANGCHAIN
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.langchain.documents import to_document
 from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
-from kinsplit.options import Door, SearchOptions
+from kinsplit.options import SearchOptions
 from kinsplit.support.threads import in_thread
 
-# Weights have no default here, since those of the collection are used.
-_DOOR = Door(without={"top_k": "LangChain's retrievers call it k"}, defaults={"weights": None})
-_FIELDS: Any = {name: (info.annotation, info) for name, info in _DOOR.fields(SearchOptions).items()}
+_FIELDS: Any = {name: (info.annotation, info) for name, info in DOORS["search"][LANGCHAIN].fields().items()}
 _SearchFields: Any = create_model("_SearchFields", __base__=FieldModel, **_FIELDS)
 
 

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from kinsplit.answering import answer
 from kinsplit.errors import CollectionNotFoundError
-from kinsplit.options import AnswerOptions, SearchOptions
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
@@ -22,7 +21,7 @@ from kinsplit.server.request_options import Conditions, offered
 router = APIRouter(tags=["search"])
 
 
-class AskRequest(offered(SearchOptions, AnswerOptions)):  # type: ignore[misc]
+class AskRequest(offered("ask")):  # type: ignore[misc]
     """A question, with the options of its search and of the answer."""
 
     question: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")

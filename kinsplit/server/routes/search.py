@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.keywords import SearchKeywords
-from kinsplit.options import SearchOptions
 from kinsplit.retrieval import LanguageModelReranker, Passage
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
@@ -24,7 +23,7 @@ from kinsplit.server.request_options import Conditions, offered
 router = APIRouter(tags=["search"])
 
 
-class SearchQuery(offered(SearchOptions)):  # type: ignore[misc]
+class SearchQuery(offered("search")):  # type: ignore[misc]
     """A question, with the options of its search."""
 
     # Unknown parameters of an address are ignored.

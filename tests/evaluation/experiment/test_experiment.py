@@ -592,7 +592,7 @@ def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
         ({"strategies": {}}, "strategies: must have at least one"),
         ({"ranker": "best"}, "Known are: kin, hybrid, dense, terms, search, ask"),
         ({"top_k": 0}, "top_k: must be at least 1"),
-        ({"embedding_context": "all"}, "embedding_context: must be one of"),
+        ({"embedding_context": "all"}, "embedding_context: must be 'headings'"),
         ({"language": "klingon"}, "must name a known language"),
         ({"embedding_context": "late"}, "embedding_context: 'late' needs an embedder with vectors for tokens"),
         ({"measures": ["nonsense"]}, "measure: must be one of"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from kinsplit.evaluation.qrels.alignment import SpanRule
 from tests.evaluation.experiment.test_experiment import ENOUGH, experiment
 
-STRICT, LOOSE = SpanRule(span_coverage=1, chunk_coverage=1), SpanRule(span_coverage=0.01, chunk_coverage=0)
+STRICT, LOOSE = {"span_coverage": 1.0, "chunk_coverage": 1.0}, {"span_coverage": 0.01, "chunk_coverage": 0.0}
 
 
 def test_questions_without_a_relevant_chunk_are_told_where_ranks_are_measured() -> None:
-    results = experiment(dataset=ENOUGH, measures=["recall@20t", "nDCG@10", "MRR"], rule=STRICT).run()
+    results = experiment(dataset=ENOUGH, measures=["recall@20t", "nDCG@10", "MRR"], **STRICT).run()
 
     (warning,) = results.warnings
     assert warning.startswith(f"Of {len(ENOUGH.questions)} labelled questions some have no relevant chunk")
@@ -21,8 +20,8 @@ def test_questions_without_a_relevant_chunk_are_told_where_ranks_are_measured() 
 
 
 def test_nothing_is_told_where_all_are_judged_or_no_ranks_are_measured() -> None:
-    judged = experiment(dataset=ENOUGH, measures=["recall@20t", "nDCG@10"], rule=LOOSE).run()
+    judged = experiment(dataset=ENOUGH, measures=["recall@20t", "nDCG@10"], **LOOSE).run()
 
     assert judged.warnings == []
     assert [strategy.measures["nDCG@10"].count for strategy in judged.strategies] == [len(ENOUGH.questions)] * 2
-    assert experiment(dataset=ENOUGH, measures=["recall@20t"], rule=STRICT).run().warnings == []
+    assert experiment(dataset=ENOUGH, measures=["recall@20t"], **STRICT).run().warnings == []

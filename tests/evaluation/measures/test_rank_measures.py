@@ -13,7 +13,7 @@ from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.measures.protocol import Outcome
 from kinsplit.evaluation.measures.ranks import RANK_MEASURES
 from kinsplit.evaluation.measures.registry import create
-from kinsplit.evaluation.qrels.alignment import SpanRule
+from kinsplit.options import SpanRule
 from tests.evaluation.making import chunk, chunking, label, outcome, question
 
 CHUNKS = [chunk(name, (at, at + 100)) for name, at in zip("abcdefg", range(0, 700, 100), strict=True)]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, SpanRule, tune_thresholds, unjudged
+from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, tune_thresholds, unjudged
+from kinsplit.options import SpanRule
 from tests.evaluation.making import chunk, label, question
 
 
@@ -53,7 +54,7 @@ def test_spans_of_a_chunk_count_together() -> None:
 
 
 def test_levels_add_degrees_to_a_grade() -> None:
-    rule = SpanRule(span_coverage=0.25, chunk_coverage=0, levels=(0.5, 1.0))
+    rule = SpanRule(span_coverage=0.25, chunk_coverage=0, coverage_levels=(0.5, 1.0))
     chunks = [chunk(name, (0, end)) for name, end in [("a", 24), ("b", 25), ("c", 50), ("d", 200)]]
     assert relevant(question(label((0, 100), grade=2)), *chunks, rule=rule) == {"b": 2, "c": 4, "d": 6}
 
@@ -64,9 +65,9 @@ def test_levels_add_degrees_to_a_grade() -> None:
         {"span_coverage": 0},
         {"span_coverage": 1.5},
         {"chunk_coverage": -0.1},
-        {"levels": (0.5,)},
-        {"levels": (0.9, 0.9)},
-        {"levels": (1.1,)},
+        {"coverage_levels": (0.5,)},
+        {"coverage_levels": (0.9, 0.9)},
+        {"coverage_levels": (1.1,)},
         {"coverage": 1},
     ],
 )
@@ -90,7 +91,9 @@ many = st.lists(st.tuples(apart, st.sampled_from("de")), max_size=8).map(
     lambda found: [chunk(f"c{i}", *spans, source=source) for i, (spans, source) in enumerate(found)]
 )
 asked = st.lists(st.builds(label, pairs, pairs, source=st.sampled_from("de"), grade=st.integers(1, 3)), min_size=1)
-rules = st.builds(SpanRule, span_coverage=st.floats(0.05, 0.9), chunk_coverage=st.floats(0, 1), levels=st.just((0.95,)))
+rules = st.builds(
+    SpanRule, span_coverage=st.floats(0.05, 0.9), chunk_coverage=st.floats(0, 1), coverage_levels=st.just((0.95,))
+)
 
 
 def by_every_pair(wanted: Question, chunks: list[Chunk], rule: SpanRule) -> dict[str, int]:

@@ -21,7 +21,15 @@ def test_kept_rankings_give_the_recall_of_a_search(tmp_path: Path, weights: KinW
     bench = WeightBench.of(forest(), STRATEGY, "recall@60t", embedder="hash", cache=tmp_path)
 
     ranker = rankers.kin(weights)
-    whole = Experiment(forest(), {"s": STRATEGY}, "hash", ranker, ["recall@60t"], "recall@60t", cache=False).run()
+    whole = Experiment(
+        forest(),
+        {"s": STRATEGY},
+        embedder="hash",
+        ranker=ranker,
+        measures=["recall@60t"],
+        headline="recall@60t",
+        cache=False,
+    ).run()
 
     assert bench.recall(weights) == pytest.approx(whole.strategies[0].measures["recall@60t"].mean)
     assert len(bench.values(weights)) == len(forest().questions)
