@@ -129,6 +129,7 @@ def _source(source: Source) -> dict[str, Any]:
         "beside": source.beside.to_dict(),
         **_chunk(source.best, "chunk_index", "total_chunks"),
         "text": source.text,
+        "hits": [_hit(hit) for hit in source.passage.hits] if source.passage else [],
     }
 
 

@@ -70,6 +70,7 @@ def _sources(passage: Passage, numbers: Iterator[int]) -> Iterator[Source]:
         passage.score,
         str(passage.metadata.get("file_path", passage.source_id)),
         passage.beside,
+        passage,
     )
     for chunk in passage.related:
         file = str(chunk.metadata.get("file_path", chunk.source_id))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kinsplit.chunk import Beside, Chunk, pages_of
+from kinsplit.retrieval import Passage
 from kinsplit.spans import Span, stretches
 
 #: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
@@ -36,6 +37,7 @@ class Source:
         score: Score of the passage.
         file: Path of the file, or the id of a document without one.
         beside: What stands beside the text, such as its headings.
+        passage: The passage that was found, with its scores; None for a file that is related to the source before it.
     """
 
     number: int
@@ -47,6 +49,7 @@ class Source:
     score: float
     file: str
     beside: Beside = field(default_factory=Beside)
+    passage: Passage | None = field(default=None, repr=False)
 
     @property
     def source_id(self) -> str:

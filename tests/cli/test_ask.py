@@ -39,6 +39,21 @@ def test_an_answer_is_written_with_its_check_and_its_sources(indexed: Cli, fake:
     assert fake.bodies[0]["model"] == "llama3"
 
 
+def test_the_sources_are_shown_whole_and_with_the_scores_of_every_stage(indexed: Cli) -> None:
+    asked = ("ask", QUESTION, *HASH, "--top-k", "2", "--window", "0")
+    short, shown = (indexed(*asked, *options).stdout for options in ((), ("--full", "--explain", "--plain")))
+    first, *others = json.loads(indexed(*asked, "--json").stdout)["sources"]
+
+    assert f"    {first['text']}" in shown.splitlines()
+    assert f"    {first['text']}" not in short.splitlines()
+    (heading,) = (line for line in shown.splitlines() if line.startswith("Source "))
+    assert heading.split()[:4] == ["Source", "File", "Chunk", "dense"]
+    assert {"dense", "kin"} <= first["hits"][0]["scores"].keys()
+    assert f"{first['hits'][0]['scores']['kin']:.3f}" in shown
+    assert len(others) == 1
+    assert set(short.splitlines()) < set(shown.splitlines())
+
+
 def test_the_environment_names_the_model(indexed: Cli, fake: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINSPLIT_MODEL", "ollama:llama3")
     fake.replies.append(Reply(pieces=GOOD))

@@ -24,6 +24,9 @@ def ask(
     model: str | None = None,
     embedder: str = "bundled",
     *,
+    full: bool = False,
+    explain: bool = False,
+    plain: bool = False,
     terminal: Terminal,
     **options: Unpack[AnswerKeywords],
 ) -> None:
@@ -36,6 +39,7 @@ def ask(
         question (QUESTION): The question.
         model (SPEC): Language model: ollama:MODEL or openai:MODEL. Default: KINSPLIT_MODEL. Without one, the best
             sentences are quoted.
+        full: Show the whole text of each source, as the model read it.
     """
     from kinsplit.answering import answer, collect
     from kinsplit.index import Index
@@ -47,8 +51,10 @@ def ask(
                 finished = collect(events)
             else:
                 from kinsplit.cli.output.answer import AnswerWriter
+                from kinsplit.cli.output.passages import QueryWords
 
-                writer = AnswerWriter(terminal)
+                words = QueryWords(question, opened.bm25)
+                writer = AnswerWriter(terminal, words, full=full, explain=explain, plain=plain)
                 with spinner(terminal.err, "Searching"):
                     writer.write(next(events))
                 # A model takes a while to read the passages.

@@ -52,4 +52,4 @@ def search(
         terminal.line("Nothing found.")
     elif explain:
         terminal.line("")
-        terminal.table(score_table(passages))
+        terminal.table(score_table(dict(enumerate(passages, 1))))

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kinsplit.answering import CitationFound, Notice, TextPiece, collect
+from kinsplit.cli.output.passages import QueryWords, score_table, show_text
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import inline, visible
@@ -87,8 +88,11 @@ _INDENT = "    "
 class AnswerWriter:
     """Writes the events of an answer to a terminal."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(
+        self, terminal: Terminal, words: QueryWords, *, full: bool = False, explain: bool = False, plain: bool = False
+    ) -> None:
         self._terminal = terminal
+        self._words, self._full, self._explain, self._plain = words, full, explain, plain
         self._text = WrappingWriter(terminal.out)
         self._line_open = False
 
@@ -111,8 +115,23 @@ class AnswerWriter:
             written.append(event)
         self._end_line()
         answer = collect(iter(written))
-        _write_sources(self._terminal, answer)
+        _write_checks(self._terminal, answer)
+        self._write_sources(answer)
         return answer
+
+    def _write_sources(self, answer: Answer) -> None:
+        cited = {citation.number for citation in answer.citations if citation.source is not None}
+        if answer.sources:
+            self._terminal.line("")
+            self._terminal.line("Sources:" if cited else "Passages found, none of them cited:")
+        for source in answer.sources:
+            _write_entry(self._terminal, _source_line(source, is_cited=source.number in cited))
+            if self._full:
+                show_text(self._terminal, source, source.best, self._words, None, plain=self._plain)
+        found = {source.number: source.passage for source in answer.sources if source.passage is not None}
+        if self._explain and found:
+            self._terminal.line("")
+            self._terminal.table(score_table(found, "Source"))
 
     def _append(self, text: Text) -> None:
         self._text.write(text)
@@ -124,8 +143,8 @@ class AnswerWriter:
             self._line_open = False
 
 
-def _write_sources(terminal: Terminal, answer: Answer) -> None:
-    """Write the results of the checks, and the sources."""
+def _write_checks(terminal: Terminal, answer: Answer) -> None:
+    """Write the results of the checks."""
     if answer.checks:
         terminal.line("")
         found = sum(check.status == "found" for check in answer.checks)
@@ -135,12 +154,6 @@ def _write_sources(terminal: Terminal, answer: Answer) -> None:
         if check.status != "found":
             text = visible(" ".join(check.text.split()))
             _write_entry(terminal, Text.assemble((f"{_finding(check)}: ", "yellow"), text))
-    cited = {citation.number for citation in answer.citations if citation.source is not None}
-    if answer.sources:
-        terminal.line("")
-        terminal.line("Sources:" if cited else "Passages found, none of them cited:")
-    for source in answer.sources:
-        _write_entry(terminal, _source_line(source, is_cited=source.number in cited))
 
 
 def _write_entry(terminal: Terminal, text: Text) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
@@ -16,7 +16,8 @@ from kinsplit.markup.source import kind_of
 from kinsplit.markup.terminal import rendered
 
 if TYPE_CHECKING:
-    from kinsplit.chunk import Beside
+    from kinsplit.answering import Source
+    from kinsplit.chunk import Beside, Chunk
     from kinsplit.embedding.sparse import Bm25Embedder
     from kinsplit.retrieval import Passage
 
@@ -74,19 +75,29 @@ def show(
         terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
     if section := section_of(passage.beside):
         terminal.line(f"Section: {section}")
-    kind = "text" if plain or not terminal.out.is_terminal else kind_of(best.source_id, best.metadata)
-    if kind != "text":
-        shown = passage if size is None else best
-        lines = rendered(terminal.out, terminal.quote_width, shown.text, kind, shown.beside.header, best.source_id)
-        terminal.lines(_most_relevant(lines, words, len(lines) if size is None else _LINES))
-    elif size is None:
-        terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
-    else:
-        # A hit may be cut where a budget ends.
-        whole = passage.start <= best.start and best.end <= passage.end
-        terminal.quote(excerpt(best.text if whole else passage.text, words, size), _LINES)
+    # A hit may be cut where a budget ends.
+    whole = passage.start <= best.start and best.end <= passage.end
+    show_text(terminal, passage if size is None or not whole else best, best, words, size, plain=plain)
     if passage.related:
         terminal.line(f"Related: {', '.join(chunk.source_id for chunk in passage.related)}")
+
+
+def show_text(
+    terminal: Terminal,
+    shown: Passage | Source | Chunk,
+    best: Chunk,
+    words: QueryWords,
+    size: int | None,
+    *,
+    plain: bool = False,
+) -> None:
+    """Write a text, whose best hit says of what kind it is; see `show`."""
+    kind = "text" if plain or not terminal.out.is_terminal else kind_of(best.source_id, best.metadata)
+    if kind == "text":
+        terminal.quote(excerpt(shown.text, words, size or len(shown.text)), None if size is None else _LINES)
+        return
+    lines = rendered(terminal.out, terminal.quote_width, shown.text, kind, shown.beside.header, best.source_id)
+    terminal.lines(_most_relevant(lines, words, len(lines) if size is None else _LINES))
 
 
 def section_of(beside: Beside) -> str:
@@ -163,13 +174,13 @@ def _best_start(text: str, matches: Sequence[Match], size: int) -> int:
     return max(starts, key=worth)
 
 
-def score_table(passages: Sequence[Passage]) -> Table:
-    """Return a table of scores, with a row per hit and a column per stage."""
-    stages = dict.fromkeys(stage for passage in passages for hit in passage.hits for stage in hit.scores)
-    whole = dict.fromkeys(stage for passage in passages for stage in passage.scores if stage not in stages)
-    headings = "Result", "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole))
+def score_table(passages: Mapping[int, Passage], heading: str = "Result") -> Table:
+    """Return a table of the scores of numbered passages, with a row per hit and a column per stage."""
+    stages = dict.fromkeys(stage for passage in passages.values() for hit in passage.hits for stage in hit.scores)
+    whole = dict.fromkeys(stage for passage in passages.values() for stage in passage.scores if stage not in stages)
+    headings = heading, "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole))
     table = text_table(*headings, right=slice(3, None))
-    for rank, passage in enumerate(passages, 1):
+    for rank, passage in passages.items():
         for number, hit in enumerate(passage.hits):
             of_hit = (_figure(hit.scores.get(stage)) for stage in stages)
             of_passage = ("" if number else _figure(passage.scores.get(stage)) for stage in whole)
