@@ -28,6 +28,7 @@ from kinsplit.doors import (
     LANGCHAIN,
     MCP,
     PYTHON,
+    Door,
 )
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import Dataset, Experiment, Question
