@@ -121,7 +121,7 @@ class Configuration(_Tables):
         if not name:
             return {}
         table = getattr(self, name)
-        return {key: getattr(table, key) for key in table.model_fields_set}
+        return {key: getattr(table, key) for key in type(table).model_fields if key in table.model_fields_set}
 
     def write(self, path: Path, remarks: str = "") -> None:
         """Write a file that `read` takes.

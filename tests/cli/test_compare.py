@@ -70,3 +70,22 @@ def test_the_fallback_that_a_missing_model_took_is_told(cli: Cli, docs: Path, mo
     assert "\nscore " in shown.stdout
     (told,) = json.loads(cli(*asked, "--json").stdout)["warnings"]["llm"]
     assert "divided by paragraphs and headings instead" in told
+
+
+def test_the_models_are_those_of_an_evaluation(cli: Cli, docs: Path, tmp_path: Path) -> None:
+    asked = "compare", "What is a plan of objects?", "--docs", docs, "--strategy", "a=sentence:chunk_size=12", "--json"
+    (tmp_path / "own.toml").write_text('[evaluate]\nembedder = "hash"\nembedding_context = "none"\nlanguage = "any"\n')
+
+    def chunks(*options: str) -> int:
+        shown = cli(*asked, *options)
+        assert shown.exit_code == 0, shown.stderr
+        return int(json.loads(shown.stdout)["sizes"]["a"]["chunks"])
+
+    tokens = chunks("--config", "own.toml")
+    assert tokens == chunks("--embedder", "hash", "--language", "german", "--embedding-context", "headings")
+    refused = cli(*asked, "--embedder", "hash", "--tokenizer", "nonsense:x")
+    assert (refused.exit_code, "nonsense:x" in refused.stderr) == (2, True)
+    refused = cli(*asked, "--config", "own.toml", "--language", "klingon")
+    assert (refused.exit_code, "must name a known language" in refused.stderr) == (2, True)
+    refused = cli(*asked, "--config", "own.toml", "--embedding-context", "late")
+    assert (refused.exit_code, "'late' needs an embedder" in refused.stderr) == (2, True)

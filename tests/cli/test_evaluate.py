@@ -204,3 +204,19 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     assert len(result.stderr.splitlines()) == 1
     assert message in result.stderr
     assert not (tmp_path / "evaluation_results.json").exists()
+
+
+def test_the_passages_of_a_search_are_judged_with_its_options(labelled: Cli, tmp_path: Path) -> None:
+    options = ("evaluate", "--docs", "set", *SMALL, *HASH, "--measure", "recall@15t", "--no-cache", "--json")
+    searched = labelled(*options, "--ranker", "search", "--window", "2", "--context-share", "0.5")
+    assert searched.exit_code == 0, searched.stderr
+    assert json.loads(searched.stdout)["setting"]["ranker"] == "search(window=2, context_share=0.5)"
+    table = '[evaluate]\nranker = "search"\nwindow = 2\ncontext_share = 0.5\ncoverage_levels = [0.9]\n'
+    (tmp_path / "own.toml").write_text(table)
+    from_file = labelled(*options, "--config", "own.toml")
+    assert json.loads(from_file.stdout)["setting"]["ranker"] == "search(window=2, context_share=0.5)"
+    given = labelled(*options, "--config", "own.toml", "--window", "1", "--ranker", "ask")
+    assert json.loads(given.stdout)["setting"]["ranker"] == "ask(window=1, context_share=0.5)"
+    refused = labelled(*options, "--window", "2")
+    assert refused.exit_code == 2
+    assert "window: is not used by the ranker 'kin' (got 2). Take the ranker 'search' or 'ask'" in refused.stderr

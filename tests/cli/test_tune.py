@@ -93,3 +93,18 @@ def test_questions_without_labels_are_refused(cli: Cli, woods: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert "questions: must include at least two labelled ones" in result.stderr
     assert not Path("kinsplit.toml").exists()
+
+
+def test_the_ranker_and_the_tokenizer_are_those_that_are_asked_for(cli: Cli, woods: Path) -> None:
+    trials = ("--embedder", "hash", "--budget", 60, "--trials", 2, "--strategies", "sentence", "--json")
+    result = cli("tune", woods, *trials, "--ranker", "dense")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["ranker"] == "dense"
+    assert found["weights_verdict"] == "The weights of kin scoring stay, since the ranker was 'dense'"
+    refused = cli("tune", woods, *trials, "--tokenizer", "nonsense:x", "--output", "new.toml")
+    assert (refused.exit_code, "nonsense:x" in refused.stderr) == (2, True)
+    refused = cli(
+        "tune", woods, "--ranker", "dense", "--store", "memory:x", "--embedder", "hash", "--output", "new.toml"
+    )
+    assert (refused.exit_code, "--ranker: can't be given with --store" in refused.stderr) == (2, True)

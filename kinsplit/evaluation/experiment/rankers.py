@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 from kinsplit.answering import SourcesFound, answer
 from kinsplit.chunk import Chunk
@@ -127,4 +127,6 @@ def create(ranker: object, options: SearchKeywords | None = None) -> Ranker:
     require(name != "budget", name, "can't be given, since the measures give it", value, "Measure recall@1000t.")
     rule, remedy = f"is not used by the ranker {chosen.name!r}", "Take the ranker 'search' or 'ask', or leave it out."
     require(ranker in ("search", "ask"), name, rule, value, remedy)
-    return search(**options) if ranker == "search" else ask(**options)
+    # In one order, since caches know a ranker by its name.
+    ordered: Any = {name: value for name in SearchOptions.model_fields for key, value in options.items() if key == name}
+    return search(**ordered) if ranker == "search" else ask(**ordered)

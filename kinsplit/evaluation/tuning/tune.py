@@ -350,7 +350,8 @@ def _asked(budget: int, options: Mapping[str, Any]) -> dict[str, Any]:
     require(budget >= 1, "budget", "must be at least 1", budget, f"Leave it out for {BUDGET}.")
     door = COMMANDS["tune"]
     for name, value in options.items():
-        require(name in door.fields(), name, f"is not used: {door.without.get(name)}", value, "Leave it out.")
+        rule = f"is not used: {door.without[name]}" if name in door.without else "is not an option of tuning"
+        require(name in door.fields(), name, rule, value, "Leave it out.")
     given = EvaluationOptions(**{**_DEFAULTS, **options})
     return {name: getattr(given, name) for name in door.fields()}
 

@@ -123,3 +123,10 @@ def test_the_cost_counts_what_boundaries_cost(tmp_path: Path) -> None:
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, object], told: str) -> None:
     with pytest.raises(InvalidParameterError, match=told):
         tuned(tmp_path, **options)
+
+
+def test_options_that_tuning_has_no_use_for_are_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="measures: is not used: recall within the budget"):
+        tuned(tmp_path, measures=["MRR"])
+    with pytest.raises(InvalidParameterError, match="colour: is not an option"):
+        tuned(tmp_path, colour="red")
