@@ -43,9 +43,9 @@ can be repeated. `index.search("...", top_k=5)` and `KinsplitRetriever(index, to
 `SearchOptions` holds them as a value.
 
 In a settings file, which commands read if `--config` or `KINSPLIT_CONFIG` names it, the tables `[index]`, `[search]`,
-`[ask]` and `[evaluate]` hold the options of these commands. What the command line gives goes before it. `watch` and
-`chunk` read `[index]`, `compare` and `tune` `[evaluate]`, each the options that it has; requests to the service and to
-the tools of MCP carry theirs.
+`[ask]` and `[evaluate]` hold the options of these commands. What the command line gives goes before it; `--no-parents`
+takes back `parents = true`. `watch` and `chunk` read `[index]`, `compare` and `tune` `[evaluate]`, each the options
+that it has; requests to the service and to the tools of MCP carry theirs.
 
 ```toml
 [index]

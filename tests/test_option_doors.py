@@ -92,7 +92,7 @@ def _keywords(*functions: Callable[..., Any]) -> Offered:
 
 
 def _command(name: str) -> Offered:
-    params = {param.name: param for param in _load(name).params}
+    params = {param.name: param for param in _load(name).params if not param.hidden}
     return Offered({name: {"description": param.help.replace("\\[", "[")} for name, param in params.items()})
 
 

@@ -123,15 +123,17 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     door = _DOORS[function]() if function in _DOORS else None
     fields = {} if door is None else door.fields()
     derived = [_option(name, info) for name, info in fields.items()]
+    derived += [_negation(name) for name, info in fields.items() if info.default is False]
     signature = inspect.signature(function, eval_str=True)
-    given = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
-    own = [_JSON if each.name == "terminal" else _documented(each, texts) for each in given]
+    listed = (each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD)
+    own = [_JSON if each.name == "terminal" else _documented(each, texts) for each in listed]
     alone = [each for each in own if each.kind is each.KEYWORD_ONLY]
 
     @functools.wraps(function)
     def run(context: typer.Context, **arguments: Any) -> None:
-        options = {name: arguments.pop(name) for name in fields}
-        options = {name: _read(name, value) for name, value in options.items() if value is not None}
+        taken_back = {name: False for name in fields if arguments.pop(_no(name), False)}
+        given = {name: arguments.pop(name) for name in fields}
+        options = {name: _read(name, value) for name, value in given.items() if value is not None} | taken_back
         if door is not None:
             of_file = read_table(door.table, context.meta.get("config"))
             of_door = {name: default.value for name, default in door.defaults.items()}
@@ -182,12 +184,23 @@ def _option(name: str, info: FieldInfo) -> inspect.Parameter:
     elif words := [word for each in _kinds(info.annotation) if get_origin(each) is Literal for word in get_args(each)]:
         settings |= {"metavar": "|".join([_WORDS[kind], *words]), "parser": read_value}
     elif kind is bool:
-        flag = f"{flag}/--no-{flag.removeprefix('--')}"  # It may be set elsewhere.
+        flag = f"{flag}/{_no(flag)}" if info.default else flag
     else:
         settings["metavar"] = _WORDS.get(kind, name.upper())
     given: Any = kind
     annotation = Annotated[given | None, typer.Option(flag, **settings)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _negation(name: str) -> inspect.Parameter:
+    """Return the option that takes back what a settings file switches on; help shows none, which would be narrower."""
+    annotation = Annotated[bool, typer.Option(_no(_flag(name)), hidden=True)]
+    return inspect.Parameter(_no(name), inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+
+
+def _no(name: str) -> str:
+    """Return the name or the flag of the option that negates another."""
+    return f"--no-{name.removeprefix('--')}" if name.startswith("--") else f"no_{name}"
 
 
 def _default(info: FieldInfo) -> str:
