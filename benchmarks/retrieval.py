@@ -132,7 +132,13 @@ def measure(
     shares: Shares = {}
     for name, ranker in ways.items():
         experiment = Experiment(
-            labelled, strategies, embedder, ranker, _MEASURES, embedding_context=embedding_context, cache=cache
+            labelled,
+            strategies,
+            embedder=embedder,
+            ranker=ranker,
+            measures=_MEASURES,
+            embedding_context=embedding_context,
+            cache=cache,
         )
         with console.status("") as status:
 
