@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from kinsplit.cli.app import _load
-from kinsplit.options import AddOptions, AnswerOptions, IndexOptions, RankingName, SearchOptions
+from kinsplit.options import AddOptions, AnswerOptions, EvaluationOptions, IndexOptions, RankingName, SearchOptions
 from kinsplit.retrieval import rankings
 from kinsplit.server import settings
 from tests.cli.conftest import environment
@@ -44,6 +44,8 @@ INDEX_DOORS = {
     *("index.py", "watch.py", "indexing/run.py", "integrations/ray/run.py"),
     *("cli/commands/index.py", "cli/commands/watch.py", "cli/commands/chunk.py"),
 }
+#: Commands that evaluate.
+EVALUATING = ("evaluate", "compare", "tune", "qrels")
 #: Options with a form of their own at a door, such as `KEY=VALUE`; `Index.find` also has a level.
 OWN_FORMS = {"where", "rerank", "level"}
 #: What a stage of a search makes of the options.
@@ -134,6 +136,13 @@ def test_an_option_of_an_index_is_declared_once(declared: dict[str, set[str]]) -
     } == {}
     # In a file, both are names.
     assert names & declared["indexing/configuration.py IndexSettings"] == {"strategy", "embedder"}
+
+
+def test_an_option_of_an_evaluation_is_declared_once(declared: dict[str, set[str]]) -> None:
+    names, doors = EvaluationOptions.model_fields.keys(), {f"cli/commands/{name}.py" for name in EVALUATING}
+    doors.add("evaluation/experiment/experiment.py")
+    found = {place: names & own for place, own in declared.items() if place.split()[0] in doors if names & own}
+    assert found == {"cli/commands/qrels.py qrels": {"embedder"}}  # Which writes vectors only if it is given.
 
 
 def _declared(node: ast.AST) -> list[str]:
