@@ -25,9 +25,12 @@ LAYERS: dict[str, set[str]] = {
     "details": set(),
     "support": {"errors"},
     "tokenizers": {"errors", "spans", "support"},
-    "model_servers": {"errors", "support"},
-    "embedding": {"chunk", "errors", "identity", "model_servers", "registry", "spans", "support", "tokenizers"},
-    "language_models": {"errors", "model_servers", "spans", "registry", "support", "tokenizers"},
+    "models": {"errors", "registry", "support"},
+    "model_servers": {"errors", "models", "support"},
+    "embedding": {
+        *("chunk", "errors", "identity", "model_servers", "models", "registry", "spans", "support", "tokenizers"),
+    },
+    "language_models": {"errors", "model_servers", "models", "spans", "registry", "support", "tokenizers"},
     "loaders": {"chunk", "errors", "foreign", "kinds", "registry", "spans", "support", "text"},
     "parsers": {
         "registry",

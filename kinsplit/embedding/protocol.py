@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.errors import EmbeddingError, InvalidParameterError, require
+from kinsplit.models import ModelCard
 from kinsplit.spans import replace_surrogates
 
 #: Called with the number of model inputs embedded so far and their total.
@@ -27,9 +28,9 @@ class Embedder(Protocol):
     A text longer than the window is embedded as the mean of its windows, so nothing is ever truncated; `windows` shows
     in advance which texts are affected.
 
-    An embedder of your own may have one more attribute: `repeatable = True` promises that its fingerprint changes
-    whenever its vectors change, also when you edit its code. Only then are its vectors, and evaluation results based on
-    them, cached on disk; see `repeatable`.
+    An embedder of your own may have two more attributes: `card`, a `kinsplit.models.ModelCard` of the model, and
+    `repeatable = True`, which promises that its fingerprint changes whenever its vectors change, also when you edit its
+    code. Only then are its vectors, and evaluation results based on them, cached on disk; see `repeatable`.
     """
 
     @property
@@ -81,6 +82,14 @@ def repeatable(embedder: Embedder) -> bool:
     """
     is_own = type(embedder).__module__.startswith("kinsplit.embedding.")
     return bool(getattr(embedder, "repeatable", is_own))
+
+
+def card_of(embedder: Embedder) -> ModelCard:
+    """Return the card of an embedder; of one without a `card`, what its other attributes tell."""
+    card = getattr(embedder, "card", None)
+    if isinstance(card, ModelCard):
+        return card
+    return ModelCard(weights=embedder.name, window=embedder.window, dimension=embedder.dimension)
 
 
 @runtime_checkable
