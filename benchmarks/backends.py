@@ -75,11 +75,11 @@ def _own(name: str, spec: str) -> System:
 SYSTEMS = (
     System(REFERENCE, _peer),
     System("sentence-transformers bfloat16", functools.partial(_peer, model_kwargs={"dtype": "bfloat16"})),
-    _own("kinsplit torch", "bundled:torch"),
-    _own("kinsplit numpy", "bundled:numpy"),
-    _own(EXACT, "bundled:openvino-float32"),
+    _own("kinsplit torch", "bundled?backend=torch"),
+    _own("kinsplit numpy", "bundled?backend=numpy"),
+    _own(EXACT, "bundled?backend=openvino-float32"),
     _own(DEFAULT, "bundled"),
-    _own(FAST, "bundled:int8"),
+    _own(FAST, "bundled?backend=int8"),
 )
 
 

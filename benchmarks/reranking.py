@@ -35,9 +35,9 @@ SETS = ("alice", "chroma/wikitexts", "legalbench_rag/privacy_qa")
 TOP_K, TIMED = 5, 10
 #: Options of late interaction, by row.
 LATE: dict[str, dict[str, float]] = {
-    "late:3000": {"characters": 3000},
-    "late:6000": {"characters": 6000},
-    "late:12000": {"characters": 12_000},
+    "late?characters=3000": {"characters": 3000},
+    "late?characters=6000": {"characters": 6000},
+    "late?characters=12000": {"characters": 12_000},
     "late": {},
     "late alone": {"earlier": 0.0},
 }

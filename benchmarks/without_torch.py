@@ -66,7 +66,7 @@ def embed(
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # Linux counts in KiB.
     print(done.stdout[-1500:], done.stderr[-1500:], sep="\n")
     print(f"kinsplit demo: exit code {done.returncode}, {seconds:.1f} s from zero, {peak:,.0f} MiB at most")
-    texts, embedder = _texts(), create("bundled" if backend == "auto" else f"bundled:{backend}")
+    texts, embedder = _texts(), create("bundled" if backend == "auto" else f"bundled?backend={backend}")
     np.save(vectors, embedder.embed(texts))
     print(f"{len(texts)} texts embedded on {embedder.runs_on}")  # type: ignore[attr-defined]
 

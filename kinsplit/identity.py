@@ -41,7 +41,7 @@ def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
 
 #: What stands for an address, or for the path of a folder, in a spec that is stored.
 UNSTORED = "..."
-_ADDRESS = re.compile(r"(?<=base_url=).+?(?=[:,][\w-]+=|$)", re.DOTALL)
+_ADDRESS = re.compile(r"(?<=[?&]base_url=)[^&]+|(?<=[?&]host=)[^&]+")
 # The folder above that of a model of sentence-transformers, which may hold code that runs when the model is loaded.
 _FOLDER = re.compile(r"(?<=^st:)(?:[.~/\\]|[A-Za-z]:[/\\]).*[/\\](?=.)", re.DOTALL)
 

@@ -1,22 +1,185 @@
-"""Models as described objects: the card of a model says how it must be asked, and what its vectors depend on."""
+"""Models as described objects: a spec says which model and how it runs, a card how it must be asked.
+
+A spec has one grammar for embedders, rerankers and language models: `PROVIDER:NAME?OPTION=VALUE&OPTION=VALUE`. The
+options of a provider are the parameters of the function or class that its registry names.
+"""
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
-from typing import Any, Literal
-from urllib.parse import quote
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import partial
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
+from urllib.parse import quote, unquote
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from kinsplit.errors import InvalidParameterError, require
+from kinsplit.registry import Registry
+from kinsplit.support.environment import redact_url
 from kinsplit.support.settings import Settings
 
-#: Characters that stay as they are in the value of an option; "&" begins the next one, and "%" an escaped character.
+T = TypeVar("T")
+#: Options with the address of a server, which a collection doesn't store.
+ADDRESSES = ("base_url", "host")
+# Characters that stay as they are in the value of an option; "&" begins the next one, and "%" an escaped character.
 _PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) not in "&%")
+# An option in the name of a model would be taken for a part of it, and a text be sent to another server than meant.
+_MISPLACED = re.compile(r"[:,&]\s*([\w-]+)=")
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_SIMPLE = (str, int, float, bool)
 
 
-def option_text(options: dict[str, Any]) -> str:
+class ModelSpec(Settings):
+    """Which model, and how it runs; its options are fields too: `ModelSpec(provider="st", name="m", device="cuda")`.
+
+    Attributes:
+        provider: Name of a provider in the registry of the models of a kind.
+        name: Name of the model there; "" for a provider with one model.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    provider: str
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str, field: str = "model") -> Self:
+        """Return the spec that a text is.
+
+        Raises:
+            InvalidParameterError: Nothing follows the colon, or an option is given twice, without "=" or before "?".
+        """
+        head, mark, rest = text.partition("?")
+        provider, colon, name = (part.strip() for part in head.partition(":"))
+        shown = redact_url(text)
+        require(name or not colon, field, "must name a model after its provider", shown, "Write PROVIDER:NAME.")
+        if misplaced := _MISPLACED.search(head):
+            rule = f"has the option {misplaced[1]!r} in the wrong place"
+            raise InvalidParameterError(field, rule, shown, f"Write it after a question mark: ?{misplaced[1]}=VALUE.")
+        options: dict[str, str] = {}
+        for part in rest.split("&") if mark else ():
+            option, equals, value = part.partition("=")
+            ok = equals and option not in {*options, *cls.model_fields}
+            require(ok, field, "must have options like ?NAME=VALUE&NAME=VALUE, each once", shown, "Correct them.")
+            options[option] = unquote(value)
+        return cls(provider=provider, name=name, **options)
+
+    @classmethod
+    def of(cls, value: str | Self | Mapping[str, Any], field: str = "model") -> Self:
+        """Return a spec given as text, as an object, or as a table, whose key `spec` may hold the text; see `parse`."""
+        if isinstance(value, str):
+            return cls.parse(value, field)
+        if isinstance(value, cls):
+            return value
+        table = dict(value)
+        given = cls.parse(table.pop("spec"), field).model_dump() if "spec" in table else {}
+        return cls(**{**given, **table})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options by name."""
+        return dict(self.__pydantic_extra__ or {})
+
+    def __str__(self) -> str:
+        named = f"{self.provider}:{self.name}" if self.name else self.provider
+        return named + option_text(self.options)
+
+
+def option_text(options: Mapping[str, Any]) -> str:
     """Return options as they follow a model: "?a=1&b=2"; those that are None are left out, and "" is for none."""
-    given = (f"{name}={quote(str(value), safe=_PLAIN)}" for name, value in options.items() if value is not None)
-    joined = "&".join(given)
+    joined = "&".join(f"{name}={_text(value)}" for name, value in options.items() if value is not None)
     return f"?{joined}" if joined else ""
+
+
+def _text(value: object) -> str:
+    return quote(str(value).lower() if isinstance(value, bool) else str(value), safe=_PLAIN)
+
+
+def make(registry: Registry[Callable[..., T]], spec: str | ModelSpec, **context: Any) -> T:
+    """Make the model of a spec; see `maker`."""
+    return maker(registry, spec, **context)()
+
+
+def maker(registry: Registry[Callable[..., T]], spec: str | ModelSpec, **context: Any) -> Callable[[], T]:
+    """Check a spec, and return the function that makes its model.
+
+    Args:
+        registry: Functions and classes that make the models of a kind, by provider. Each is called with the name, if
+            its provider has several models, and with the options, which are its other parameters. One with `**options`
+            takes any, as text.
+        spec: The spec.
+        **context: Arguments for those that have such a parameter; an option of the same name takes precedence.
+
+    Raises:
+        InvalidParameterError: There is no such provider, it has no such option, or a value is wrong.
+    """
+    field = registry.field
+    registry.parse(str(spec).partition("?")[0])
+    asked = ModelSpec.of(spec, field)
+    build = registry.load(asked.provider)
+    is_named = any(":" in form for form in registry.forms(asked.provider))
+    kinds, first, takes_any = _parameters(build, is_named)
+    shown = redact_url(str(asked))
+    options = {name: info for name, info in kinds.items() if name not in {first, "api_key"} and _is_simple(info)}
+    given = {}
+    for name, value in asked.options.items():
+        if name in options:
+            given[name] = _read(field, shown, name, options[name], value)
+        elif takes_any:
+            given[name] = value
+        else:
+            raise _unknown(field, shown, name, [*options])
+    names = [] if not asked.name else [_read(field, shown, first or "name", kinds.get(first, str), asked.name)]
+    around = {name: value for name, value in context.items() if name in kinds}
+    return partial(build, *names, **{**around, **given})
+
+
+def _parameters(build: Callable[..., Any], is_named: bool) -> tuple[dict[str, Any], str, bool]:
+    """Return the types of a function's parameters, the one that takes the model's name, and whether it takes any."""
+    kinds: dict[str, Any] = {}
+    takes_any = False
+    for each in inspect.signature(build, eval_str=True).parameters.values():
+        if each.kind is not each.VAR_KEYWORD:
+            kinds[each.name] = str if each.annotation is each.empty else each.annotation
+        elif get_origin(each.annotation) is Unpack:
+            kinds |= get_type_hints(get_args(each.annotation)[0])
+        else:
+            takes_any = True
+    return kinds, next(iter(kinds), "") if is_named else "", takes_any
+
+
+def _is_simple(kind: Any) -> bool:
+    """Return whether a text can stand for values of a type."""
+    if get_origin(kind) in (Union, UnionType):
+        return all(each is NoneType or _is_simple(each) for each in get_args(kind))
+    return kind in _SIMPLE or get_origin(kind) is Literal
+
+
+def _read(field: str, shown: str, name: str, kind: Any, value: Any) -> Any:
+    """Return the value of an option in its type."""
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError:
+        known = next((each for each in (kind, *get_args(kind)) if each in _WORDS), None)
+        choices = ", ".join(map(str, get_args(kind)))
+        rule = f"{name} must be {_WORDS[known] if known else f'one of {choices}'}"
+        raise InvalidParameterError(
+            field, rule, shown, f"Write for example {name}=512." if known is int else "Correct it."
+        ) from None
+
+
+def _unknown(field: str, shown: str, name: str, known: list[str]) -> InvalidParameterError:
+    if name == "api_key":
+        return InvalidParameterError(field, "must not hold a key", "...", "Set the variable of the provider's key.")
+    near = get_close_matches(name, known, 1)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    remedy = f"{meant}It has: {', '.join(known)}." if known else "Give it without options."
+    return InvalidParameterError(field, f"has no option {name!r}", shown, remedy)
 
 
 class ModelCard(Settings):
@@ -36,6 +199,9 @@ class ModelCard(Settings):
         languages: Languages that the model knows, as codes of ISO 639.
         licence: Licence of the weights.
     """
+
+    # Lists of files and servers become tuples.
+    model_config = ConfigDict(strict=False)
 
     weights: str
     window: int

@@ -207,7 +207,7 @@ class SearchOptions(ExpansionOptions, SearchExtension):
         ranking: Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both without kin;
             dense, by meaning; or terms, by words.
         rerank: Reranker of the candidates and then, unless it scored none of them, of the passages: none, late
-            (takes about a second), late:CHARACTERS (reads less), cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python
+            (takes about a second), late?characters=N (reads less), cross-encoder:NAME_OR_PATH, llm:MODEL, or in Python
             an object.
         diversity: Weight of unlikeness among the candidates (MMR), from 0 for none to 1. Above 0, a reranker reads only
             the candidates, whose order this changes.

@@ -41,7 +41,10 @@ def serving() -> Iterator[Hostile]:
     class Handler(QuietHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
-            self.do_GET()
+            if self.path == "/api/show":  # It tells nothing of its models.
+                self.respond(b"", 404, {})
+            else:
+                self.do_GET()
 
         def do_GET(self) -> None:
             hostile.calls += 1

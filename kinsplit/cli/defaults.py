@@ -81,8 +81,8 @@ def setting(name: str, config: Path | None, command: str) -> Setting | None:
         return None
     if found.origin is Origin.FOUND and not shared.may_be_found:
         raise untrusted(found.name)
-    if name == "embedder":
-        from kinsplit.embedding import check_source
+    if name in ("embedder", "model"):
+        from kinsplit.model_servers.secrets import check_source
 
         check_source(found)
     elif name == "store":

@@ -76,12 +76,13 @@ def read_table(table: str, config: Path | None) -> dict[str, Any]:
     """
     if config is None:
         return {}
-    from kinsplit.embedding import check_source
     from kinsplit.indexing.configuration import Configuration
+    from kinsplit.model_servers.secrets import check_source
     from kinsplit.support.environment import Origin, Setting
 
     found = Configuration.read(config).table(table)
-    for name, spec in {"embedder": found.get("embedder"), **found.get("parameters", {})}.items():
+    named = {name: found.get("parameters", {}).get(name) for name in ("embedder", "model")}
+    for name, spec in ("embedder", found.get("embedder")), *named.items():
         if isinstance(spec, str):
             check_source(Setting(name, spec, Origin.FILE, str(config)))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kinsplit.embedding.cached import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import Embedder, Progress, SparseVector
-from kinsplit.embedding.registry import check_source, create, names, resolve, verify
+from kinsplit.embedding.registry import create, names, resolve, verify
 
 __all__ = [
     "CachedEmbedder",
@@ -14,7 +14,6 @@ __all__ = [
     "Progress",
     "SparseVector",
     "VectorCache",
-    "check_source",
     "create",
     "names",
     "resolve",

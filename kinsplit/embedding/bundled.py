@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder, split_spec
-from kinsplit.errors import EmbeddingError, require
+from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
+from kinsplit.errors import EmbeddingError
+from kinsplit.models import ModelCard, option_text
 from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED_SHA256
 
@@ -36,8 +37,6 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     checked.
     """
 
-    #: Length of a vector, and maximum number of tokens of one model input, including special tokens.
-    dimension, window = 384, 256
     _remedy = REMEDY
 
     def __init__(self, backend: str = "auto", device: str = "cpu", batch_tokens: int | None = None) -> None:
@@ -46,13 +45,23 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     @property
     def name(self) -> str:
         """The spec that makes this embedder."""
-        return self._spec("bundled").removesuffix(":cpu")
+        return "bundled" + option_text(
+            {"backend": self._backend, "device": None if self.device == "cpu" else self.device}
+        )
 
     @property
-    def fingerprint(self) -> str:
-        """Hash of the weights, known in advance since they are checked when they load."""
-        fingerprint = f"all-MiniLM-L6-v2:{SHA256[:16]}:{self.dimension}:{self.window}"
-        return f"{fingerprint}:int8" if self.backend == "int8" else fingerprint
+    def card(self) -> ModelCard:
+        """The card, known in advance since the weights are checked when they load."""
+        return ModelCard(
+            weights=self._precise(f"all-MiniLM-L6-v2:{SHA256[:16]}"),
+            dimension=384,
+            window=256,
+            pooling="mean",
+            normalises=True,
+            tokenizer="WordPiece/30522",
+            languages=("en",),
+            licence="apache-2.0",
+        )
 
     def _key(self, _: Path) -> str:
         return f"{self.model}-{SHA256[:16]}"
@@ -67,18 +76,6 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     def _probe_vectors(self) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = np.load(_VECTORS)
         return vectors
-
-
-def from_spec(rest: str) -> BundledEmbedder:
-    """Return the embedder of "bundled", which a backend and a device may follow.
-
-    Raises:
-        InvalidParameterError: Something else follows.
-    """
-    other, backend, device = split_spec(f":{rest}" if rest else "")
-    remedy = "Write for example 'bundled' or 'bundled:int8'."
-    require(not other, "embedder", "'bundled' takes only a backend and a device after it", rest, remedy)
-    return BundledEmbedder(backend, device or "cpu")
 
 
 def model_folder() -> Path:

@@ -12,8 +12,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Embedder, Progress, check_texts, repeatable
+from kinsplit.embedding.protocol import Embedder, Progress, card_of, check_texts, repeatable
 from kinsplit.errors import require
+from kinsplit.models import ModelCard
 from kinsplit.support.disk_cache import DiskCache
 from kinsplit.support.environment import cache_folder
 
@@ -150,6 +151,11 @@ class CachedEmbedder:
     def name(self) -> str:
         """Name of the embedder behind the cache."""
         return self.embedder.name
+
+    @property
+    def card(self) -> ModelCard:
+        """Card of the embedder behind the cache."""
+        return card_of(self.embedder)
 
     @property
     def dimension(self) -> int:

@@ -143,9 +143,9 @@ class ForeignEmbedder(SlicingEmbedder):
         return self.version is not None
 
     @property
-    def fingerprint(self) -> str:
-        """Type and name of the object, with assumed fixed weights, and whatever else affects the vectors."""
-        parts = [self.name, str(self.dimension), str(self.window), *prompts_of(self.model)]
+    def _weights(self) -> str:
+        """Type, name and version of the object, and the prompts that it may put before a text."""
+        parts = [self.name, *prompts_of(self.model)]
         return ":".join(parts if self.version is None else [*parts, f"version {self.version}"])
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
@@ -164,8 +164,9 @@ class ForeignEmbedder(SlicingEmbedder):
         with self._guard:
             return call_either(own, None if awaitable is None else getattr(self.model, awaitable), argument)
 
-    def _known_window(self) -> int | None:
-        return window_of(self.model)
+    @property
+    def _declared(self) -> dict[str, Any]:
+        return {"window": window_of(self.model)}
 
     def _batches(self, texts: list[str]) -> Iterator[list[int]]:
         # Similar lengths together, so that a local model pads little.
@@ -175,7 +176,7 @@ class ForeignEmbedder(SlicingEmbedder):
     def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         return unit_vectors(self._ask(self._methods.texts, self._methods.atexts, texts), len(texts), self.name)
 
-    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
+    def _slices(self, texts: Sequence[str], *, is_query: bool = False) -> list[list[str]]:  # noqa: ARG002
         return split_texts(check_texts(texts), CountedTokens(self._tokenizer), self._budget)
 
     @functools.cached_property

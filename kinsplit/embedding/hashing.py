@@ -10,35 +10,38 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Progress, check_texts
+from kinsplit.embedding.protocol import CardedEmbedder, Progress, check_texts
 from kinsplit.embedding.windows import mean_of_windows
 from kinsplit.errors import require
+from kinsplit.models import ModelCard, option_text
 
 _WORD = re.compile(r"\w+")
+_WINDOW = 256
 # Maximum dimension that all stores accept.
 _MOST = 65_535
 
 
-class HashEmbedder:
+class HashEmbedder(CardedEmbedder):
     """A bag of hashed words and word pairs: texts that share words get similar vectors.
 
     The window is counted in words; a longer text is embedded as the mean of its windows.
     """
 
-    def __init__(self, dimension: int = 64, window: int = 256) -> None:
+    def __init__(self, dimension: int = 64, window: int = _WINDOW) -> None:
         for field, value in (("dimension", dimension), ("window", window)):
             require(1 <= value <= _MOST, field, f"must be 1 to {_MOST}", value, "Leave it out for the default.")
-        self.dimension, self.window = dimension, window
+        self._dimension, self._window = dimension, window
 
     @property
     def name(self) -> str:
         """The spec that makes this embedder."""
-        return f"hash:{self.dimension}"
+        given = None if self.window == _WINDOW else self.window
+        return f"hash:{self.dimension}{option_text({'window': given})}"
 
     @property
-    def fingerprint(self) -> str:
+    def card(self) -> ModelCard:
         """Dimension and window, which determine every vector."""
-        return f"hash:{self.dimension}:{self.window}"
+        return ModelCard(weights="hash", dimension=self._dimension, window=self._window)
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Count the windows of each text."""
@@ -73,13 +76,3 @@ class HashEmbedder:
         if not row.any():  # Terms that cancelled each other out.
             row[0] = 1.0
         row /= np.linalg.norm(row)
-
-
-def from_spec(rest: str) -> HashEmbedder:
-    """Return the embedder of "hash", or of "hash:" and a dimension.
-
-    Raises:
-        InvalidParameterError: The rest of the spec is not a dimension.
-    """
-    require(not rest or rest.isdecimal(), "embedder", "'hash:' takes a dimension", rest, "Write for example 'hash:64'.")
-    return HashEmbedder(int(rest)) if rest else HashEmbedder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -90,6 +91,30 @@ def card_of(embedder: Embedder) -> ModelCard:
     if isinstance(card, ModelCard):
         return card
     return ModelCard(weights=embedder.name, window=embedder.window, dimension=embedder.dimension)
+
+
+class CardedEmbedder(ABC):
+    """Base of embedders that have a card, which tells what else is known of them."""
+
+    @property
+    @abstractmethod
+    def card(self) -> ModelCard:
+        """The card of the model, as this embedder asks it."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self.card.dimension
+
+    @property
+    def window(self) -> int:
+        """Maximum number of tokens of one model input, including special tokens and prefixes."""
+        return self.card.window
+
+    @property
+    def fingerprint(self) -> str:
+        """All that the vectors depend on; see `ModelCard.fingerprint`."""
+        return self.card.fingerprint
 
 
 @runtime_checkable

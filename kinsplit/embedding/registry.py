@@ -11,27 +11,28 @@ from kinsplit.embedding.backends.model_files import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.models import ModelSpec, make
 from kinsplit.registry import Registry, function
-from kinsplit.support.environment import Setting, cache_folder, check_address, look_up
+from kinsplit.support.environment import cache_folder
 
 _CLIENTS = "kinsplit.embedding.remote_models.clients"
-#: The embedders by the first part of their specs; each is called with the rest of the spec. Those of other packages are
-#: entry points of the group `kinsplit.embedders`.
-EMBEDDERS: Registry[Callable[[str], Embedder]] = Registry(
+#: The embedders by provider, see `kinsplit.models.make`. Those of other packages are entry points of the group
+#: `kinsplit.embedders`.
+EMBEDDERS: Registry[Callable[..., Embedder]] = Registry(
     "embedders",
     "embedder",
     {
-        "bundled": "kinsplit.embedding.bundled:from_spec",
-        "hash": "kinsplit.embedding.hashing:from_spec",
-        "st": "kinsplit.embedding.sentence_transformer:from_spec",
-        "static": "kinsplit.embedding.static:from_spec",
-        "openai": f"{_CLIENTS}:OpenAIEmbedder.from_spec",
-        "ollama": f"{_CLIENTS}:OllamaEmbedder.from_spec",
-        "litellm": f"{_CLIENTS}:LiteLLMEmbedder.from_spec",
+        "bundled": "kinsplit.embedding.bundled:BundledEmbedder",
+        "hash": "kinsplit.embedding.hashing:HashEmbedder",
+        "st": "kinsplit.embedding.sentence_transformer:SentenceTransformerEmbedder",
+        "static": "kinsplit.embedding.static:StaticEmbedder",
+        "openai": f"{_CLIENTS}:OpenAIEmbedder",
+        "ollama": f"{_CLIENTS}:OllamaEmbedder",
+        "litellm": f"{_CLIENTS}:LiteLLMEmbedder",
     },
     function,
     {
-        "bundled": ("bundled", "bundled:BACKEND"),
+        "bundled": ("bundled",),
         "hash": ("hash", "hash:DIMENSION"),
         "st": ("st:NAME_OR_PATH",),
         "static": ("static", "static:FOLDER"),
@@ -47,39 +48,21 @@ def names() -> list[str]:
     return EMBEDDERS.forms()
 
 
-def create(spec: str) -> Embedder:
+def create(spec: str | ModelSpec) -> Embedder:
     """Create an embedder; nothing is loaded before its first use.
 
     Args:
         spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
             sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
-            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. A backend and a device may
-            follow the first two: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
-            `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`. Models on servers are
-            "openai:MODEL" for OpenAI and every server with its API, "ollama:MODEL" and "litellm:PROVIDER/MODEL";
-            options may follow: "openai:text-embedding-3-large:dimensions=1024,window=2000",
-            "openai:bge-m3:base_url=http://localhost:8000/v1".
+            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests; of models on servers
+            "openai:MODEL" for OpenAI and every server with its API, "ollama:MODEL" and "litellm:PROVIDER/MODEL".
+            Options may follow, which are the parameters of the embedder's class: "bundled?backend=int8",
+            "st:BAAI/bge-m3?device=cuda", "openai:bge-m3?base_url=http://localhost:8000/v1&window=8192".
 
     Raises:
-        InvalidParameterError: No embedder has that name.
+        InvalidParameterError: No embedder has that name, or an option is unknown or wrong.
     """
-    make, rest = EMBEDDERS.of_spec(spec)
-    return make(rest)
-
-
-def check_source(spec: Setting) -> None:
-    """Check that no key goes to an address in a spec that comes from a less trusted source.
-
-    Raises:
-        InvalidParameterError: The key is trusted more than the source of the spec.
-    """
-    scheme, _, rest = spec.value.partition(":")
-    if scheme == "openai":
-        from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
-        from kinsplit.model_servers.clients import OPENAI_KEY
-
-        if "base_url" in OpenAIEmbedder.read_spec(rest)[1]:
-            check_address(spec, look_up(OPENAI_KEY))
+    return make(EMBEDDERS, spec)
 
 
 def resolve(embedder: object) -> Embedder:
@@ -96,8 +79,8 @@ def resolve(embedder: object) -> Embedder:
         InvalidParameterError: No embedder has that name, or the object is not an embedder.
         EmbeddingError: The name describes an object, which can't be resolved.
     """
-    if isinstance(embedder, str):
-        return with_cache(_shared(embedder))
+    if isinstance(embedder, str | ModelSpec):
+        return with_cache(_shared(str(embedder)))
     if not isinstance(embedder, type) and all(
         hasattr(embedder, method) for method in ("embed", "embed_query", "windows")
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
@@ -21,10 +20,11 @@ from kinsplit.embedding.backends.model_cache import open_converted
 from kinsplit.embedding.backends.numpy import NumpyBackend
 from kinsplit.embedding.backends.openvino import has_openvino
 from kinsplit.embedding.backends.torch import TorchBackend
-from kinsplit.embedding.protocol import Progress, check_texts
+from kinsplit.embedding.protocol import CardedEmbedder, Progress, check_texts
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
 from kinsplit.errors import EmbeddingError, KinsplitWarning, MissingExtraError, require
 from kinsplit.identity import UNSTORED
+from kinsplit.models import ModelCard, option_text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -37,7 +37,7 @@ class BackendWarning(KinsplitWarning):
     """A model runs on PyTorch because it can't be read for a faster backend."""
 
 
-class SentenceTransformerEmbedder:
+class SentenceTransformerEmbedder(CardedEmbedder):
     """A dense embedder for a model of sentence-transformers, which loads at first use, without output.
 
     On a CPU, an encoder of the BERT family is read from its own files and converted once for OpenVINO, which is several
@@ -53,7 +53,12 @@ class SentenceTransformerEmbedder:
             less exact, and needs the extra of that name; or "torch", the reference.
         device: "cpu", "cuda", "cuda:1", "mps", "xpu", or "auto" for the fastest one available. Backends other than
             "auto" and "torch" run on the CPU.
-        query_prompt: Prompt before a query, instead of the one that the model declares; "" for none.
+        query_prefix: Text before each question, instead of the one that the model declares; "" for none.
+        passage_prefix: Text before each text for an index, likewise.
+        pooling: How the vectors of tokens become one, instead of what the model declares: "mean", "cls", or with the
+            backend "torch" another mode of sentence-transformers.
+        window: Maximum number of tokens of one input, at most the model's own.
+        dimensions: Length to which vectors are cut, for models that allow it (Matryoshka); see `ModelCard.dimensions`.
         batch_tokens: Maximum number of tokens of a batch, including padding; None for the backend's default.
 
     Raises:
@@ -65,17 +70,27 @@ class SentenceTransformerEmbedder:
         model: str,
         backend: str = "auto",
         device: str = "auto",
-        query_prompt: str | None = None,
+        query_prefix: str | None = None,
+        passage_prefix: str | None = None,
+        pooling: str | None = None,
+        window: int | None = None,
+        dimensions: int | None = None,
         batch_tokens: int | None = None,
     ) -> None:
+        rule = "is a model in a folder, whose path is not stored"
+        given = "Give the model again with its path, such as --set embedder=st:/PATH."
+        require(not model.startswith(f"{UNSTORED}/"), "embedder", rule, f"st:{model}", given)
         remedy = "Leave it out for the default."
         require(backend in BACKENDS, "backend", f"must be one of {', '.join(BACKENDS)}", backend, remedy)
         ok = backend in {"auto", "torch"} or device in {"auto", "cpu"}
         rule = f"must be 'cpu' for the backend {backend!r}"
         require(ok, "device", rule, device, "Leave the device out, or the backend.")
-        require(batch_tokens is None or batch_tokens >= 1, "batch_tokens", "must be at least 1", batch_tokens, remedy)
+        for field, value in (("batch_tokens", batch_tokens), ("window", window), ("dimensions", dimensions)):
+            require(value is None or value >= 1, field, "must be at least 1", value, remedy)
         self.model, self.backend, self.device = model, backend, check_device(device)
-        self.query_prompt, self.batch_tokens = query_prompt, batch_tokens
+        self.pooling, self.batch_tokens = pooling, batch_tokens
+        asked = {"window": window, "dimension": dimensions, "pooling": pooling, "query_prefix": query_prefix}
+        self._asked = {**asked, "passage_prefix": passage_prefix}
         self._lock = threading.RLock()
         self._opened: Backend | None = None
         # The texts embedded last with their windows, which indexing asks for next.
@@ -84,17 +99,14 @@ class SentenceTransformerEmbedder:
     @property
     def name(self) -> str:
         """The spec that makes this embedder."""
-        return self._spec(f"st:{self.model}")
+        device = None if self.device == "auto" else self.device
+        asked = {"dimensions" if key == "dimension" else key: value for key, value in self._asked.items()}
+        return f"st:{self.model}{option_text({'backend': self._backend, 'device': device, **asked})}"
 
     @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._open().facts.dimension
-
-    @property
-    def window(self) -> int:
-        """Maximum number of tokens of one model input, including special tokens."""
-        return self._open().facts.window
+    def card(self) -> ModelCard:
+        """The card: the weights of a folder are known by a hash, those behind a name on the Hub are assumed fixed."""
+        return self._card
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -106,34 +118,39 @@ class SentenceTransformerEmbedder:
         """Backend, precision and device, such as "openvino bfloat16"; loads the model."""
         return self._open().label
 
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the weights of a folder; the weights behind a name on the Hub are assumed fixed."""
-        facts = self._open().facts
-        weights = self._weights[:16] if Path(self.model).expanduser().is_dir() else self.model
-        prompts = ":".join(filter(None, (facts.query_prompt, facts.document_prompt)))
-        parts = f"st:{weights}:{facts.dimension}:{facts.window}:{prompts}".rstrip(":")
-        return f"{parts}:int8" if self.backend == "int8" else parts
+    @functools.cached_property
+    def _card(self) -> ModelCard:
+        declared, folder = self._open().facts.card, Path(self.model).expanduser()
+        asked = {name: value for name, value in self._asked.items() if value is not None}
+        for name in asked.keys() & {"window", "dimension"}:
+            most, field = getattr(declared, name), "dimensions" if name == "dimension" else name
+            rule = f"must be at most the model's own, {most}"
+            require(asked[name] <= most, field, rule, asked[name], "Leave it out for that.")
+        weights = model_files.weights_digest(folder)[:16] if folder.is_dir() else self.model
+        return declared.model_copy(update={**asked, "weights": self._precise(f"st:{weights}")})
+
+    def _precise(self, weights: str) -> str:
+        """Return the identity of weights with their precision, if that changes the vectors."""
+        return f"{weights}:int8" if self.backend == "int8" else weights
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Count the windows of each text."""
         texts, (last, counts) = check_texts(texts), self._last
         if texts != last:
-            counts = [len(parts) for parts in self._read(texts, self._open().facts.document_prompt)]
+            counts = [len(parts) for parts in self._read(texts, self.card.passage_prefix)]
         return list(counts)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts for an index; see `Embedder.embed`."""
         texts = check_texts(texts)
-        prompt = self._open().facts.document_prompt
+        prompt = self.card.passage_prefix
         read = self._read(texts, prompt)
         self._last = (texts, [len(parts) for parts in read])
         return self._embed(read, prompt, progress)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query, with the prompt for queries."""
-        declared = self._open().facts.query_prompt
-        prompt = declared if self.query_prompt is None else self.query_prompt
+        prompt = self.card.query_prefix
         vector: NDArray[np.float32] = self._embed(self._read(check_texts([text]), prompt), prompt, is_query=True)[0]
         return vector
 
@@ -145,7 +162,7 @@ class SentenceTransformerEmbedder:
         found: dict[int, NDArray[np.float32]] = {}
         windows = [[flat[index] for index in batch] for batch in batches]
         for batch, vectors in zip(batches, opened.token_vectors(windows), strict=True):
-            found |= {index: _own(flat[index], own) for index, own in zip(batch, vectors, strict=True)}
+            found |= {index: self._cut(_own(flat[index], own)) for index, own in zip(batch, vectors, strict=True)}
         ordered = iter(found[index] for index in range(len(flat)))
         return [np.concatenate([next(ordered) for _ in parts]) for parts in read]
 
@@ -154,31 +171,34 @@ class SentenceTransformerEmbedder:
     ) -> NDArray[np.float32]:
         opened = self._open()
         flat, batches = self._batches(read)
-        vectors, done = np.empty((len(flat), opened.facts.dimension), dtype=np.float32), 0
+        vectors, done = np.empty((len(flat), self.dimension), dtype=np.float32), 0
         windows = [[flat[index] for index in batch] for batch in batches]
         for batch, found in zip(batches, opened.vectors(windows, prompt, is_query), strict=True):
-            vectors[batch] = found
+            vectors[batch] = self._cut(found)
             done += len(batch)
             if progress:
                 progress(done, len(flat))
         return mean_of_windows(vectors, [len(parts) for parts in read])
 
+    def _cut(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return vectors in the requested length; the model has scaled them to length 1 already."""
+        if self._asked["dimension"] is None:
+            return vectors
+        cut = vectors[:, : self.dimension]
+        return np.asarray(cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), np.finfo(np.float32).tiny))
+
     def _read(self, texts: Sequence[str], prompt: str) -> list[list[Window]]:
-        facts = self._open().facts
-        return read_windows(texts, facts.tokenizer, facts.window, prompt)
+        return read_windows(texts, self._open().facts.tokenizer, self.window, prompt)
 
     def _batches(self, read: Iterable[list[Window]]) -> tuple[list[Window], list[list[int]]]:
         flat = list(chain.from_iterable(read))
         most = self.batch_tokens or self._open().batch_tokens
         return flat, sorted_batches([len(window.encoding.ids) for window in flat], most)
 
-    def _spec(self, model: str) -> str:
-        backend, device = self.backend.replace("auto", ""), self.device.replace("auto", "")
-        return ":".join(filter(None, (model, backend, device)))
-
-    @functools.cached_property
-    def _weights(self) -> str:
-        return model_files.weights_digest(Path(self.model).expanduser())
+    @property
+    def _backend(self) -> str | None:
+        """The backend, if one was chosen."""
+        return None if self.backend == "auto" else self.backend
 
     def _key(self, folder: Path) -> str:
         """Return a key of all that affects the vectors of the model in a folder; in the Hub's cache, its commit."""
@@ -230,7 +250,7 @@ class SentenceTransformerEmbedder:
         if device != "cpu" or self.backend == "torch":
             return self._torch(device)
         folder = self._folder() or model_files.fetch(self.model)
-        reason = model_files.why_not_convertible(folder) if folder else "it has no modules.json"
+        reason = model_files.why_not_convertible(folder, self.pooling) if folder else "it has no modules.json"
         if folder and reason is None:
             return self._read_or_convert(folder)
         self._checked_folder()  # The reason may be damage.
@@ -248,18 +268,19 @@ class SentenceTransformerEmbedder:
     def _read_or_convert(self, folder: Path) -> Backend:
         def read() -> tuple[SentenceNetwork, model_files.ModelFacts]:
             self._checked_folder()
-            return model_files.read_network(folder), model_files.declared_facts(folder)
+            return model_files.read_network(folder, self.pooling), model_files.declared_facts(folder)
 
         if self.backend == "numpy" or (self.backend == "auto" and not has_openvino()):
             return NumpyBackend(*read())
         if not has_openvino():
             remedy = "Run: pip install openvino; where it has no wheel, use the backend 'numpy'."
             raise EmbeddingError(f"The backend {self.backend!r} needs OpenVINO, which is not installed. {remedy}")
-        return open_converted(self._key(folder), read, self.backend, self._probe_vectors())
+        key = "-".join(filter(None, (self._key(folder), self.pooling)))
+        return open_converted(key, read, self.backend, self._probe_vectors())
 
     def _torch(self, device: str) -> TorchBackend:
         folder = self._checked_folder()
-        return TorchBackend(self.model if folder is None else str(folder), device)
+        return TorchBackend(self.model if folder is None else str(folder), device, self.pooling)
 
 
 def _own(window: Window, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -267,29 +288,3 @@ def _own(window: Window, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     own = vectors[~np.array(window.encoding.special_tokens_mask, dtype=bool)]
     norms = np.linalg.norm(own, axis=1, keepdims=True)
     return np.asarray(own / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)
-
-
-# A model, its backend and its device.
-_SPEC = re.compile(
-    r"(.*?)(?::(auto|openvino|openvino-float32|int8|numpy|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
-)
-
-
-def split_spec(spec: str) -> tuple[str, str, str | None]:
-    """Return a model's name without what follows it, the backend and the device, which may be left out."""
-    found = _SPEC.fullmatch(spec)
-    model, backend, device = found.groups() if found else (spec, None, None)
-    return model, backend or "auto", device
-
-
-def from_spec(rest: str) -> SentenceTransformerEmbedder:
-    """Return the embedder of "st:" and a model's name or folder, which a backend and a device may follow.
-
-    Raises:
-        InvalidParameterError: The folder is one whose path a collection left out.
-    """
-    remedy = "Give the model again with its path, such as --set embedder=st:/PATH."
-    rule = "is a model in a folder, whose path is not stored"
-    require(not rest.startswith(f"{UNSTORED}/"), "embedder", rule, f"st:{rest}", remedy)
-    model, backend, device = split_spec(rest)
-    return SentenceTransformerEmbedder(model, backend, device or "auto")

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.model_cache import read_cached
-from kinsplit.embedding.backends.model_files import check_files
+from kinsplit.embedding.backends.model_files import check_files, licence_of
 from kinsplit.embedding.bundled import REMEDY, SHA256, digests, model_folder
-from kinsplit.embedding.protocol import Progress, check_texts
+from kinsplit.embedding.protocol import CardedEmbedder, Progress, check_texts
 from kinsplit.errors import EmbeddingError
+from kinsplit.models import ModelCard
 from kinsplit.support.extras import needs
 from kinsplit.tokenizers import JsonTokenizer
 
@@ -75,7 +76,7 @@ def distil(source: Path, folder: Path) -> None:
 _CHARACTERS = 1_000_000
 
 
-class StaticEmbedder:
+class StaticEmbedder(CardedEmbedder):
     """A table of token vectors. It reads texts of any length, so there are no windows.
 
     A text without any token in the table, such as blank text, gets the vector of the unknown token.
@@ -86,7 +87,7 @@ class StaticEmbedder:
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        self.folder, self.window = folder, sys.maxsize
+        self.folder = folder
         self._lock = threading.Lock()
         self._loaded: _Table | None = None
 
@@ -96,14 +97,9 @@ class StaticEmbedder:
         return "static" if self.folder is None else f"static:{self.folder}"
 
     @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return int(self._load().rows.shape[1])
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the table and its tokenizer, since models distilled on two machines differ in the last digits."""
-        return f"static:{self._load().digest}:{self.dimension}"
+    def card(self) -> ModelCard:
+        """The card; its weights are a hash, since models distilled on two machines differ in the last digits."""
+        return self._load().card
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Return 1 for each text."""
@@ -143,7 +139,7 @@ class _Table:
     rows: NDArray[np.float32]  # Weighted vector of each token id, float32[tokens, dimension].
     tokenizer: JsonTokenizer
     unknown: int | None  # Id of the unknown token; None if there is none.
-    digest: str  # 16 hexadecimal digits of a hash of everything above.
+    card: ModelCard
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         with needs("static"):
@@ -194,15 +190,18 @@ def _load(folder: Path) -> _Table:
         raise _unusable(folder, f"its {len(rows)} vectors are not one finite vector for each of {len(ids)} tokens")
     unknown = model["unk_id"] if "unk_id" in model else ids.get(model.get("unk_token"))
     digest = hashlib.blake2b(weights + tokenizer, digest_size=8).hexdigest()
-    return _Table(rows, JsonTokenizer(str(folder), tokenizer), unknown, digest)
+    card = ModelCard(
+        weights=f"static:{digest}",
+        dimension=rows.shape[1],
+        window=sys.maxsize,
+        pooling="mean",
+        tokenizer=f"{model['type']}/{len(ids)}",
+        **licence_of(folder),
+    )
+    return _Table(rows, JsonTokenizer(str(folder), tokenizer), unknown, card)
 
 
 def _unusable(folder: Path, reason: str) -> EmbeddingError:
     return EmbeddingError(
         f"{folder}: is not a static model ({reason}). Give a folder that model2vec's save_pretrained has written."
     )
-
-
-def from_spec(folder: str) -> StaticEmbedder:
-    """Return the embedder of "static", or of "static:" and a folder."""
-    return StaticEmbedder(folder or None)

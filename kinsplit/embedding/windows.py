@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.protocol import CardedEmbedder, Progress
 from kinsplit.errors import EmbeddingError, require
+from kinsplit.models import ModelCard
 from kinsplit.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ WINDOW = 512
 SPECIAL_TOKENS = 2
 
 
-class SlicingEmbedder(ABC):
+class SlicingEmbedder(CardedEmbedder):
     """Base of embedders that cut the texts themselves: a longer text than the window is the mean of its windows.
 
     Args:
@@ -201,7 +202,13 @@ class SlicingEmbedder(ABC):
     @functools.cached_property
     def window(self) -> int:
         """Maximum number of tokens of one model input, including special tokens and prompts."""
-        return self._window or self._known_window() or WINDOW
+        return self._window or self._declared.get("window") or WINDOW
+
+    @property
+    def card(self) -> ModelCard:
+        """The card: what is known of the model, and before that what was asked for."""
+        known = {**self._declared, "dimension": self.dimension, "window": self.window}
+        return ModelCard(weights=self._weights, **known)
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Count the windows of each text."""
@@ -215,7 +222,14 @@ class SlicingEmbedder(ABC):
                 server: `EmbedderUnavailableError` if it can't be reached, denies access or has no such model, and
                 `TextRefusedError` if it refuses a text.
         """
-        slices = self._slices(texts)
+        return self._embed(self._slices(texts), progress)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a query, with the prefix for queries if there is one."""
+        vector: NDArray[np.float32] = self._embed(self._slices([text], is_query=True))[0]
+        return vector
+
+    def _embed(self, slices: list[list[str]], progress: Progress | None = None) -> NDArray[np.float32]:
         flat = list(chain.from_iterable(slices))
         if not flat:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -233,18 +247,19 @@ class SlicingEmbedder(ABC):
                 progress(done, len(flat))
         return mean_of_windows(vectors, [len(parts) for parts in slices])
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a query like any other text."""
-        vector: NDArray[np.float32] = self.embed([text])[0]
-        return vector
+    @property
+    @abstractmethod
+    def _weights(self) -> str:
+        """Identity of the model on its card."""
+
+    @property
+    @abstractmethod
+    def _declared(self) -> dict[str, Any]:
+        """Fields of the card that are known."""
 
     @abstractmethod
-    def _known_window(self) -> int | None:
-        """Return the window that the model declares, if any."""
-
-    @abstractmethod
-    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the slices of each text that fit into the window."""
+    def _slices(self, texts: Sequence[str], *, is_query: bool = False) -> list[list[str]]:
+        """Return the slices of each text that fit into the window, as the model is to read them."""
 
     @abstractmethod
     def _batches(self, texts: list[str]) -> Iterable[list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import io
 import json
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.model_servers.clients import connect_ollama, post
+from kinsplit.model_servers.declarations import of_ollama
 from kinsplit.model_servers.messages import error_message
+from kinsplit.models import ModelCard
 from kinsplit.support.http import ResponseTooLongError
 
 if TYPE_CHECKING:
@@ -30,7 +33,8 @@ class OllamaModel:
         model: Name on the server, such as "llama3" or "qwen2.5:14b".
         host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set. With OLLAMA_API_KEY,
             requests send that key.
-        window: Requested context window in tokens. A larger one takes more memory.
+        window: Requested context window in tokens, of which a larger one takes more memory; None for the model's own,
+            at most 8192.
         timeout: Maximum seconds to wait for an answer.
 
     Raises:
@@ -38,12 +42,24 @@ class OllamaModel:
         MissingExtraError: OpenAI's client is not installed.
     """
 
-    def __init__(self, model: str, host: str | None = None, window: int = USUAL_WINDOW, timeout: float = 300.0) -> None:
-        self.model, self.window = model, window
+    def __init__(self, model: str, host: str | None = None, window: int | None = None, timeout: float = 300.0) -> None:
+        self.model, self._window = model, window
         self.name = f"ollama:{model}"
         kinds: dict[str, Any] = {"failed": LanguageModelError, "unavailable": ModelUnavailableError}
         self._server = connect_ollama(model, host, timeout=timeout, **kinds)
         self.identity = f"{self.name} at {self._server.url}"
+
+    @property
+    def card(self) -> ModelCard:
+        """What the server tells of the model, with the window that is requested."""
+        told = self._server.ask(lambda client, _: of_ollama(client, {"model": self.model})) or {}
+        window = self._window or min(USUAL_WINDOW, told.get("window", USUAL_WINDOW))
+        return ModelCard(weights=self.name, **{**told, "window": window})
+
+    @functools.cached_property
+    def window(self) -> int:
+        """Maximum length of prompt and answer together, in the model's own tokens."""
+        return self._window or self.card.window
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,9 @@ from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.model_servers.clients import connect_openai
+from kinsplit.model_servers.declarations import of_openai
 from kinsplit.model_servers.messages import quoted
+from kinsplit.models import ModelCard
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -29,7 +32,7 @@ class OpenAIModel:
         model: Name on the server.
         base_url: URL up to and including the version; None takes OPENAI_BASE_URL, or OpenAI's own if that isn't set.
         api_key: API key; None takes OPENAI_API_KEY, or sends no key if that isn't set.
-        window: Context window in tokens.
+        window: Context window in tokens; None for what the server tells, or 8192 if it doesn't.
         timeout: Maximum seconds to wait for an answer.
 
     Raises:
@@ -42,14 +45,25 @@ class OpenAIModel:
         model: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        window: int = USUAL_WINDOW,
+        window: int | None = None,
         timeout: float = 300.0,
     ) -> None:
-        self.model, self.window = model, window
+        self.model, self._window = model, window
         self.name = f"openai:{model}"
         kinds: dict[str, Any] = {"failed": LanguageModelError, "unavailable": ModelUnavailableError}
         self._server = connect_openai(self.name, base_url, api_key, timeout=timeout, **kinds)
         self.identity = f"{self.name} at {self._server.url}"
+
+    @property
+    def card(self) -> ModelCard:
+        """What the server tells of the model."""
+        told = {"window": USUAL_WINDOW, **of_openai(self._server, self.model, embeds=False)}
+        return ModelCard(weights=self.name, **{**told, "window": self._window or told["window"]})
+
+    @functools.cached_property
+    def window(self) -> int:
+        """Maximum length of prompt and answer together, in the model's own tokens."""
+        return self._window or self.card.window
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""

@@ -7,24 +7,23 @@ import hashlib
 import json
 from collections.abc import Callable
 from itertools import accumulate
-from typing import Self
 
 from kinsplit.errors import LanguageModelError
 from kinsplit.language_models.protocol import LanguageModel, Pieces, Schema
-from kinsplit.model_servers.specs import split_options
+from kinsplit.models import ModelSpec, make, maker
 from kinsplit.registry import Registry, function
 
 #: Default maximum of seconds to wait for an answer: a large model on a CPU takes minutes.
 TIMEOUT = 300.0
-#: The language models by the first part of their specs; each is called with the rest of the spec and with `timeout`.
-#: Those of other packages are entry points of the group `kinsplit.language_models`.
+#: The language models by provider, see `kinsplit.models.make`; one with a parameter `timeout` gets it. Those of other
+#: packages are entry points of the group `kinsplit.language_models`.
 LANGUAGE_MODELS: Registry[Callable[..., LanguageModel]] = Registry(
     "language_models",
     "model",
     {
         "ollama": "kinsplit.language_models.ollama:OllamaModel",
         "openai": "kinsplit.language_models.openai:OpenAIModel",
-        "hash": "kinsplit.language_models.registry:HashModel.from_spec",
+        "hash": "kinsplit.language_models.registry:HashModel",
     },
     function,
     {"ollama": ("ollama:MODEL",), "openai": ("openai:MODEL",), "hash": ("hash",)},
@@ -36,30 +35,28 @@ def names() -> list[str]:
     return LANGUAGE_MODELS.forms()
 
 
-def check(spec: str) -> None:
+def check(spec: str | ModelSpec) -> None:
     """Check that a spec names a language model, without loading or calling it.
 
     Raises:
-        InvalidParameterError: No language model has that name, or the spec has options.
+        InvalidParameterError: No language model has that name, or an option is unknown or wrong.
     """
-    _, rest = LANGUAGE_MODELS.parse(spec)
-    split_options("model", spec, rest, ())
+    maker(LANGUAGE_MODELS, spec)
 
 
-def create(spec: str, timeout: float = TIMEOUT) -> LanguageModel:
+def create(spec: str | ModelSpec, timeout: float = TIMEOUT) -> LanguageModel:
     """Create a language model; no server is contacted before its first use.
 
     Args:
         spec: "ollama:MODEL" for a model of the Ollama server at OLLAMA_HOST; "openai:MODEL" for a model of any server
-            with OpenAI's API, at OPENAI_BASE_URL and with OPENAI_API_KEY; "hash" for tests.
-        timeout: Maximum seconds to wait for an answer.
+            with OpenAI's API, at OPENAI_BASE_URL and with OPENAI_API_KEY; "hash" for tests. Options may follow, which
+            are the parameters of the model's class: "ollama:llama3?window=32768".
+        timeout: Maximum seconds to wait for an answer, unless the spec has that option.
 
     Raises:
-        InvalidParameterError: No language model has that name.
+        InvalidParameterError: No language model has that name, or an option is unknown or wrong.
     """
-    check(spec)
-    make, model = LANGUAGE_MODELS.of_spec(spec)
-    return make(model, timeout=timeout)
+    return make(LANGUAGE_MODELS, spec, timeout=timeout)
 
 
 def resolve(model: object, timeout: float = TIMEOUT) -> LanguageModel:
@@ -74,8 +71,8 @@ def resolve(model: object, timeout: float = TIMEOUT) -> LanguageModel:
         InvalidParameterError: The value is none of these.
         LanguageModelError: The name describes an object, which can't be resolved.
     """
-    if isinstance(model, str):
-        return _shared(model, timeout)
+    if isinstance(model, str | ModelSpec):
+        return _shared(str(model), timeout)
     if isinstance(model, LanguageModel):
         return model
     from kinsplit.language_models.frameworks import adapt
@@ -105,11 +102,6 @@ class HashModel:
     name = "hash"
     identity = None
     window = 1 << 20
-
-    @classmethod
-    def from_spec(cls, _: str, timeout: float) -> Self:  # noqa: ARG003
-        """Return the model of "hash", which nothing follows."""
-        return cls()
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`; the answer is a JSON object with a list as the schema's first property."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kinsplit.errors import InvalidParameterError
-from kinsplit.model_servers.secrets import read_key
+from kinsplit.errors import InvalidParameterError, require
+from kinsplit.identity import UNSTORED
+from kinsplit.model_servers.secrets import OLLAMA_KEY, OPENAI_KEY, read_key
 from kinsplit.model_servers.server import ModelServer
 from kinsplit.support.environment import Origin, Setting, check_address, look_up, redact_url
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 #: URL of OpenAI's own servers.
 OPENAI = "https://api.openai.com/v1"
-OPENAI_KEY, OPENAI_ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI_ADDRESS, OLLAMA_ADDRESS = "OPENAI_BASE_URL", "OLLAMA_HOST"
 
 
 def connect_openai(name: str, base_url: str | None, api_key: str | None, **options: Any) -> ModelServer:
@@ -37,21 +38,6 @@ def connect_openai(name: str, base_url: str | None, api_key: str | None, **optio
     return ModelServer(name, url, remedy, key="" if key is None else key.value, missing=missing, **options)
 
 
-def required_address(model: str) -> str:
-    """Return the URL in OPENAI_BASE_URL, for a model that must not be asked for at OpenAI itself.
-
-    Raises:
-        InvalidParameterError: It isn't set.
-    """
-    address = look_up(OPENAI_ADDRESS)
-    if address is None:
-        rule = "is a model on a server of your own, whose address is not stored"
-        remedy = f"Set {OPENAI_ADDRESS}, or give the model again with its base_url."
-        raise InvalidParameterError("model", rule, model, remedy)
-    return address.value
-
-
-OLLAMA_KEY, OLLAMA_ADDRESS = "OLLAMA_API_KEY", "OLLAMA_HOST"
 _PORT = 11434
 
 
@@ -72,7 +58,11 @@ def connect_ollama(model: str, host: str | None, **options: Any) -> ModelServer:
 
 def _address(field: str, given: str | None, variable: str, key: Setting | None) -> str:
     """Return the address that is given, or else that of the variable, after a check; "" for none."""
-    address = look_up(variable) if given is None else Setting(field, given, Origin.GIVEN)
+    stored = given == UNSTORED
+    address = look_up(variable) if given is None or stored else Setting(field, given, Origin.GIVEN)
+    rule = "is that of a server of your own, whose address is not stored"
+    remedy = f"Set {variable}, or give the model again with its {field}."
+    require(address is not None or not stored, field, rule, given, remedy)
     if address is None:
         return ""
     check_address(address, key)

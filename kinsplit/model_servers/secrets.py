@@ -9,8 +9,11 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from kinsplit.errors import require
-from kinsplit.support.environment import Origin, Setting, look_up
+from kinsplit.models import ADDRESSES, ModelSpec
+from kinsplit.support.environment import Origin, Setting, check_address, look_up
 
+OPENAI_KEY, OLLAMA_KEY = "OPENAI_API_KEY", "OLLAMA_API_KEY"
+_KEYS = {"openai": OPENAI_KEY, "ollama": OLLAMA_KEY}
 _CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
 # A shorter key is a placeholder for servers that need none, such as "x". Of a longer secret, this many characters are
 # matched, since a message may quote only the beginning of a response.
@@ -32,6 +35,18 @@ def read_key(key: str | None, variable: str) -> Setting | None:
     rule, remedy = "must be printable ASCII without blanks", f"Check that {variable} holds only the key."
     require(is_sendable, "api_key", rule, f"{len(found)} characters", remedy)
     return replace(setting, value=found) if setting is not None and found else None
+
+
+def check_source(spec: Setting) -> None:
+    """Check that no key goes to an address in the spec of a model that comes from a less trusted source.
+
+    Raises:
+        InvalidParameterError: The key is trusted more than the source of the spec.
+    """
+    asked = ModelSpec.parse(spec.value, spec.name)
+    for provider in (asked.provider, asked.name.partition(":")[0]):
+        if provider in _KEYS and any(name in asked.options for name in ADDRESSES):
+            check_address(spec, look_up(_KEYS[provider]))
 
 
 def split_credentials(url: str) -> tuple[str, str, str]:

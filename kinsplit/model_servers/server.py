@@ -117,6 +117,17 @@ class ModelServer:
         """Do the same as `call`, but return a failure."""
         return self._accepted(body, optional, functools.partial(self._try, send))
 
+    def ask(self, send: Send[T]) -> T | None:
+        """Ask for what only some servers know; return None where it isn't told, which fails no other call."""
+        if (self._down is not None and time.monotonic() < self._down[0]) or self._obstacle():
+            return None
+        outcome = self._try(send, {})
+        if not isinstance(outcome, FailedCall):
+            return outcome
+        if not outcome.status:  # The server itself can't be reached.
+            self._noted(outcome)
+        return None
+
     def stream(self, send: Send[Any], read: _Read, body: Mapping[str, Any], optional: Sequence[str] = ()) -> _Pieces:
         """Call the server and yield the pieces of the answer as they come; see `call`.
 

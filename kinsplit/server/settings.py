@@ -6,17 +6,19 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, PlainValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from kinsplit import embedding, stores
+from kinsplit import stores
 from kinsplit.doors import Door
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
+from kinsplit.model_servers.secrets import check_source
 from kinsplit.support import environment
 from kinsplit.support.settings import Documented, first_fault
 
@@ -290,13 +292,16 @@ def _found(kind: type[ServiceSettings]) -> dict[str, str]:
 
 def _check_addresses(settings: ServiceSettings, given: Mapping[str, object], config: Path | None) -> None:
     """Check that no key goes to an address that a less trusted source has set."""
-    for name in settings.model_fields_set - given.keys() & {"store", "embedder"}:
+    for name in settings.model_fields_set - given.keys() & {"store", "embedder", "model", "rerankers"}:
         variable = environment.look_up(variable_of(name))
-        address = variable or environment.Setting(name, getattr(settings, name), environment.Origin.FILE, str(config))
-        if name == "embedder":
-            embedding.check_source(address)
-        else:
-            stores.check_source(address)
+        value = getattr(settings, name)
+        for each in value if isinstance(value, tuple) else filter(None, [value]):
+            address = replace(variable, value=each) if variable else _of_file(name, each, config)
+            (stores.check_source if name == "store" else check_source)(address)
+
+
+def _of_file(name: str, value: str, config: Path | None) -> environment.Setting:
+    return environment.Setting(name, value, environment.Origin.FILE, str(config))
 
 
 def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:

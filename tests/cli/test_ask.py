@@ -184,7 +184,7 @@ def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli
         ([" "], "question: must not be blank"),
         (["x", "--model", "llama3"], "model: must be one of ollama:MODEL, openai:MODEL, hash (got 'llama3')"),
         (["x", "--model", "openai:gpt?base_url=http://h/v1"], "model: has no option 'base_url', nor any other"),
-        (["x", "--model", "openai:gpt:base_url=http://h"], "the address of a server comes from OPENAI_BASE_URL"),
+        (["x", "--model", "openai:gpt?base_url=http://h"], "the address of a server comes from OPENAI_BASE_URL"),
         (["x", "--model", "ollama:llama3:8b:temprature=0"], "model: has no option 'temprature'"),
         (["x", "--rerank", "llm:openai:gpt?base_url=http://h/v1"], "model: has no option 'base_url'"),
         (["x", "--max-tokens", "0"], "max_tokens: must be at least 1"),

@@ -181,8 +181,13 @@ def test_a_wrong_option_of_a_table_is_named(cli: Cli, tmp_path: Path, text: str,
 def test_an_embedder_that_is_named_is_that_of_a_strategy_by_meaning(cli: Cli, folder: Path) -> None:
     file = folder / "cs" / "loops.txt"
     options = ("--strategy", "semantic", "--set", "min_sentences=1")
-    given = [json.loads(row)["chunk_id"] for row in cli("chunk", file, *options, "--embedder", "hash").stdout.splitlines()]
-    set_ = [json.loads(row)["chunk_id"] for row in cli("chunk", file, *options, "--set", "embedder=hash").stdout.splitlines()]
+    given = [
+        json.loads(row)["chunk_id"] for row in cli("chunk", file, *options, "--embedder", "hash").stdout.splitlines()
+    ]
+    set_ = [
+        json.loads(row)["chunk_id"]
+        for row in cli("chunk", file, *options, "--set", "embedder=hash").stdout.splitlines()
+    ]
     assert given == set_
     assert cli("index", file, *options, "--embedder", "hash").exit_code == 0
     with Index("edge:./kinsplit-data", embedder="hash") as index:

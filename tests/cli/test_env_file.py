@@ -105,7 +105,7 @@ def test_an_address_of_a_configuration_gets_no_key_that_is_trusted_more(
     cli: Cli, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    spec = "openai:m:base_url=http://evil.example/v1"
+    spec = "openai:m?base_url=http://evil.example/v1"
     (tmp_path / "a.toml").write_text(f'[index]\nembedder = "{spec}"\n')
     (tmp_path / "b.toml").write_text(f'[index]\nstrategy = "semantic"\n[index.parameters]\nembedder = "{spec}"\n')
     for config in ("a.toml", "b.toml"):

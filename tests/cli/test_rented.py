@@ -46,7 +46,7 @@ def outputs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[list[s
 
 
 def test_index_search_and_evaluate(cli: Cli, folder: Path, fake: FakeEmbeddings, outputs: list[str]) -> None:
-    embedder = "openai:tiny:dimensions=8"
+    embedder = "openai:tiny?dimensions=8"
     rented = ("--env-file", "rented.env")
     indexed = cli("index", "course", "--embedder", embedder, "--json", *rented)
     used = json.loads(indexed.stdout)["used"]

@@ -22,12 +22,14 @@ class FakeEmbeddings:
         replies: Status, body and headers of the next responses; after them, requests are answered.
         most: Maximum number of texts in a request.
         longest: Maximum number of characters of a text.
-        calls: Path, headers and body of each request.
+        told: What the server tells of its models, by path; it has no other.
+        calls: Path, headers and body of each request, those for `told` left out.
     """
 
     def __init__(self) -> None:
         self.replies: deque[tuple[int, str, dict[str, str]]] = deque()
         self.most, self.longest = 1000, 100_000
+        self.told: dict[str, object] = {}
         self.calls: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.url = ""
 
@@ -63,6 +65,10 @@ def serving() -> Iterator[FakeEmbeddings]:
     fake = FakeEmbeddings()
 
     class Handler(QuietHandler):
+        def do_GET(self) -> None:
+            known = self.path in fake.told
+            self.respond(json.dumps(fake.told.get(self.path)).encode(), 200 if known else 404, {})
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             fake.calls.append((self.path, dict(self.headers), body))

@@ -113,7 +113,7 @@ def test_a_tokenizer_that_is_not_there_is_one_clear_error():
 def test_a_models_tokenizer_is_found_whatever_the_model_runs_on():
 
     class Running(Tokens):
-        name, model = f"st:{model_folder()}:torch:cpu", str(model_folder())
+        name, model = f"st:{model_folder()}?backend=torch&device=cpu", str(model_folder())
 
     ((vector,),) = embed_late(Running(), ["a b"], [[[Span(0, 3)]]])
     ((same,),) = embed_late(Tokens(), ["a b"], [[[Span(0, 3)]]])

@@ -29,12 +29,15 @@ def test_only_files_that_are_read_are_fetched(asked, tmp_path):
     assert model_files.fetch("owner/plain") is None
     (tmp_path / "modules.json").touch()
     assert model_files.fetch("owner/model") == tmp_path
-    assert asked == [("owner/plain", ["*.json", "*.safetensors"]), ("owner/model", ["*.json", "*.safetensors"])]
+    assert asked == [
+        ("owner/plain", ["*.json", "*.safetensors", "README.md"]),
+        ("owner/model", ["*.json", "*.safetensors", "README.md"]),
+    ]
 
 
 def test_weights_of_pytorch_are_fetched_where_there_are_no_others(asked):
     model_files.fetch("owner/old")
-    assert [patterns for _, patterns in asked] == [["*.json", "*.safetensors"], "pytorch_model.bin"]
+    assert [patterns for _, patterns in asked] == [["*.json", "*.safetensors", "README.md"], "pytorch_model.bin"]
 
 
 def test_a_model_that_is_not_on_the_hub_is_one_clear_error(monkeypatch):

@@ -22,11 +22,11 @@ def test_specs_make_embedders_that_know_their_spec():
     ("spec", "options"),
     [
         ("bundled", ("all-MiniLM-L6-v2", "auto", "cpu")),
-        ("bundled:int8", ("all-MiniLM-L6-v2", "int8", "cpu")),
-        ("bundled:cuda", ("all-MiniLM-L6-v2", "auto", "cuda")),
+        ("bundled?backend=int8", ("all-MiniLM-L6-v2", "int8", "cpu")),
+        ("bundled?device=cuda", ("all-MiniLM-L6-v2", "auto", "cuda")),
         ("st:org/model", ("org/model", "auto", "auto")),
-        ("st:org/model:openvino-float32", ("org/model", "openvino-float32", "auto")),
-        ("st:org/model:torch:cuda:1", ("org/model", "torch", "cuda:1")),
+        ("st:org/model?backend=openvino-float32", ("org/model", "openvino-float32", "auto")),
+        ("st:org/model?backend=torch&device=cuda:1", ("org/model", "torch", "cuda:1")),
         (r"st:C:\models\one", (r"C:\models\one", "auto", "auto")),
     ],
 )
@@ -43,7 +43,7 @@ def test_a_bad_spec_is_refused(spec):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(InvalidParameterError, match="bundled, bundled:BACKEND, hash, hash:DIMENSION, st:NAME_OR_PATH"):
+    with pytest.raises(InvalidParameterError, match="bundled, hash, hash:DIMENSION, st:NAME_OR_PATH"):
         create("word2vec")
     assert "bundled" in names()
 
@@ -51,7 +51,7 @@ def test_an_unknown_name_lists_the_known_ones():
 def test_what_a_schema_needs_is_known_without_loading_the_model():
     code = (
         "import sys; from kinsplit.embedding import create; e = create('bundled');"
-        "assert (e.dimension, e.window, e.fingerprint) == (384, 256, 'all-MiniLM-L6-v2:53aa51172d142c89:384:256');"
+        "assert e.fingerprint == 'all-MiniLM-L6-v2:53aa51172d142c89?dimension=384&window=256&pooling=mean';"
         "assert not {'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -59,15 +59,15 @@ def test_vectors_have_length_1_and_the_order_of_the_texts(
 def test_openai_is_sent_model_key_and_dimensions(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}/v1/")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    made = create("openai:text-embedding-3-small:dimensions=8")
+    made = create("openai:text-embedding-3-small?dimensions=8")
 
     assert made.embed(["a"]).shape == (1, 8)
     ((path, headers, body),) = fake.calls
     assert (path, headers["Authorization"]) == ("/v1/embeddings", f"Bearer {KEY}")
     asked = {"model": "text-embedding-3-small", "input": ["a"], "encoding_format": "float", "dimensions": 8}
     assert body == asked
-    assert made.name == "openai:text-embedding-3-small:dimensions=8"
-    assert made.fingerprint == "openai:text-embedding-3-small:8:8191"
+    assert made.name == "openai:text-embedding-3-small?dimensions=8"
+    assert made.fingerprint == "openai:text-embedding-3-small?dimension=8&window=8191"
 
 
 def test_a_server_may_answer_in_base64(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,17 +83,17 @@ def test_ollama_is_asked_to_cut_nothing_off_and_tells_its_window(fake: FakeEmbed
     assert [path for path, _, _ in fake.calls] == ["/api/show", "/api/embed"]
     assert fake.calls[1][2] == {"model": "nomic-embed-text:v1.5", "input": ["a"], "truncate": False}
     assert "Authorization" not in fake.calls[1][1]
-    assert made.fingerprint == "ollama:nomic-embed-text:v1.5:16:300"
+    assert made.fingerprint == "ollama:nomic-embed-text:v1.5?dimension=16&window=300"
 
 
 @pytest.mark.parametrize(
     ("spec", "name", "dimensions", "window"),
     [
-        ("openai:org/model:free", "openai:org/model:free", None, 512),
-        ("openai:m:base_url=http://h:1/v1", "openai:m:base_url=http://h:1/v1", None, 512),
-        ("openai:m:window=9,dimensions=3", "openai:m:dimensions=3,window=9", 3, 9),
+        ("openai:org/model:free?query_prefix=q: ", "openai:org/model:free?query_prefix=q: ", None, 512),
+        ("openai:m?base_url=http://h:1/v1&window=5", "openai:m?window=5&base_url=http://h:1/v1", None, 5),
+        ("openai:m?window=9&dimensions=3", "openai:m?dimensions=3&window=9", 3, 9),
         ("openai:text-embedding-3-large", "openai:text-embedding-3-large", None, 8191),
-        ("ollama:m:v1:window=77", "ollama:m:v1:window=77", None, 77),
+        ("ollama:m:v1?window=77", "ollama:m:v1?window=77", None, 77),
     ],
 )
 def test_a_spec_names_model_and_options(spec: str, name: str, dimensions: int | None, window: int) -> None:
@@ -106,24 +106,69 @@ def test_a_spec_names_model_and_options(spec: str, name: str, dimensions: int | 
     ("spec", "rule"),
     [
         ("openai:", "must be one of"),
-        ("openai:dimensions=3", "must name a model"),
-        ("openai:m:dimensions=many", "dimensions must be a number .* Write for example dimensions=512"),
-        ("openai:m:dimensions=3,dimensions=4", "must have one value for dimensions"),
-        ("openai:m:window=", "must have one value for window"),
-        ("ollama:m:base_url=http://h", "has no option 'base_url' .* :dimensions=VALUE,window=VALUE"),
-        ("openai:m:base_ur=http://h", "has no option 'base_ur' .* Did you mean 'base_url'"),
-        ("openai:m,url=http://h", "has no option 'url' .*:dimensions=VALUE,window=VALUE,base_url=VALUE"),
-        ("openai:m?base_url=http://h", "has no option 'base_url' in this place .* Did you mean 'base_url'.* name like"),
+        ("openai?dimensions=3", "must be one of"),
+        (
+            "openai:dimensions=3",
+            "has the option 'dimensions' in the wrong place .* after a question mark: .dimensions=",
+        ),
+        ("openai:m?dimensions=many", "dimensions must be a whole number .* Write for example dimensions=512"),
+        ("openai:m?dimensions=3&dimensions=4", "each once"),
+        ("openai:m?window=", "window must be a whole number"),
+        ("openai:m?window", "must have options like .NAME=VALUE"),
+        ("ollama:m?base_url=http://h", "has no option 'base_url' .* It has: host, dimensions, window, pooling"),
+        ("openai:m?base_ur=http://h", "has no option 'base_ur' .* Did you mean 'base_url'"),
+        ("openai:m?url=http://h", "has no option 'url' .*It has: base_url, dimensions, window"),
+        ("openai:m,base_url=http://h", "has the option 'base_url' in the wrong place"),
+        ("openai:m:window=9", "has the option 'window' in the wrong place"),
+        ("openai:m?api_key=sk-secret", "must not hold a key"),
         ("litellm:cohere/m?dimension=4", "has no option 'dimension' .* Did you mean 'dimensions'"),
-        ("openai:m:dimensions=0", "dimensions: must be at least 1"),
-        ("openai:m:window=2", "window: must be more than 2"),
-        ("openai:m:base_url=http://me:pass@h/v1", "base_url: must not hold a password"),
+        ("openai:m?dimensions=0", "dimensions: must be at least 1"),
+        ("openai:m?window=2", "window: must be more than 2"),
+        ("openai:m?base_url=http://me:pass@h/v1", "base_url: must not hold a password"),
+        ("ollama:m?host=http://me:pass@h", "host: must not hold a password"),
     ],
 )
 def test_a_wrong_spec_is_refused_without_its_password(spec: str, rule: str) -> None:
     with pytest.raises(InvalidParameterError, match=rule) as caught:
         create(spec)
     assert "me:pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "declared"),
+    [
+        ("/v1/models", {"data": [{"id": "other"}, {"id": "tiny", "max_model_len": 8192}]}, {"window": 8192}),
+        ("/v1/models", {"data": [{"id": "file.gguf", "meta": {"n_ctx_train": 2048}}]}, {"window": 512}),
+        ("/v1/models", {"data": [{"id": "file.gguf", "meta": {"n_ctx_train": 256}}]}, {"window": 256}),
+        ("/v1/models", {"data": [{"id": "tiny", "max_model_len": None}]}, {"window": 512}),
+        ("/v1/models", ["nonsense"], {"window": 512}),
+        (
+            "/info",
+            {"max_input_length": 384, "model_type": {"embedding": {"pooling": "cls"}}},
+            {"window": 384, "pooling": "cls"},
+        ),
+    ],
+)
+def test_a_server_is_asked_for_the_window_and_the_pooling(
+    fake: FakeEmbeddings, path: str, told: object, declared: dict[str, object]
+) -> None:
+    fake.told = {path: told}
+    card = OpenAIEmbedder("tiny", f"{fake.url}/v1").card
+    assert {name: getattr(card, name) for name in declared} == declared
+    stated = OpenAIEmbedder("tiny", f"{fake.url}/v1", window=100, pooling="last").card
+    assert (stated.window, stated.pooling) == (100, "last")
+    assert stated.fingerprint == "openai:tiny?dimension=16&window=100&pooling=last"
+
+
+def test_prefixes_are_sent_and_leave_less_room(fake: FakeEmbeddings) -> None:
+    made = create(f"openai:tiny?base_url={fake.url}&query_prefix=query: &passage_prefix=passage: &window=20")
+    made.embed(["owl", ""])
+    made.embed_query("owl")
+    assert fake.inputs == [["passage: owl", "passage: "], ["query: owl"]]
+    text = "a cat sat " * 30
+    made.embed([text])
+    assert "".join(each.removeprefix("passage: ") for each in fake.inputs[-1]) == text
+    assert made.fingerprint.endswith("&window=20&query_prefix=query: &passage_prefix=passage: ")
 
 
 def test_a_long_text_is_the_mean_of_its_windows(fake: FakeEmbeddings) -> None:
@@ -155,7 +200,7 @@ def test_a_server_with_smaller_batches_gets_halves(
 
 def test_a_text_that_is_too_long_for_the_server_is_an_error_with_the_remedy(fake: FakeEmbeddings) -> None:
     fake.longest = 5
-    with pytest.raises(EmbeddingError, match=r"maximum context length .* window: 'openai:tiny:window=NUMBER'"):
+    with pytest.raises(EmbeddingError, match=r"maximum context length .* window: 'openai:tiny.window=NUMBER'"):
         OpenAIEmbedder("tiny", fake.url).embed(["a", "too long"])
 
 

@@ -31,9 +31,9 @@ def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path,
 @pytest.mark.parametrize(
     ("spec", "stored"),
     [
-        ("openai:m:base_url=http://127.0.0.1:9/v1,dimensions=3", "openai:m:base_url=...,dimensions=3"),
-        ("openai:m:base_url=http://127.0.0.1:9/v1", "openai:m:base_url=..."),
-        ("st:/models/mine:torch", "st:.../mine:torch"),
+        ("openai:m?base_url=http://127.0.0.1:9/v1&dimensions=3", "openai:m?base_url=...&dimensions=3"),
+        ("openai:m?base_url=http://127.0.0.1:9/v1", "openai:m?base_url=..."),
+        ("st:/models/mine?backend=torch", "st:.../mine?backend=torch"),
         ("st:./mine", "st:.../mine"),
         ("st:~/models/mine", "st:.../mine"),
         ("st:BAAI/bge-m3", "st:BAAI/bge-m3"),
@@ -67,10 +67,10 @@ def test_a_collection_stores_no_address_and_no_folder_with_code(
 @pytest.mark.parametrize(
     ("strategy", "field", "spec"),
     [
-        ("semantic", "embedder", "openai:m:base_url=http://evil.example/v1"),
+        ("semantic", "embedder", "openai:m?base_url=http://evil.example/v1"),
         ("semantic", "embedder", "litellm:huggingface/https://evil.example/embed"),
         ("cluster", "embedder", "st:./course/model"),
-        ("cluster", "embedder", "st:/tmp/model:torch"),
+        ("cluster", "embedder", "st:/tmp/model?backend=torch"),
         ("llm", "model", "openai:m?base_url=http://evil.example/v1"),
     ],
 )

@@ -48,7 +48,8 @@ class FakeServer:
     Attributes:
         replies: What it replies next, in order.
         answer: Makes the replies after that, from the prompt.
-        calls: Path, headers and body of each request.
+        told: What it tells of the model, as the metadata of a GGUF file.
+        calls: Path, headers and body of each request, those for `told` left out.
         most: Most requests that were open at the same time.
         goes_on: Set to let a held stream go on.
         hung_up: Set once a client left before the end of a stream.
@@ -58,6 +59,7 @@ class FakeServer:
         self.replies: deque[Reply] = deque()
         self.answer: Callable[[str], str | Reply] = lambda prompt: '{"starts": [0]}'
         self.calls: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.told: dict[str, Any] = {}
         self.most = self._open = 0
         self.closing, self.goes_on, self.hung_up = threading.Event(), threading.Event(), threading.Event()
         self.lock = threading.Lock()
@@ -95,8 +97,15 @@ def serving() -> Iterator[FakeServer]:
     fake = FakeServer()
 
     class Handler(QuietHandler):
+        def do_GET(self) -> None:
+            data = [{"id": "default", "max_model_len": fake.told.get("llama.context_length")}]
+            self.respond(json.dumps({"data": data}).encode(), 200, {})
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if self.path == "/api/show":
+                self.respond(json.dumps({"model_info": fake.told}).encode(), 200, {})
+                return
             reply = fake.reply_to(self.path, dict(self.headers), body)
             if reply.late:
                 fake.closing.wait(30)

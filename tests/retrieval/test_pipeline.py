@@ -243,7 +243,7 @@ def test_candidates_that_vanish_between_two_calls_are_left_out() -> None:
         ({"top_k": 3, "candidates": 2}, r"candidates: must be at least top_k \(3\) \(got 2\)"),
         ({"where": [1]}, "where: must map keys to values"),
         ({"topk": 3}, "topk: is not known here"),
-        ({"rerank": "best"}, "rerank: must be one of none, late, late:CHARACTERS, cross-encoder:NAME"),
+        ({"rerank": "best"}, "rerank: must be one of none, late, cross-encoder:NAME"),
         ({"rerank": "late"}, "rerank: needs an embedder with vectors for tokens"),
         ({"weights": {"siblings": -2}}, "siblings"),
     ],

@@ -99,9 +99,9 @@ def test_late_interaction_reads_the_first_texts_up_to_a_number_of_characters() -
 
 
 def test_the_number_of_characters_follows_late() -> None:
-    assert create_reranker("late:8", Letters()).characters == 8  # type: ignore[arg-type, union-attr]
-    with pytest.raises(InvalidParameterError, match="rerank: 'late' takes only a number of characters after it"):
-        create_reranker("late:all", Letters())  # type: ignore[arg-type]
+    assert create_reranker("late?characters=8", Letters()).characters == 8  # type: ignore[arg-type, union-attr]
+    with pytest.raises(InvalidParameterError, match="characters"):
+        create_reranker("late?characters=all", Letters())  # type: ignore[arg-type]
 
 
 def test_lines_drawn_with_characters_are_not_read() -> None:

@@ -86,7 +86,7 @@ def test_a_found_file_gives_no_setting_that_points_somewhere(tmp_path: Path, mon
     [
         ("KINSPLIT_QDRANT_API_KEY", "store=qdrant:http://evil.example"),
         ("PGPASSWORD", "store=pgvector:host=evil.example"),
-        ("OPENAI_API_KEY", "embedder=openai:m:base_url=http://evil.example/v1"),
+        ("OPENAI_API_KEY", "embedder=openai:m?base_url=http://evil.example/v1"),
     ],
 )
 def test_a_key_of_the_environment_goes_to_no_address_of_a_file(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding import check_source
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai
+from kinsplit.model_servers.secrets import check_source
 from kinsplit.support.environment import (
     VARIABLES,
     Origin,
@@ -178,7 +178,7 @@ def test_no_library_sends_a_secret_of_the_environment_to_an_address_of_a_file(
 
 
 def test_an_address_in_a_spec_is_as_trusted_as_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = Setting("embedder", "openai:m:base_url=http://evil.example/v1", Origin.FILE, "kinsplit.toml")
+    spec = Setting("embedder", "openai:m?base_url=http://evil.example/v1", Origin.FILE, "kinsplit.toml")
     check_source(spec)
     monkeypatch.setenv(KEY, "sk-12345678")
     with pytest.raises(

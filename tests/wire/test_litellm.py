@@ -33,7 +33,7 @@ def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake
 
 
 def test_texts_are_embedded_with_known_window_and_price(fake: FakeEmbeddings) -> None:
-    embedder = create("litellm:openai/text-embedding-3-small:dimensions=8")
+    embedder = create("litellm:openai/text-embedding-3-small?dimensions=8")
     texts = ["a cat", "two dogs bark"]
     np.testing.assert_allclose(embedder.embed(texts), HashEmbedder(8).embed(texts), atol=1e-6)
     headers = {name.lower(): value for name, value in fake.calls[0][1].items()}

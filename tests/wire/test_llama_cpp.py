@@ -97,7 +97,7 @@ def test_a_collection_is_indexed_and_searched(embeddings: str, tmp_path: Path) -
 
 def test_what_the_server_rejects_is_told(embeddings: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
-    with pytest.raises(EmbeddingError, match=r"too large .*window: 'openai:tiny:window=NUMBER'"):
+    with pytest.raises(EmbeddingError, match=r"too large .*window: 'openai:tiny.window=NUMBER'"):
         OpenAIEmbedder("tiny", embeddings, KEY, window=8000).embed(["x" * 3000])
     with pytest.raises(EmbeddingError, match="status 401: Invalid API Key"):
         OpenAIEmbedder("tiny", embeddings, "wrong-key-of-a-test").embed(["x"])

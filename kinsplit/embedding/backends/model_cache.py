@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from openvino import Output
 
 #: Part of a converted model's name in the cache: raise it when the conversion changes.
-CONVERT_VERSION = 2
+CONVERT_VERSION = 3
 #: Texts that are embedded to verify a conversion: of different lengths, so that padding matters.
 PROBE = ("A class is a blueprint for objects.", "", "naïve café 東京 🤣", "The quick brown fox jumps. " * 12)
 #: Maximum difference between the values of a converted model's vectors and the expected ones, both in float32.
@@ -55,7 +55,7 @@ def convert(network: Network, facts: ModelFacts, folder: Path, expected: NDArray
     except Exception as error:  # OpenVINO raises exceptions of any kind.
         raise EmbeddingError(f"The model can't be converted: {error}. {_REMEDY}") from error
     backend = OpenVinoBackend(folder, "f32", output=network.main)
-    windows = [parts[0] for parts in read_windows(PROBE, backend.facts.tokenizer, backend.facts.window)]
+    windows = [parts[0] for parts in read_windows(PROBE, backend.facts.tokenizer, backend.facts.card.window)]
     (found,) = backend.vectors([windows], "", is_query=False)
     if expected is None:
         (expected,) = NumpyBackend(network, facts).vectors([windows], "", is_query=False)
@@ -164,7 +164,7 @@ class _Graph:
 
 
 #: Part of a quantised model's name in the cache: raise it when the quantisation changes.
-QUANTISE_VERSION = 1
+QUANTISE_VERSION = 2
 _CALIBRATION = Path(__file__).with_name("calibration.txt")
 
 
@@ -191,7 +191,7 @@ def quantise(source: Path, folder: Path) -> None:
     facts = read_facts(source)
     facts.save(folder)
     paragraphs = _CALIBRATION.read_text(encoding="utf-8").split("\n\n")
-    windows = [parts[0].encoding.ids for parts in read_windows(paragraphs, facts.tokenizer, facts.window)]
+    windows = [parts[0].encoding.ids for parts in read_windows(paragraphs, facts.tokenizer, facts.card.window)]
     inputs = [np.array([ids], dtype=np.int64) for ids in windows]
     try:
         with without_telemetry(), warnings.catch_warnings(action="ignore"):

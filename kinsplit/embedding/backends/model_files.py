@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.embedding.backends.encoder import POOLINGS, SentenceNetwork
 from kinsplit.embedding.backends.weights import PICKLED, has_weights, read_encoder, why_unknown
 from kinsplit.errors import EmbeddingError
+from kinsplit.models import ModelCard
 from kinsplit.support.extras import check_repository
 
 if TYPE_CHECKING:
@@ -25,23 +26,23 @@ if TYPE_CHECKING:
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def why_not_convertible(folder: Path) -> str | None:
-    """Return the reason why a model can't be read without PyTorch, or None.
+def why_not_convertible(folder: Path, pooling: str | None = None) -> str | None:
+    """Return the reason why a model can't be read without PyTorch, or None; no pooling takes the model's own.
 
     Encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation, can be read.
     """
-    modules = [module["type"].rpartition(".")[2] for module in read_json(folder / "modules.json") or ()]
+    modules = _modules(folder)
     if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return f"it is not a transformer with pooling, but {' + '.join(modules) or 'has no modules.json'}"
-    declared, pooling = _transformer(folder), read_json(folder / "1_Pooling" / "config.json") or {}
+    declared = _transformer(folder)
     if other := [key for key in _UNKNOWN if declared.get(key)]:
         return f"its {other[0]} are not known here"
     if declared.get("transformer_task", _TASK) != _TASK:
         return f"its task is {declared['transformer_task']!r}, not {_TASK!r}"
-    modes = _modes(pooling)
+    modes = [pooling] if pooling else _modes(folder)
     if len(modes) != 1 or modes[0] not in POOLINGS:
         return f"its pooling is {' and '.join(map(str, modes)) or 'unknown'}, not {' or '.join(POOLINGS)}"
-    if not pooling.get("include_prompt", True):
+    if not _pooling(folder).get("include_prompt", True):
         return "it leaves its prompt out of the pooling"
     return why_unreadable(folder)
 
@@ -55,15 +56,14 @@ def why_unreadable(folder: Path) -> str | None:
     return None if (folder / _TOKENIZER).is_file() else f"it has no {_TOKENIZER}"
 
 
-def read_network(folder: Path) -> SentenceNetwork:
-    """Read a model that `why_not_convertible` has nothing against.
+def read_network(folder: Path, pooling: str | None = None) -> SentenceNetwork:
+    """Read a model that `why_not_convertible` has nothing against; no pooling takes the model's own.
 
     Raises:
         MissingExtraError: The weights are in PyTorch's format, and PyTorch is not installed.
         EmbeddingError: The weights can't be read, or are not those of its architecture.
     """
-    (pooling,) = _modes(read_json(folder / "1_Pooling" / "config.json"))
-    return SentenceNetwork(read_encoder(folder), pooling)
+    return SentenceNetwork(read_encoder(folder), pooling or _modes(folder)[0])
 
 
 _TASK = "feature-extraction"
@@ -77,8 +77,17 @@ def _transformer(folder: Path) -> dict[str, Any]:
     return next(filter(None, map(read_json, files)), {})
 
 
-def _modes(pooling: dict[str, Any]) -> list[str]:
+def _modules(folder: Path) -> list[str]:
+    return [module["type"].rpartition(".")[2] for module in read_json(folder / "modules.json") or ()]
+
+
+def _pooling(folder: Path) -> dict[str, Any]:
+    return read_json(folder / "1_Pooling" / "config.json") or {}
+
+
+def _modes(folder: Path) -> list[str]:
     """Return the pooling modes of a model; older configurations have a switch for each mode."""
+    pooling = _pooling(folder)
     if "pooling_mode" in pooling:
         mode = pooling["pooling_mode"]
         return [mode] if isinstance(mode, str) else list(mode)
@@ -127,35 +136,23 @@ _FACTS, _TOKENIZER = "model.json", "tokenizer.json"
 class ModelFacts:
     """Declarations of a sentence-transformers model."""
 
-    dimension: int
-    window: int  # Maximum number of tokens of one input, including special tokens.
+    card: ModelCard
     pad: int
-    prompts: Mapping[str, str]
     tokenizer: Tokenizer
-
-    @property
-    def query_prompt(self) -> str:
-        """Prompt before a query."""
-        return self.prompts.get("query") or ""
-
-    @property
-    def document_prompt(self) -> str:
-        """Prompt before a text for an index."""
-        return next(filter(None, (self.prompts.get(key) for key in ("document", "passage", "corpus"))), "")
 
     def save(self, folder: Path) -> None:
         """Write the declarations into a folder."""
-        facts = {"dimension": self.dimension, "window": self.window, "pad": self.pad, "prompts": dict(self.prompts)}
         (folder / _TOKENIZER).write_text(self.tokenizer.to_str(), encoding="utf-8")
-        (folder / _FACTS).write_text(json.dumps(facts, indent=2), encoding="utf-8")
+        declared = {"pad": self.pad, "card": self.card.model_dump()}
+        (folder / _FACTS).write_text(json.dumps(declared, indent=2), encoding="utf-8")
 
 
 def read_facts(folder: Path) -> ModelFacts:
     """Read the declarations that `ModelFacts.save` wrote."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-    return ModelFacts(**json.loads((folder / _FACTS).read_text(encoding="utf-8")), tokenizer=tokenizer)
+    stored = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+    return ModelFacts(ModelCard(**stored["card"]), stored["pad"], Tokenizer.from_file(str(folder / _TOKENIZER)))
 
 
 def declared_facts(folder: Path) -> ModelFacts:
@@ -167,10 +164,35 @@ def declared_facts(folder: Path) -> ModelFacts:
     declared = _transformer(folder)
     settings = declared.get("processor_kwargs") or declared.get("tokenizer_args") or {}
     window = settings.get("model_max_length") or declared.get("max_seq_length")
-    prompts = (read_json(folder / "config_sentence_transformers.json") or {}).get("prompts") or {}
     facts = transformer_facts(folder, lowercase=bool(declared.get("do_lower_case")))
-    used = {name: prompt for name, prompt in prompts.items() if prompt}
-    return replace(facts, prompts=used, window=window or facts.window)
+    own = read_json(folder / "config_sentence_transformers.json") or {}
+    asked = {"window": window or facts.card.window, **pooled(folder), **prefixes(own.get("prompts") or {})}
+    similarity = own.get("similarity_fn_name")
+    return replace(
+        facts, card=facts.card.model_copy(update={**asked, **({"similarity": similarity} if similarity else {})})
+    )
+
+
+def pooled(folder: Path) -> dict[str, Any]:
+    """Return how a model in a folder pools its tokens, and whether it scales the result, as fields of its card."""
+    return {"pooling": "+".join(_modes(folder)) or None, "normalises": "Normalize" in _modules(folder)}
+
+
+def prefixes(prompts: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the prompts that sentence-transformers uses for questions and for texts, as fields of a card."""
+    passage = next(filter(None, map(prompts.get, ("document", "passage", "corpus"))), "")
+    return {"query_prefix": prompts.get("query") or "", "passage_prefix": passage}
+
+
+def licence_of(folder: Path) -> dict[str, Any]:
+    """Return the licence and the languages that the README of a model declares, as fields of its card."""
+    from huggingface_hub import metadata_load
+
+    readme = folder / "README.md"
+    told = (metadata_load(readme) if readme.is_file() else None) or {}
+    languages = told.get("language") or ()
+    several = (languages,) if isinstance(languages, str) else tuple(map(str, languages))
+    return {"languages": several, "licence": told.get("license")}
 
 
 def transformer_facts(folder: Path, *, lowercase: bool = False) -> ModelFacts:
@@ -196,13 +218,19 @@ def transformer_facts(folder: Path, *, lowercase: bool = False) -> ModelFacts:
         before = [tokenizer.normalizer] if tokenizer.normalizer else []
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *before])
     longest = config.get("max_position_embeddings") or sys.maxsize
-    return ModelFacts(
+    card = ModelCard(
+        weights=folder.name,
         dimension=config.get("hidden_size") or config["dim"],
+        dimensions=tuple(config.get("matryoshka_dimensions") or ()),
         window=min(int(settings.get("model_max_length") or sys.maxsize), longest),
-        pad=_pad(folder, tokenizer, settings) or config.get("pad_token_id") or 0,
-        prompts={},
-        tokenizer=tokenizer,
+        tokenizer=_kind(tokenizer),
+        **licence_of(folder),
     )
+    return ModelFacts(card, _pad(folder, tokenizer, settings) or config.get("pad_token_id") or 0, tokenizer)
+
+
+def _kind(tokenizer: Tokenizer) -> str:
+    return f"{type(tokenizer.model).__name__}/{tokenizer.get_vocab_size()}"
 
 
 # Settings of a tokenizer, and their names in its normalizer.
@@ -230,13 +258,18 @@ def facts_of(model: SentenceTransformer, name: str) -> ModelFacts:
     tokenizer = Tokenizer.from_str(backend.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return ModelFacts(
+    folder = Path(name) if Path(name).is_dir() else find_folder(name)
+    declared = {} if folder is None else {**pooled(folder), **licence_of(folder)}
+    card = ModelCard(
+        weights=name,
         dimension=len(model.encode("dimension", show_progress_bar=False)),
         window=model.max_seq_length or sys.maxsize,
-        pad=getattr(model.tokenizer, "pad_token_id", None) or 0,
-        prompts={name: prompt for name, prompt in model.prompts.items() if prompt},
-        tokenizer=tokenizer,
+        tokenizer=_kind(tokenizer),
+        similarity=model.similarity_fn_name,
+        **prefixes(model.prompts),
+        **declared,
     )
+    return ModelFacts(card, getattr(model.tokenizer, "pad_token_id", None) or 0, tokenizer)
 
 
 #: File with the size, modification time and sha256 of each other file in the folder of a converted or distilled model.
@@ -335,7 +368,7 @@ def find_folder(model: str, file: str = "modules.json") -> Path | None:
 
 
 # Weights in PyTorch's format are fetched as well where there are no others.
-_FETCHED = ["*.json", "*.safetensors"]
+_FETCHED = ["*.json", "*.safetensors", "README.md"]
 _NOT_FETCHED = ["onnx/*", "openvino/*"]
 
 

@@ -113,7 +113,7 @@ class OpenVinoBackend:
 
     def _input(self, model: CompiledModel, batch: Batch) -> dict[str, NDArray[np.int64]]:
         longest = max(len(window.encoding.ids) for window in batch)
-        arrays = padded(batch, self.facts.pad, min(-(-longest // _STEP) * _STEP, self.facts.window))
+        arrays = padded(batch, self.facts.pad, min(-(-longest // _STEP) * _STEP, self.facts.card.window))
         return dict(zip(INPUTS[: len(model.inputs)], arrays, strict=False))
 
     def _compile(self, output: str) -> CompiledModel:

@@ -55,7 +55,7 @@ class PairScorer:
     def __init__(self, folder: Path) -> None:
         self._is_sigmoid = _activation(folder) == "Sigmoid"
         self._backend = _open(folder)
-        self._tokenizer, self.window = self._backend.facts.tokenizer, self._backend.facts.window
+        self._tokenizer, self.window = self._backend.facts.tokenizer, self._backend.facts.card.window
         self._cutting = type(self._tokenizer).from_str(self._tokenizer.to_str())
         self._cutting.enable_truncation(self.window, strategy="longest_first")
 

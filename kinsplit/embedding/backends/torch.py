@@ -34,8 +34,10 @@ class TorchBackend:
         EmbeddingError: The model can't be loaded.
     """
 
-    def __init__(self, model: str, device: str) -> None:
+    def __init__(self, model: str, device: str, pooling: str | None = None) -> None:
         self.model = load_model(model, device)
+        if pooling:
+            self.model[1].pooling_mode = pooling
         self.label = f"torch float32 on {device}"
         self.facts: ModelFacts = facts_of(self.model, model)
         self.batch_tokens = _BATCH_TOKENS.get(device, _ON_A_GPU)

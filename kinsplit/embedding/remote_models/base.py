@@ -11,7 +11,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.protocol import Embedder, check_texts, unit_vectors
 from kinsplit.embedding.windows import SPECIAL_TOKENS, CountedTokens, SlicingEmbedder, Tokens, split_texts
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, TextRefusedError, require
-from kinsplit.model_servers.specs import split_options
+from kinsplit.models import option_text
 from kinsplit.support.environment import read, redact_url
 from kinsplit.tokenizers import BUNDLED, resolve
 from kinsplit.tokenizers.registry import count_tokens
@@ -156,6 +156,9 @@ class RemoteOptions(TypedDict, total=False):
 
     dimensions: int | None
     window: int | None
+    pooling: str | None
+    query_prefix: str | None
+    passage_prefix: str | None
     price: float | None
     batch_size: int
     batch_tokens: int
@@ -171,34 +174,6 @@ class RemoteEmbedder(SlicingEmbedder):
 
     model: str
     scheme = ""
-    #: Options that are numbers, and those that are addresses, which may follow the model in a spec.
-    numbers: ClassVar[tuple[str, ...]] = ("dimensions", "window")
-    addresses: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def from_spec(cls, rest: str) -> Self:
-        """Return the embedder of a spec.
-
-        Args:
-            rest: What follows the scheme: "MODEL" or "MODEL:OPTION=VALUE,OPTION=VALUE".
-
-        Raises:
-            InvalidParameterError: There is no model, or an option is unknown or wrong.
-        """
-        model, options = cls.read_spec(rest)
-        return cls(model, **options)
-
-    @classmethod
-    def read_spec(cls, rest: str) -> tuple[str, dict[str, Any]]:
-        """Return the model and the options of a spec; see `from_spec`."""
-        spec = f"{cls.scheme}:{rest}"
-        model, options = split_options("embedder", spec, rest, (*cls.numbers, *cls.addresses))
-        for name in set(options).intersection(cls.numbers):
-            remedy = f"Write for example {name}=512."
-            require(options[name].isdecimal(), "embedder", f"{name} must be a number", redact_url(spec), remedy)
-        remedy = "Write for example 'openai:text-embedding-3-small'."
-        require(model, "embedder", "must name a model after its scheme", spec, remedy)
-        return model, {name: int(value) if name in cls.numbers else value for name, value in options.items()}
 
     def __init__(
         self,
@@ -206,26 +181,34 @@ class RemoteEmbedder(SlicingEmbedder):
         addresses: dict[str, str | None],
         dimensions: int | None = None,
         window: int | None = None,
+        pooling: str | None = None,
+        query_prefix: str | None = None,
+        passage_prefix: str | None = None,
         price: float | None = None,
         batch_size: int = BATCH,
         batch_tokens: int = BATCH_TOKENS,
         timeout: float = 120.0,
     ) -> None:
         super().__init__(model, window, batch_size)
+        for field, address in addresses.items():
+            # It is part of the name, which collections and results record.
+            shown, remedy = redact_url(address or ""), "Set the variable of the address to the whole URL instead."
+            require(shown == (address or ""), field, "must not hold a password", shown, remedy)
         for field, value in (("dimensions", dimensions), ("batch_tokens", batch_tokens)):
             require(value is None or value >= 1, field, "must be at least 1", value, "Leave it out for the default.")
         rule = f"must be more than {SPECIAL_TOKENS}, the number of special tokens"
         require(window is None or window > SPECIAL_TOKENS, "window", rule, window, "Leave it out for the default.")
         self.dimensions, self.batch_tokens, self.timeout = dimensions, batch_tokens, timeout
         self._requested = {} if dimensions is None else {"dimensions": dimensions}
-        self._options = {"dimensions": dimensions, "window": window, **addresses}
+        asked = {"pooling": pooling, "query_prefix": query_prefix, "passage_prefix": passage_prefix}
+        self._asked = {name: value for name, value in asked.items() if value is not None}
+        self._options = {"dimensions": dimensions, "window": window, **self._asked, **addresses}
         self.usage = Usage(price_of(price, model))
 
     @property
     def name(self) -> str:
         """The spec that makes this embedder."""
-        given = ",".join(f"{key}={value}" for key, value in self._options.items() if value is not None)
-        return ":".join(filter(None, (self.scheme, self.model, given)))
+        return f"{self._weights}{option_text(self._options)}"
 
     @functools.cached_property
     def dimension(self) -> int:
@@ -233,20 +216,37 @@ class RemoteEmbedder(SlicingEmbedder):
         return self.dimensions or super().dimension
 
     @property
-    def fingerprint(self) -> str:
-        """Model, dimension and window; the same model on another server has the same fingerprint."""
-        return f"{self.scheme}:{self.model}:{self.dimension}:{self.window}"
+    def _weights(self) -> str:
+        """The model, which is assumed to be the same on another server."""
+        return f"{self.scheme}:{self.model}"
+
+    @functools.cached_property
+    def _declared(self) -> dict[str, Any]:
+        return {**self._told(), **self._asked}
+
+    @abstractmethod
+    def _told(self) -> dict[str, Any]:
+        """Return what the server or a table tells of the model, as fields of its card."""
 
     @abstractmethod
     def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall: ...
 
     @functools.cached_property
     def _tokens(self) -> Any:
-        return EstimatedTokens(self.window - SPECIAL_TOKENS)
+        return EstimatedTokens(self._budget)
 
-    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
-        slices = split_texts(check_texts(texts), self._tokens, self.window - SPECIAL_TOKENS)
-        return [[part or " " for part in parts] for parts in slices]  # Servers reject an empty text.
+    @functools.cached_property
+    def _budget(self) -> int:
+        """Tokens left for the text itself."""
+        taken = max(count_tokens(self._asked.get(name, "")) for name in ("query_prefix", "passage_prefix"))
+        rule = f"must be more than {SPECIAL_TOKENS + taken}, the number of tokens of the prefix and special ones"
+        require(self.window > SPECIAL_TOKENS + taken, "window", rule, self.window, "Shorten the prefix.")
+        return self.window - SPECIAL_TOKENS - taken
+
+    def _slices(self, texts: Sequence[str], *, is_query: bool = False) -> list[list[str]]:
+        slices = split_texts(check_texts(texts), self._tokens, self._budget)
+        prefix = self._asked.get("query_prefix" if is_query else "passage_prefix", "")
+        return [[prefix + part or " " for part in parts] for parts in slices]  # Servers reject an empty text.
 
     def _batches(self, texts: list[str]) -> Iterator[list[int]]:
         batch: list[int] = []
@@ -285,4 +285,4 @@ class RemoteEmbedder(SlicingEmbedder):
         """Return the message of an error, with a remedy if the server says that a text is too long."""
         if not _TOO_LONG.search(reason):
             return reason
-        return f"{reason} Give the model's window: '{self.scheme}:{self.model}:window=NUMBER'."
+        return f"{reason} Give the model's window: '{self._weights}?window=NUMBER'."

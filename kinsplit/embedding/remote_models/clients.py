@@ -7,17 +7,17 @@ import importlib.util
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kinsplit.embedding.remote_models.base import EmbeddingAnswer, RemoteEmbedder, RemoteOptions, facts
 from kinsplit.embedding.windows import CountedTokens
-from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExtraError, TokenizerError, require
-from kinsplit.identity import UNSTORED
-from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post, required_address
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExtraError, TokenizerError
+from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post
+from kinsplit.model_servers.declarations import of_ollama, of_openai
 from kinsplit.model_servers.messages import error_message, quoted
 from kinsplit.model_servers.secrets import Secrets, read_key
 from kinsplit.model_servers.server import FailedCall
-from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up, redact_url, variables
+from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up, variables
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
@@ -39,7 +39,11 @@ class OpenAIEmbedder(RemoteEmbedder):
         base_url: URL up to and including the version; None takes OPENAI_BASE_URL, or OpenAI's own if that isn't set.
         api_key: API key; None takes OPENAI_API_KEY, or sends no key if that isn't set.
         dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
-        window: Maximum number of tokens of one input; None for 8191 with OpenAI's own models, else 512.
+        window: Maximum number of tokens of one input; None for 8191 with OpenAI's own models, else for what the server
+            tells, or 512 if it doesn't.
+        pooling: How the model makes one vector of those of tokens, to be recorded; None for what the server tells.
+        query_prefix: Text before each question, as the model was trained with; None for none.
+        passage_prefix: Text before each text for an index, likewise.
         price: Price of a million tokens in US dollars; None takes KINSPLIT_EMBEDDING_PRICE, or else the table of
             litellm if that is installed.
         batch_size: Maximum number of texts in a request.
@@ -52,22 +56,10 @@ class OpenAIEmbedder(RemoteEmbedder):
     """
 
     scheme = "openai"
-    addresses = ("base_url",)
-
-    @classmethod
-    def from_spec(cls, rest: str) -> Self:
-        """Return the embedder of a spec; an address that isn't stored comes from OPENAI_BASE_URL."""
-        model, options = cls.read_spec(rest)
-        if options.get("base_url") == UNSTORED:
-            options["base_url"] = required_address(model)
-        return cls(model, **options)
 
     def __init__(
         self, model: str, base_url: str | None = None, api_key: str | None = None, **options: Unpack[RemoteOptions]
     ) -> None:
-        # The URL is part of the name, which collections and results record.
-        shown, remedy = redact_url(base_url or ""), "Set OPENAI_BASE_URL to the whole URL instead."
-        require(shown == (base_url or ""), "base_url", "must not hold a password", shown, remedy)
         super().__init__(model, {"base_url": base_url}, **options)
         self._server = connect_openai(self.name, base_url, api_key, timeout=self.timeout, **_CONNECTION)
 
@@ -88,8 +80,8 @@ class OpenAIEmbedder(RemoteEmbedder):
     def _is_own(self) -> bool:
         return self.model.startswith(_OWN)
 
-    def _known_window(self) -> int | None:
-        return _OWN_WINDOW if self._is_own else None
+    def _told(self) -> dict[str, Any]:
+        return {"window": _OWN_WINDOW} if self._is_own else of_openai(self._server, self.model, embeds=True)
 
     @functools.cached_property
     def _tokens(self) -> Any:
@@ -122,7 +114,7 @@ class OllamaEmbedder(RemoteEmbedder):
 
     def __init__(self, model: str, host: str | None = None, **options: Unpack[RemoteOptions]) -> None:
         chosen: RemoteOptions = {"batch_size": _BATCH, "timeout": _TIMEOUT, **options}
-        super().__init__(model, {}, **chosen)
+        super().__init__(model, {"host": host}, **chosen)
         self._server = connect_ollama(model, host, timeout=self.timeout, **_CONNECTION)
 
     def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall:
@@ -137,16 +129,8 @@ class OllamaEmbedder(RemoteEmbedder):
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise EmbeddingError(f"{self._server.name}: the server answered with {response.text[:80]!r}.") from None
 
-    def _known_window(self) -> int | None:
-        return self._server.call(_window, {"model": self.model})
-
-
-def _window(client: OpenAI, body: dict[str, Any]) -> int | None:
-    """Return the context length of a model, whose key begins with its architecture; None if the server doesn't say."""
-    answer = post(client, "/api/show", body).json()
-    known = answer.get("model_info") if isinstance(answer, dict) else None
-    lengths = (value for key, value in (known or {}).items() if key.endswith(".context_length"))
-    return next((length for length in lengths if isinstance(length, int) and length > 0), None)
+    def _told(self) -> dict[str, Any]:
+        return self._server.call(of_ollama, {"model": self.model})
 
 
 # Names of variables with which providers' keys are given.
@@ -207,9 +191,9 @@ class LiteLLMEmbedder(RemoteEmbedder):
                 message = Secrets(value).redact(message)
         return EmbeddingError(f"{self.name} failed: {type(error).__name__}: {error_message(message)}.")
 
-    def _known_window(self) -> int | None:
+    def _told(self) -> dict[str, Any]:
         window = facts(self.model).get("max_input_tokens")
-        return window if isinstance(window, int) and window > 0 else None
+        return {"window": window} if isinstance(window, int) and window > 0 else {}
 
 
 def _checked_key(model: str) -> Setting | None:

@@ -5,41 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinsplit.embedding.protocol import Embedder
+from kinsplit.models import ModelSpec, make
 from kinsplit.options import Reranker
 from kinsplit.registry import Registry, function
 
-#: The rerankers by the first part of their specs; each is called with the rest of the spec and the index's embedder.
-#: Those of other packages are entry points of the group `kinsplit.rerankers`.
-RERANKERS: Registry[Callable[[str, Embedder], Reranker | None]] = Registry(
+#: The rerankers by provider, see `kinsplit.models.make`; one with a parameter `embedder` gets that of the index. Those
+#: of other packages are entry points of the group `kinsplit.rerankers`.
+RERANKERS: Registry[Callable[..., Reranker | None]] = Registry(
     "rerankers",
     "rerank",
     {
         "none": "kinsplit.retrieval.rerank.protocol:no_reranker",
-        "late": "kinsplit.retrieval.rerank.late_interaction:from_spec",
-        "cross-encoder": "kinsplit.retrieval.rerank.cross_encoder:from_spec",
-        "llm": "kinsplit.retrieval.rerank.language_model:from_spec",
+        "late": "kinsplit.retrieval.rerank.late_interaction:LateInteractionReranker",
+        "cross-encoder": "kinsplit.retrieval.rerank.cross_encoder:CrossEncoderReranker",
+        "llm": "kinsplit.retrieval.rerank.language_model:of_name",
     },
     function,
-    {
-        "none": ("none",),
-        "late": ("late", "late:CHARACTERS"),
-        "cross-encoder": ("cross-encoder:NAME_OR_PATH",),
-        "llm": ("llm:MODEL",),
-    },
+    {"none": ("none",), "late": ("late",), "cross-encoder": ("cross-encoder:NAME_OR_PATH",), "llm": ("llm:MODEL",)},
 )
 
 
-def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
+def create_reranker(spec: str | ModelSpec, embedder: Embedder) -> Reranker | None:
     """Make a reranker.
 
     Args:
-        name: "none"; "late", for late interaction with the index's embedder, or "late:6000" to read only so many
-            characters; "cross-encoder:" and the name or the folder of a `sentence_transformers.CrossEncoder`; or "llm:"
-            and the name of a language model, such as "llm:ollama:llama3" (see `kinsplit.language_models.create`).
+        spec: "none"; "late", for late interaction with the index's embedder; "cross-encoder:" and the name or the
+            folder of a `sentence_transformers.CrossEncoder`; or "llm:" and the spec of a language model, such as
+            "llm:ollama:llama3" (see `kinsplit.language_models.create`). Options may follow, which are the parameters of
+            the reranker's class: "late?characters=6000", "llm:ollama:llama3?longest=500&window=4096".
         embedder: The embedder of the index.
 
     Raises:
-        InvalidParameterError: An unknown name, or an embedder without token vectors.
+        InvalidParameterError: An unknown name or option, or an embedder without token vectors.
     """
-    make, model = RERANKERS.of_spec(name)
-    return make(model, embedder)
+    return make(RERANKERS, spec, embedder=embedder)

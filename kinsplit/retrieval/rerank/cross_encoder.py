@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from kinsplit.embedding.backends.base import choose_device
 from kinsplit.embedding.backends.model_files import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
-from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, MissingExtraError, require
 from kinsplit.options import Ranked
 from kinsplit.retrieval.rerank.protocol import RerankWarning
@@ -60,11 +59,6 @@ class CrossEncoderReranker:
             long = f"longer than the cross-encoder's window of {scorer.window} tokens; their ends were not read."
             warnings.warn(f"{cut} of {len(texts)} texts are {long}", RerankWarning, stacklevel=2)
         return [Ranked(index, score) for index, score in enumerate(scorer.scores(query, texts, self.batch_size))]
-
-
-def from_spec(model: str, _: Embedder) -> CrossEncoderReranker:
-    """Return the reranker of "cross-encoder:" and a model."""
-    return CrossEncoderReranker(model)
 
 
 class _Scorer(Protocol):

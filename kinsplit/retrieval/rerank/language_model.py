@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinsplit import language_models
-from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import LanguageModelError, require
 from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
+from kinsplit.models import ModelSpec
 from kinsplit.options import Ranked
 
 _KEY = "order"
@@ -72,7 +72,10 @@ class LanguageModelReranker:
         return [Ranked(index, 1 - rank / len(texts)) for rank, index in enumerate(order)]
 
 
-def from_spec(model: str, _: Embedder) -> LanguageModelReranker:
-    """Return the reranker of "llm:" and the name of a language model, or raise InvalidParameterError for another."""
-    language_models.check(model)
-    return LanguageModelReranker(model)
+def of_name(model: str, longest: int = 2000, **options: str) -> LanguageModelReranker:
+    """Return the reranker of "llm:" and the spec of a language model, whose options follow with those of the reranker.
+
+    Raises:
+        InvalidParameterError: There is no such language model, or it has no such option.
+    """
+    return LanguageModelReranker(ModelSpec.of({"spec": model, **options}), longest)

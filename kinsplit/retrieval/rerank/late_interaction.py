@@ -12,8 +12,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Embedder, TokenEmbedder
-from kinsplit.errors import InvalidParameterError, require
+from kinsplit.embedding.protocol import TokenEmbedder
+from kinsplit.errors import require
 from kinsplit.options import Ranked
 
 #: Maximum bytes of the vectors that are kept: those of about 1,000 chunks of 160 tokens.
@@ -41,10 +41,13 @@ class LateInteractionReranker:
             which reads all (`benchmarks/reranking.py`).
 
     Raises:
-        InvalidParameterError: A negative weight, or less than one character.
+        InvalidParameterError: A negative weight, less than one character, or an embedder without vectors for tokens.
     """
 
     def __init__(self, embedder: TokenEmbedder, earlier: float = 1.0, characters: float = math.inf) -> None:
+        remedy = "Use a sentence-transformers model, or a cross-encoder."
+        rule, name = "needs an embedder with vectors for tokens", getattr(embedder, "name", embedder)
+        require(isinstance(embedder, TokenEmbedder), "rerank", rule, name, remedy)
         require(earlier >= 0, "earlier", "must be at least 0", earlier, "The default is 1.")
         require(characters >= 1, "characters", "must be at least 1", characters, "Leave it out to read all.")
         self.embedder, self.earlier, self.characters = embedder, earlier, characters
@@ -79,20 +82,6 @@ class LateInteractionReranker:
                     self._bytes += vectors.nbytes
             while self._bytes > _KEPT:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
-
-
-def from_spec(rest: str, embedder: Embedder) -> LateInteractionReranker:
-    """Return the reranker of "late", which the number of characters to read may follow.
-
-    Raises:
-        InvalidParameterError: Something else follows, or the embedder has no vectors for tokens.
-    """
-    remedy = "Write 'late', or for example 'late:6000'."
-    require(not rest or rest.isdecimal(), "rerank", "'late' takes only a number of characters after it", rest, remedy)
-    if not isinstance(embedder, TokenEmbedder):
-        remedy = "Use a sentence-transformers model, or a cross-encoder."
-        raise InvalidParameterError("rerank", "needs an embedder with vectors for tokens", embedder.name, remedy)
-    return LateInteractionReranker(embedder, characters=int(rest) if rest else math.inf)
 
 
 def _max_sim(query: NDArray[np.float32], texts: Sequence[NDArray[np.int8]]) -> list[float]:

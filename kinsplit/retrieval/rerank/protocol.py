@@ -11,14 +11,13 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.options import Ranked, Reranker
 from kinsplit.retrieval.scoring import standard
 from kinsplit.support.telemetry import span
 
 
-def no_reranker(_rest: str, _embedder: Embedder) -> None:
+def no_reranker() -> None:
     """Return the reranker of "none", which is none."""
 
 
