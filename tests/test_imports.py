@@ -58,6 +58,7 @@ LAYERS: dict[str, set[str]] = {
     "view": {"chunk", "errors", "markup", "retrieval"},
     "indexing": {
         "doors",
+        "models",
         "options",
         *("chunk", "embedding", "errors", "identity", "loaders", "parsers", "retrieval", "spans", "stores"),
         "support",
@@ -76,6 +77,9 @@ LAYERS: dict[str, set[str]] = {
         "options",
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
         *("text", "tokenizers"),
+    },
+    "inventory": {
+        *("embedding", "errors", "language_models", "model_servers", "models", "registry", "retrieval", "support"),
     },
     "wire": {"answering", "chunk", "retrieval"},
     "evaluation": {
@@ -120,6 +124,7 @@ LAYERS: dict[str, set[str]] = {
         *(
             "indexing",
             "integrations",
+            "inventory",
             "loaders",
             "markup",
             "mcp",

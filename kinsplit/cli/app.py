@@ -20,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.command import DEFECT, NOTHING_DONE, command, report_warnings
-from kinsplit.cli.defaults import config_file, default_of, remarks
+from kinsplit.cli.defaults import config_file, default_of, named_model, remarks
 from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError, KinsplitError
@@ -41,7 +41,20 @@ _MODULES = {name: module for module, names in _SHARED.items() for name in names}
 #: Names of the commands, in the order of the help; each is a function of its name.
 NAMES = (
     *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
-    *("info", "verify", "delete", "stores", "doctor", "collections", "rename", "switch", "drop", "copy", "backup"),
+    *(
+        "info",
+        "verify",
+        "delete",
+        "stores",
+        "doctor",
+        "models",
+        "collections",
+        "rename",
+        "switch",
+        "drop",
+        "copy",
+        "backup",
+    ),
     *("restore", "stats", "compare", "evaluate", "show", "report", "questions", "qrels", "tune", "settings"),
 )
 
@@ -97,11 +110,13 @@ class _Command(TyperCommand):
                 ctx.params["config"] = config
             ctx.meta["config"] = config
             for param in self.params:
-                if ctx.get_parameter_source(param.name).name != "DEFAULT":
-                    continue
-                value = default_of(self.name or "", param.name or "", param.default, config, ctx.params)
-                if value is not None:
-                    ctx.params[param.name] = [value] if getattr(param, "multiple", False) else value
+                name = param.name or ""
+                if ctx.get_parameter_source(name).name == "DEFAULT":
+                    value = default_of(self.name or "", name, param.default, config, ctx.params)
+                    if value is not None:
+                        ctx.params[name] = [value] if getattr(param, "multiple", False) else value
+                if name in ctx.params:
+                    ctx.params[name] = named_model(name, ctx.params[name], config)
             for remark in remarks(config):
                 terminal.warning(remark)
         except (KinsplitError, OSError) as error:

@@ -126,6 +126,25 @@ def default_of(command: str, option: str, default: object, config: Path | None, 
     return _first(found.value) if name == "collection" else found.value
 
 
+def named_model(option: str, value: Any, config: Path | None) -> Any:
+    """Return the spec of a model that has a name of its own in a TOML file; any other value as it is.
+
+    Raises:
+        InvalidParameterError: A key that is trusted more would go to the address in the spec.
+        LoadError: The file can't be read.
+    """
+    if config is None or not isinstance(value, str) or ":" in value:
+        return value
+    from kinsplit.indexing.configuration import MODEL_FIELDS, Configuration
+    from kinsplit.model_servers.secrets import check_source
+
+    spec = Configuration.read(config).models.get(value) if option in {*MODEL_FIELDS, "spec"} else None
+    if spec is None:
+        return value
+    check_source(Setting(option, str(spec), Origin.FILE, str(config)))
+    return str(spec)
+
+
 def _strategy(found: Setting) -> str:
     """Return the strategy that a variable names, in any case, as the search that STRATEGY comes from wrote it."""
     from kinsplit.parsers.registry import OTHER_NAMES, names

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +165,16 @@ class SentenceTransformerEmbedder(CardedEmbedder):
             found |= {index: self._cut(_own(flat[index], own)) for index, own in zip(batch, vectors, strict=True)}
         ordered = iter(found[index] for index in range(len(flat)))
         return [np.concatenate([next(ordered) for _ in parts]) for parts in read]
+
+    def reference(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts for an index in sentence-transformers itself, to compare; a text beyond the window is cut off.
+
+        Raises:
+            MissingExtraError: sentence-transformers is not installed.
+        """
+        loaded = self._torch("cpu").model
+        options: Any = {"normalize_embeddings": True, "show_progress_bar": False}
+        return self._cut(loaded.encode(list(texts), prompt=self.card.passage_prefix, **options))
 
     def _embed(
         self, read: list[list[Window]], prompt: str, progress: Progress | None = None, is_query: bool = False

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding.backends.model_cache import read_cached
 from kinsplit.embedding.backends.model_files import check_files, licence_of
 from kinsplit.embedding.bundled import REMEDY, SHA256, digests, model_folder
-from kinsplit.embedding.protocol import CardedEmbedder, Progress, check_texts
+from kinsplit.embedding.protocol import CardedEmbedder, Progress, check_texts, unit_vectors
 from kinsplit.errors import EmbeddingError
 from kinsplit.models import ModelCard
 from kinsplit.support.extras import needs
@@ -100,6 +100,18 @@ class StaticEmbedder(CardedEmbedder):
     def card(self) -> ModelCard:
         """The card; its weights are a hash, since models distilled on two machines differ in the last digits."""
         return self._load().card
+
+    def reference(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts in model2vec itself, to compare.
+
+        Raises:
+            MissingExtraError: model2vec is not installed.
+        """
+        with needs("static"):
+            from model2vec import StaticModel
+        read = StaticModel.from_pretrained
+        model = read(self.folder) if self.folder is not None else read_distilled(read)
+        return unit_vectors(model.encode(list(texts)), len(texts), self.name)
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Return 1 for each text."""

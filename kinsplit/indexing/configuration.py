@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from kinsplit import embedding
 from kinsplit.doors import DOORS, FILE
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError, require
+from kinsplit.models import ModelSpec
 from kinsplit.options import AddOptions, IndexOptions
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.support.extras import needs
@@ -83,10 +85,25 @@ _FIELDS: Any = {operation: (table, table()) for operation, table in _TABLES.item
 _Tables: Any = create_model("_Tables", __base__=Settings, **_FIELDS)
 
 
+#: Settings and options that are models.
+MODEL_FIELDS = frozenset({"embedder", "model", "rerank", "rerankers"})
+
+
+def _replaced(value: Any, models: Mapping[str, ModelSpec], field: str = "") -> Any:
+    """Return a table in which each model has its spec instead of its name."""
+    if isinstance(value, dict):
+        return {key: _replaced(each, models, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, models, field) for each in value]
+    return str(models[value]) if field in MODEL_FIELDS and value in models else value
+
+
 class Configuration(_Tables):
     """A TOML file of settings.
 
     Attributes:
+        models: Specs of models by names of your own, which stand for them in the other tables: as text, or as a table
+            with `spec`, or with `provider`, `name` and options.
         index: Settings of splitting and embedding, and of adding files.
         search: Options of the command `search`.
         ask: Options of the command `ask`.
@@ -94,8 +111,18 @@ class Configuration(_Tables):
         service: Settings of the service, which `kinsplit.server.settings` validates.
     """
 
+    models: dict[str, ModelSpec] = Field(default_factory=dict)
     index: IndexSettings = IndexSettings()
     service: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _replace_names(cls, tables: dict[str, Any]) -> dict[str, Any]:
+        named = tables.get("models", {})
+        if not named or not isinstance(named, dict):
+            return tables
+        models = {name: ModelSpec.of(spec, f"models.{name}") for name, spec in named.items()}
+        return {name: _replaced(table, models) for name, table in tables.items()} | {"models": models}
 
     @classmethod
     def read(cls, path: Path) -> Self:

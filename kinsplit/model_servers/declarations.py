@@ -42,6 +42,13 @@ def of_openai(server: ModelServer, model: str, *, embeds: bool) -> dict[str, Any
     return _known(window=next(_sizes(info, ("max_input_length",)), None), pooling=pooling)
 
 
+def models_of(server: ModelServer) -> list[str] | None:
+    """Return the names of the models that a server lists at `GET /v1/models`; None if it lists none."""
+    root = server.url.removesuffix("/v1")
+    told = server.ask(lambda client, _: _get(client, f"{root}/v1/models"))
+    return None if told is None else [str(each.get("id")) for each in told.get("data") or () if isinstance(each, dict)]
+
+
 def of_ollama(client: OpenAI, body: dict[str, Any]) -> dict[str, Any]:
     """Return what Ollama tells of a model, from the metadata of its GGUF file."""
     told = post(client, "/api/show", body).json()

@@ -55,9 +55,10 @@ class PairScorer:
     def __init__(self, folder: Path) -> None:
         self._is_sigmoid = _activation(folder) == "Sigmoid"
         self._backend = _open(folder)
-        self._tokenizer, self.window = self._backend.facts.tokenizer, self._backend.facts.card.window
+        self._tokenizer = self._backend.facts.tokenizer
+        self.card = self._backend.facts.card.model_copy(update={"dimension": 0, "weights": folder.name})
         self._cutting = type(self._tokenizer).from_str(self._tokenizer.to_str())
-        self._cutting.enable_truncation(self.window, strategy="longest_first")
+        self._cutting.enable_truncation(self.card.window, strategy="longest_first")
 
     def lengths(self, query: str, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each pair."""
@@ -66,7 +67,7 @@ class PairScorer:
     def scores(self, query: str, texts: Sequence[str], batch_size: int) -> list[float]:
         """Score each pair of the query and a text; of a pair that is too long, the end of the longer one is cut off."""
         encodings = [
-            self._cutting.encode(query, text) if len(encoding.ids) > self.window else encoding
+            self._cutting.encode(query, text) if len(encoding.ids) > self.card.window else encoding
             for text, encoding in zip(check_texts(texts), self._encode(query, texts), strict=True)
         ]
         order = sorted(range(len(texts)), key=lambda index: -len(encodings[index].ids))

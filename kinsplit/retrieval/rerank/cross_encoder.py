@@ -11,6 +11,7 @@ from kinsplit.embedding.backends.base import choose_device
 from kinsplit.embedding.backends.model_files import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
 from kinsplit.errors import EmbeddingError, MissingExtraError, require
+from kinsplit.models import ModelCard
 from kinsplit.options import Ranked
 from kinsplit.retrieval.rerank.protocol import RerankWarning
 from kinsplit.support.extras import needs
@@ -44,6 +45,11 @@ class CrossEncoderReranker:
         self._lock = threading.Lock()
         self._loaded: _Scorer | None = None
 
+    @property
+    def card(self) -> ModelCard:
+        """The card of the model, which is loaded now."""
+        return self._load().card
+
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
         """Score texts; see `Reranker.rerank`.
 
@@ -51,20 +57,23 @@ class CrossEncoderReranker:
             MissingExtraError: The model needs PyTorch, which is not installed.
             EmbeddingError: The model can't be loaded.
         """
+        scorer = self._load()
+        if cut := sum(length > scorer.card.window for length in scorer.lengths(query, texts)):
+            long = f"longer than the cross-encoder's window of {scorer.card.window} tokens; their ends were not read."
+            warnings.warn(f"{cut} of {len(texts)} texts are {long}", RerankWarning, stacklevel=2)
+        return [Ranked(index, score) for index, score in enumerate(scorer.scores(query, texts, self.batch_size))]
+
+    def _load(self) -> _Scorer:
         with self._lock:
             if self._loaded is None:
                 self._loaded = _load(self.model)
-            scorer = self._loaded
-        if cut := sum(length > scorer.window for length in scorer.lengths(query, texts)):
-            long = f"longer than the cross-encoder's window of {scorer.window} tokens; their ends were not read."
-            warnings.warn(f"{cut} of {len(texts)} texts are {long}", RerankWarning, stacklevel=2)
-        return [Ranked(index, score) for index, score in enumerate(scorer.scores(query, texts, self.batch_size))]
+            return self._loaded
 
 
 class _Scorer(Protocol):
     """A loaded cross-encoder; see `PairScorer`."""
 
-    window: int
+    card: ModelCard
 
     def lengths(self, query: str, texts: Sequence[str]) -> list[int]: ...
 
@@ -94,7 +103,7 @@ class _Torch:
             from sentence_transformers import CrossEncoder
         self._model: CrossEncoder = CrossEncoder(model)
         self._lock = threading.Lock()
-        self.window: int = self._model.tokenizer.model_max_length
+        self.card = ModelCard(weights=model, window=self._model.tokenizer.model_max_length)
 
     def lengths(self, query: str, texts: Sequence[str]) -> list[int]:
         with self._lock:
