@@ -222,6 +222,9 @@ class ModelCard(Settings):
 
         It has the form of a spec, so that a difference names the option that mends it.
         """
-        depends = ("dimension", "window", "pooling", "query_prefix", "passage_prefix")
-        found = {name: getattr(self, name) or None for name in depends}
-        return self.weights + option_text({**found, "window": None if self.window == sys.maxsize else self.window})
+        depends = {
+            "dimensions": self.dimension,
+            "window": 0 if self.window == sys.maxsize else self.window,
+            **{name: getattr(self, name) for name in ("pooling", "query_prefix", "passage_prefix")},
+        }
+        return self.weights + option_text({name: value or None for name, value in depends.items()})

@@ -111,15 +111,20 @@ def check_schema(location: object, stored: Schema, asked: Schema | None) -> None
         names = [name for name in names if name != "fingerprint"]
     differences = [f"{name} is {old.get(name)!r} there and {new.get(name)!r} here" for name in names]
     if differences:
+        remedy = _remedy(old, new) if "model" in names else ""
         raise SchemaMismatchError(
             f"{location} was made with another model or strategy: {'; '.join(differences)}. "
-            f"{_remedy(names)}Use another collection name, or delete the collection and index again."
+            f"{remedy}Use another collection name, or delete the collection and index again."
         )
 
 
-def _remedy(names: Iterable[str]) -> str:
+def _remedy(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """Return the first sentence of the remedy: a collection that was made with another model needs no new one."""
-    return "Give the embedder that it was made with: --embedder, or KINSPLIT_EMBEDDER. " if "model" in names else ""
+    (weights, _, there), (own, _, here) = (str(facts["model"]).partition("?") for facts in (stored, asked))
+    lacking = "&".join(option for option in there.split("&") if option not in here.split("&"))
+    if weights == own and lacking:
+        return f"Give the embedder with the options that it had: ?{lacking}. "
+    return "Give the embedder that it was made with: --embedder, or KINSPLIT_EMBEDDER. "
 
 
 def _facts(schema: Schema) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def test_the_sizes_of_the_chunks_are_plotted_in_the_terminal_and_in_files(cli: C
     assert sizes["small"]["edges"] == sizes["large"]["edges"]
 
 
+@pytest.mark.usefixtures("socket_enabled")
 def test_the_fallback_that_a_missing_model_took_is_told(cli: Cli, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     asked = "compare", "loops", "--strategy", "llm=llm:model=ollama:llama3", "--embedder", "hash"

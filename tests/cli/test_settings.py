@@ -67,7 +67,7 @@ def test_store_embedder_and_collection_are_those_of_the_environment(
     monkeypatch.setenv("KINSPLIT_COLLECTIONS", "first=cs, other")
     assert cli("index", "t.txt").exit_code == 0
     (row,) = json.loads(cli("collections", "--json").stdout)
-    assert (row["name"], row["schema"]["model"]) == ("cs", "hash:64:256")
+    assert (row["name"], row["schema"]["model"]) == ("cs", "hash?dimensions=64&window=256")
     assert (tmp_path / "silent").is_dir()
     assert not (tmp_path / "kinsplit-data").exists()
     for command in (("search", "sentence"), ("ask", "Which sentence?"), ("info",), ("verify",)):

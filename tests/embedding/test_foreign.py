@@ -87,7 +87,7 @@ def test_a_sentence_transformers_model_inside_tells_window_tokenizer_and_prompts
     assert embedder.window == 12
     # A token per letter: two are special, and "say: " has five.
     assert {len(text) for batch in model.seen for text in batch} <= {1, 2, 3, 4, 5}
-    assert embedder.fingerprint.endswith(":ask::say: ?dimension=32&window=12")
+    assert embedder.fingerprint.endswith(":ask::say: ?dimensions=32&window=12")
     inside.max_seq_length = 7
     with pytest.raises(EmbeddingError, match="7 tokens leaves none"):
         ForeignEmbedder(model).embed(["a"])

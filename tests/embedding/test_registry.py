@@ -51,7 +51,7 @@ def test_an_unknown_name_lists_the_known_ones():
 def test_what_a_schema_needs_is_known_without_loading_the_model():
     code = (
         "import sys; from kinsplit.embedding import create; e = create('bundled');"
-        "assert e.fingerprint == 'all-MiniLM-L6-v2:53aa51172d142c89?dimension=384&window=256&pooling=mean';"
+        "assert e.fingerprint == 'all-MiniLM-L6-v2:53aa51172d142c89?dimensions=384&window=256&pooling=mean';"
         "assert not {'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -67,7 +67,7 @@ def test_openai_is_sent_model_key_and_dimensions(fake: FakeEmbeddings, monkeypat
     asked = {"model": "text-embedding-3-small", "input": ["a"], "encoding_format": "float", "dimensions": 8}
     assert body == asked
     assert made.name == "openai:text-embedding-3-small?dimensions=8"
-    assert made.fingerprint == "openai:text-embedding-3-small?dimension=8&window=8191"
+    assert made.fingerprint == "openai:text-embedding-3-small?dimensions=8&window=8191"
 
 
 def test_a_server_may_answer_in_base64(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_ollama_is_asked_to_cut_nothing_off_and_tells_its_window(fake: FakeEmbed
     assert [path for path, _, _ in fake.calls] == ["/api/show", "/api/embed"]
     assert fake.calls[1][2] == {"model": "nomic-embed-text:v1.5", "input": ["a"], "truncate": False}
     assert "Authorization" not in fake.calls[1][1]
-    assert made.fingerprint == "ollama:nomic-embed-text:v1.5?dimension=16&window=300"
+    assert made.fingerprint == "ollama:nomic-embed-text:v1.5?dimensions=16&window=300"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_server_is_asked_for_the_window_and_the_pooling(
     assert {name: getattr(card, name) for name in declared} == declared
     stated = OpenAIEmbedder("tiny", f"{fake.url}/v1", window=100, pooling="last").card
     assert (stated.window, stated.pooling) == (100, "last")
-    assert stated.fingerprint == "openai:tiny?dimension=16&window=100&pooling=last"
+    assert stated.fingerprint == "openai:tiny?dimensions=16&window=100&pooling=last"
 
 
 def test_prefixes_are_sent_and_leave_less_room(fake: FakeEmbeddings) -> None:

@@ -1,18 +1,21 @@
 import dataclasses
 import importlib
+import json
 import os
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from kinsplit import Index
 from kinsplit.embedding import create
 from kinsplit.embedding.backends.model_files import sha256
 from kinsplit.embedding.backends.torch import load_model
 from kinsplit.embedding.bundled import SHA256, VARIABLE, BundledEmbedder, model_folder
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
-from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, SchemaMismatchError
 from kinsplit.tokenizers import BUNDLED_SHA256
 from tests.embedding.tiny_models import make_model, needs_torch
 
@@ -233,6 +236,43 @@ def test_a_prompt_for_questions_can_be_chosen(tiny, prompted):
     assert none.embed_query("sorting") == pytest.approx(plain.embed_query("sorting"), abs=1e-5)
     # A question that is asked in another way finds other neighbours.
     assert len({one.fingerprint for one in (chosen, none, SentenceTransformerEmbedder(prompted))}) == 3
+
+
+def test_the_same_weights_pooled_in_another_way_are_another_model(tiny, tmp_path):
+    # Earlier bug: the fingerprint left the pooling out, so that one collection took both vectors.
+    own, first = SentenceTransformerEmbedder(tiny), create(f"st:{tiny}?pooling=cls")
+    assert (own.card.pooling, first.card.pooling) == ("mean", "cls")
+    assert own.fingerprint != first.fingerprint
+    assert own.embed(["sorting a list"]) != pytest.approx(first.embed(["sorting a list"]), abs=1e-2)
+    declared = shutil.copytree(tiny, tmp_path / "first")
+    config = {"word_embedding_dimension": 32, "pooling_mode_cls_token": True}
+    (declared / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    declared = SentenceTransformerEmbedder(str(declared))
+    assert declared.fingerprint == first.fingerprint
+    assert declared.embed(["sorting a list"]) == pytest.approx(first.embed(["sorting a list"]), abs=1e-3)
+    address = f"edge:{tmp_path / 'data'}"
+    Index(address, embedder=own).close()
+    with pytest.raises(SchemaMismatchError, match=r"Give the embedder with the options that it had: \?pooling=mean\."):
+        Index(address, embedder=first)
+
+
+def test_a_spec_may_ask_a_model_in_another_way(tiny, prompted):
+    own, asked = (create(f"st:{tiny}{options}") for options in ("", "?dimensions=8&window=20&passage_prefix=the "))
+    card = asked.card
+    assert (card.dimension, card.window, card.passage_prefix, card.tokenizer) == (8, 20, "the ", own.card.tokenizer)
+    expected = own.embed(["the loop"])[:, :8]
+    assert asked.embed(["loop"]) == pytest.approx(expected / np.linalg.norm(expected), abs=1e-3)
+    assert asked.windows(["word " * 30]) == [2]
+    assert create(asked.name).fingerprint == asked.fingerprint
+    with pytest.raises(InvalidParameterError, match=r"dimensions: must be at most the model's own, 32 \(got 99\)"):
+        create(f"st:{tiny}?dimensions=99").embed(["loop"])
+
+
+@needs_torch
+def test_a_pooling_may_be_one_that_only_sentence_transformers_knows(tiny):
+    found = create(f"st:{tiny}?pooling=max&backend=torch")
+    assert found.card.pooling == "max"
+    assert found.embed(["loop"]) == pytest.approx(found.reference(["loop"]), abs=1e-4)
 
 
 def test_a_folder_is_known_by_its_weights(tiny):

@@ -91,7 +91,7 @@ def test_it_is_known_by_its_table(tmp_path):
     same = shutil.copytree(first, tmp_path / "b")
     assert create(f"static:{first}").name == f"static:{first}"
     assert StaticEmbedder(first).fingerprint == StaticEmbedder(same).fingerprint != StaticEmbedder(other).fingerprint
-    assert StaticEmbedder(first).fingerprint.endswith("?dimension=12&pooling=mean")
+    assert StaticEmbedder(first).fingerprint.endswith("?dimensions=12&pooling=mean")
 
 
 @pytest.mark.parametrize(
