@@ -69,13 +69,16 @@ def providers() -> list[Provider]:
 
 
 def servers() -> dict[str, list[str] | None]:
-    """Return the models that the servers of OpenAI's API and of Ollama list, by address; None where none is reached."""
+    """Return the models that the servers of OpenAI's API and of Ollama list, by address; None where none is reached.
+
+    A server whose key isn't set is left out.
+    """
     from kinsplit.model_servers.clients import connect_ollama, connect_openai
     from kinsplit.model_servers.declarations import models_of
 
     options: dict[str, Any] = {"timeout": _PATIENCE, "failed": LanguageModelError, "unavailable": LanguageModelError}
     connected = connect_openai("openai", None, None, **options), connect_ollama("", None, **options)
-    return {server.url: models_of(server) for server in connected}
+    return {server.url: models_of(server) for server in connected if not server.missing}
 
 
 def cached() -> dict[Path, int]:
@@ -99,7 +102,7 @@ def _size(folder: Path) -> int:
 
 
 @dataclass(frozen=True)
-class Checked:
+class ModelCheck:
     """A model that was asked one thing.
 
     Attributes:
@@ -125,7 +128,7 @@ class Checked:
     reference: float | None = None
 
 
-def check(spec: str | ModelSpec, kind: Kind | None = None) -> Checked:
+def check(spec: str | ModelSpec, kind: Kind | None = None) -> ModelCheck:
     """Ask a model one thing, and measure it.
 
     Args:
@@ -143,7 +146,7 @@ def check(spec: str | ModelSpec, kind: Kind | None = None) -> Checked:
     return _CHECKS[found or "embedder"](spec)
 
 
-def _embedder(spec: str | ModelSpec) -> Checked:
+def _embedder(spec: str | ModelSpec) -> ModelCheck:
     before, embedder = _memory(), embedding.create(spec)
     load = _seconds(lambda: embedder.embed_query(_QUESTION))
     speed = len(_SENTENCES) / _seconds(lambda: embedder.embed(_SENTENCES))
@@ -155,10 +158,10 @@ def _embedder(spec: str | ModelSpec) -> Checked:
         cosine = float(np.einsum("td,td->t", expected, embedder.embed(texts)).min())
     runs_on, card = getattr(embedder, "runs_on", ""), card_of(embedder)
     answer = f"a vector of {embedder.dimension} numbers"
-    return Checked("embedder", embedder.name, card, runs_on, load, speed, memory, answer, cosine)
+    return ModelCheck("embedder", embedder.name, card, runs_on, load, speed, memory, answer, cosine)
 
 
-def _reranker(spec: str | ModelSpec) -> Checked:
+def _reranker(spec: str | ModelSpec) -> ModelCheck:
     before, reranker = _memory(), create_reranker(spec, embedding.resolve("bundled"))
     require(reranker is not None, "SPEC", "must be a model", str(spec), "'none' is the absence of one.")
     answers: list[Any] = []
@@ -167,19 +170,19 @@ def _reranker(spec: str | ModelSpec) -> Checked:
     inner = getattr(reranker, "model", None) or getattr(reranker, "embedder", None)
     card = getattr(reranker, "card", None) or getattr(inner, "card", None) or ModelCard(weights=str(spec), window=0)
     scores = ", ".join(f"{each.score:.3f}" for each in sorted(answers, key=lambda each: each.index))
-    return Checked("reranker", str(spec), card, "", load, 16 / seconds, _grown(before), f"scores {scores}")
+    return ModelCheck("reranker", str(spec), card, "", load, 16 / seconds, _grown(before), f"scores {scores}")
 
 
-def _model(spec: str | ModelSpec) -> Checked:
+def _model(spec: str | ModelSpec) -> ModelCheck:
     before, model = _memory(), language_models.create(spec)
     answers: list[str] = []
     load = _seconds(lambda: answers.append(model.complete(_TASK, max_tokens=64)))
     seconds = _seconds(lambda: model.complete(_TASK, max_tokens=64))
     card = getattr(model, "card", None) or ModelCard(weights=model.name, window=model.window)
-    return Checked("model", model.name, card, "", load, 1 / seconds, _grown(before), repr(answers[0][:200]))
+    return ModelCheck("model", model.name, card, "", load, 1 / seconds, _grown(before), repr(answers[0][:200]))
 
 
-_CHECKS: Mapping[Kind, Callable[[str | ModelSpec], Checked]] = {
+_CHECKS: Mapping[Kind, Callable[[str | ModelSpec], ModelCheck]] = {
     "embedder": _embedder,
     "reranker": _reranker,
     "model": _model,

@@ -39,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
         "errors",
         "identity",
         "language_models",
+        "models",
         "spans",
         "support",
         "text",

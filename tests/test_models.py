@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from kinsplit import embedding
+from kinsplit import create_strategy, embedding
 from kinsplit.embedding.protocol import card_of
 from kinsplit.errors import InvalidParameterError
 from kinsplit.indexing.configuration import Configuration
@@ -111,3 +111,8 @@ def test_an_embedder_without_a_card_gets_one() -> None:
     own = RecordingEmbedder()
     assert card_of(own).dimension == own.dimension
     assert card_of(embedding.create("bundled")) == embedding.create("bundled").card  # type: ignore[attr-defined]
+
+
+def test_a_strategy_takes_a_spec_as_an_object() -> None:
+    made = create_strategy("semantic", embedder=ModelSpec(provider="hash", name="8"))
+    assert made.fingerprint == create_strategy("semantic", embedder="hash:8").fingerprint

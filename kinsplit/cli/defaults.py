@@ -46,6 +46,8 @@ _SHARED = {
 }
 #: Options of some commands that are a setting of another name.
 _NAMES = {"address": "store"}
+#: Options that are models.
+_MODELS = {"embedder", "model", "rerank", "spec"}
 #: Commands whose options of these names are the settings; of the other names, those of all commands are.
 _ONLY = {
     "strategy": {"index", "watch", "chunk", "stats", "compare", "evaluate", "qrels"},
@@ -133,12 +135,12 @@ def named_model(option: str, value: Any, config: Path | None) -> Any:
         InvalidParameterError: A key that is trusted more would go to the address in the spec.
         LoadError: The file can't be read.
     """
-    if config is None or not isinstance(value, str) or ":" in value:
+    if option not in _MODELS or config is None or not isinstance(value, str):
         return value
-    from kinsplit.indexing.configuration import MODEL_FIELDS, Configuration
+    from kinsplit.indexing.configuration import Configuration
     from kinsplit.model_servers.secrets import check_source
 
-    spec = Configuration.read(config).models.get(value) if option in {*MODEL_FIELDS, "spec"} else None
+    spec = Configuration.read(config).models.get(value)
     if spec is None:
         return value
     check_source(Setting(option, str(spec), Origin.FILE, str(config)))

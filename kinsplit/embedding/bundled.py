@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,7 +50,7 @@ class BundledEmbedder(SentenceTransformerEmbedder):
             {"backend": self._backend, "device": None if self.device == "cpu" else self.device}
         )
 
-    @property
+    @functools.cached_property
     def card(self) -> ModelCard:
         """The card, known in advance since the weights are checked when they load."""
         return ModelCard(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -32,13 +33,13 @@ class HashEmbedder(CardedEmbedder):
             require(1 <= value <= _MOST, field, f"must be 1 to {_MOST}", value, "Leave it out for the default.")
         self._dimension, self._window = dimension, window
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """The spec that makes this embedder."""
         given = None if self.window == _WINDOW else self.window
         return f"hash:{self.dimension}{option_text({'window': given})}"
 
-    @property
+    @functools.cached_property
     def card(self) -> ModelCard:
         """Dimension and window, which determine every vector."""
         return ModelCard(weights="hash", dimension=self._dimension, window=self._window)

@@ -104,11 +104,6 @@ class SentenceTransformerEmbedder(CardedEmbedder):
         return f"st:{self.model}{option_text({'backend': self._backend, 'device': device, **asked})}"
 
     @property
-    def card(self) -> ModelCard:
-        """The card: the weights of a folder are known by a hash, those behind a name on the Hub are assumed fixed."""
-        return self._card
-
-    @property
     def tokenizer(self) -> Tokenizer:
         """The model's own tokenizer, without truncation and padding."""
         return self._open().facts.tokenizer
@@ -119,7 +114,8 @@ class SentenceTransformerEmbedder(CardedEmbedder):
         return self._open().label
 
     @functools.cached_property
-    def _card(self) -> ModelCard:
+    def card(self) -> ModelCard:
+        """The card: the weights of a folder are known by a hash, those behind a name on the Hub are assumed fixed."""
         declared, folder = self._open().facts.card, Path(self.model).expanduser()
         asked = {name: value for name, value in self._asked.items() if value is not None}
         for name in asked.keys() & {"window", "dimension"}:

@@ -204,7 +204,7 @@ class SlicingEmbedder(CardedEmbedder):
         """Maximum number of tokens of one model input, including special tokens and prompts."""
         return self._window or self._declared.get("window") or WINDOW
 
-    @property
+    @functools.cached_property
     def card(self) -> ModelCard:
         """The card: what is known of the model, and before that what was asked for."""
         known = {**self._declared, "dimension": self.dimension, "window": self.window}

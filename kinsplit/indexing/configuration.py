@@ -85,8 +85,8 @@ _FIELDS: Any = {operation: (table, table()) for operation, table in _TABLES.item
 _Tables: Any = create_model("_Tables", __base__=Settings, **_FIELDS)
 
 
-#: Settings and options that are models.
-MODEL_FIELDS = frozenset({"embedder", "model", "rerank", "rerankers"})
+# Settings, options and parameters that are models.
+_MODELS = frozenset({"embedder", "model", "rerank", "rerankers"})
 
 
 def _replaced(value: Any, models: Mapping[str, ModelSpec], field: str = "") -> Any:
@@ -95,7 +95,7 @@ def _replaced(value: Any, models: Mapping[str, ModelSpec], field: str = "") -> A
         return {key: _replaced(each, models, key) for key, each in value.items()}
     if isinstance(value, list):
         return [_replaced(each, models, field) for each in value]
-    return str(models[value]) if field in MODEL_FIELDS and value in models else value
+    return str(models[value]) if field in _MODELS and value in models else value
 
 
 class Configuration(_Tables):

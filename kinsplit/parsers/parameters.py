@@ -10,13 +10,16 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WrapValidator
 
 from kinsplit.errors import require
+from kinsplit.models import ModelSpec
 from kinsplit.parsers.units.punkt import check_language
 
 
 def _either(rule: str, *methods: str) -> WrapValidator:
-    """Return a validator that accepts strings and objects with any of the methods, unchanged."""
+    """Return a validator that accepts strings, specs as strings, and objects with any of the methods, unchanged."""
 
     def check(value: object, _: object) -> object:
+        if isinstance(value, ModelSpec):
+            return str(value)
         if isinstance(value, str) or any(hasattr(value, method) for method in methods):
             return value
         raise ValueError(rule)

@@ -441,3 +441,16 @@ def test_the_password_of_an_address_that_is_none_is_not_shown(url: str) -> None:
         with pytest.raises(InvalidParameterError, match="OLLAMA_HOST: must be an address") as refused:
             OllamaModel("llama3", host=host)
         assert "sec" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_the_window_is_asked_of_the_server_unless_it_is_given(fake: FakeServer) -> None:
+    ollama, openai = OllamaModel("llama3", host=fake.url), OpenAIModel("gpt", f"{fake.url}/v1")
+    assert (ollama.window, openai.window) == (8192, 8192)
+    fake.told = {"llama.context_length": 2048, "general.license": "mit"}
+    ollama, openai = OllamaModel("llama3", host=fake.url), OpenAIModel("gpt", f"{fake.url}/v1")
+    assert (ollama.window, openai.window, ollama.card.licence) == (2048, 2048, "mit")
+    ollama.complete("Hi")
+    assert fake.bodies[0]["options"]["num_ctx"] == 2048
+    fake.told = {"llama.context_length": 131_072}
+    assert OllamaModel("llama3", host=fake.url).window == 8192, "a larger one takes more memory"
+    assert create(f"ollama:llama3?window=32768&host={fake.url}").window == 32_768

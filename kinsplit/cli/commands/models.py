@@ -12,7 +12,7 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import MissingExtraError, require
 
 if TYPE_CHECKING:
-    from kinsplit.inventory import Checked
+    from kinsplit.inventory import ModelCheck
 
 
 def models(
@@ -48,7 +48,7 @@ def models(
         _list(terminal)
 
 
-def _rows(checked: Checked) -> list[tuple[str, str]]:
+def _rows(checked: ModelCheck) -> list[tuple[str, str]]:
     card = checked.card.model_dump()
     if card["window"] == sys.maxsize:
         card["window"] = "unlimited"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from kinsplit.embedding import Embedder
-from kinsplit.embedding.protocol import TokenEmbedder
+from kinsplit.embedding.protocol import TokenEmbedder, card_of
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -47,6 +47,7 @@ class TimedEmbedder:
         self._embedder, self._seconds = embedder, seconds
         self.name, self.dimension = embedder.name, embedder.dimension
         self.window, self.fingerprint = embedder.window, embedder.fingerprint
+        self.card = card_of(embedder)
         self.windows, self.embed = embedder.windows, embedder.embed
         if isinstance(embedder, TokenEmbedder):
             self.embed_tokens = embedder.embed_tokens
