@@ -55,9 +55,10 @@ class ModelSpec(Settings):
             InvalidParameterError: Nothing follows the colon, or an option is given twice, without "=" or before "?".
         """
         head, mark, rest = text.partition("?")
-        provider, colon, name = (part.strip() for part in head.partition(":"))
+        # Blanks stay, so that checks of the text and of the spec see the same name.
+        provider, colon, name = head.partition(":")
         shown = redact_url(text)
-        require(name or not colon, field, "must name a model after its provider", shown, "Write PROVIDER:NAME.")
+        require(name.strip() or not colon, field, "must name a model after its provider", shown, "Write PROVIDER:NAME.")
         if misplaced := _MISPLACED.search(head):
             rule = f"has the option {misplaced[1]!r} in the wrong place"
             raise InvalidParameterError(field, rule, shown, f"Write it after a question mark: ?{misplaced[1]}=VALUE.")

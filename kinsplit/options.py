@@ -20,12 +20,14 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     create_model,
+    field_validator,
     model_validator,
 )
 
 from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.loaders import Limits
+from kinsplit.models import ModelSpec
 from kinsplit.parsers import Strategy
 from kinsplit.registry import Registry, subclass
 from kinsplit.stores.filters import check_where
@@ -235,6 +237,11 @@ class SearchOptions(ExpansionOptions, SearchExtension):
     where: Filter = None
     level: Level = 0
     weights: KinWeights = KinWeights()
+
+    @field_validator("rerank", mode="before")
+    @classmethod
+    def _as_text(cls, rerank: object) -> object:
+        return str(rerank) if isinstance(rerank, ModelSpec) else rerank
 
     @model_validator(mode="after")
     def _check(self) -> Self:

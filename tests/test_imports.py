@@ -46,7 +46,7 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "stores": {"chunk", "details", "embedding", "errors", "identity", "registry", "spans", "support"},
-    "options": {"embedding", "errors", "loaders", "parsers", "registry", "stores", "support"},
+    "options": {"embedding", "errors", "loaders", "models", "parsers", "registry", "stores", "support"},
     "keywords": {"embedding", "loaders", "options", "parsers"},
     "doors": {"options"},
     "frames": {"chunk", "spans", "stores", "support"},

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from kinsplit import create_strategy, embedding
+from kinsplit import SearchOptions, create_strategy, embedding
 from kinsplit.embedding.protocol import card_of
 from kinsplit.errors import InvalidParameterError
 from kinsplit.indexing.configuration import Configuration
@@ -25,6 +25,14 @@ SPECS = [
     "openai:org/model:free?base_url=http://[::1]:8000/v1&query_prefix=a %26 b: &dimensions=8",
     "llm:ollama:llama3:8b?window=4096&longest=50",
 ]
+
+
+@pytest.mark.parametrize("spec", [" st:/tmp/model", "st : /tmp/model", "st: ", "\tbundled"])
+def test_blanks_are_part_of_a_name(spec: str) -> None:
+    # Otherwise a collection could name a folder with code that the check of stored specs doesn't see.
+    with pytest.raises(InvalidParameterError, match="embedder: must be one of"):
+        embedding.create(spec)
+    assert embedding.create("st: /tmp/model").model == " /tmp/model"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("text", SPECS)
@@ -113,6 +121,7 @@ def test_an_embedder_without_a_card_gets_one() -> None:
     assert card_of(embedding.create("bundled")) == embedding.create("bundled").card  # type: ignore[attr-defined]
 
 
-def test_a_strategy_takes_a_spec_as_an_object() -> None:
+def test_strategies_and_searches_take_a_spec_as_an_object() -> None:
+    assert SearchOptions(rerank=ModelSpec(provider="late", earlier=0.5)).rerank == "late?earlier=0.5"
     made = create_strategy("semantic", embedder=ModelSpec(provider="hash", name="8"))
     assert made.fingerprint == create_strategy("semantic", embedder="hash:8").fingerprint

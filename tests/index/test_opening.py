@@ -72,6 +72,7 @@ def test_a_collection_stores_no_address_and_no_folder_with_code(
         ("cluster", "embedder", "st:./course/model"),
         ("cluster", "embedder", "st:/tmp/model?backend=torch"),
         ("llm", "model", "openai:m?base_url=http://evil.example/v1"),
+        ("llm", "model", "ollama:m?window=9&host=evil.example"),
     ],
 )
 def test_a_forged_collection_with_an_address_is_refused_by_name(
