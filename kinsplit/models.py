@@ -77,6 +77,8 @@ class ModelSpec(Settings):
             return cls.parse(value, field)
         if isinstance(value, cls):
             return value
+        ok = isinstance(value, Mapping) and isinstance(value.get("spec", value.get("provider")), str)
+        require(ok, field, "must be the spec of a model", value, "Write spec = 'PROVIDER:NAME', or provider and name.")
         table = dict(value)
         given = cls.parse(table.pop("spec"), field).model_dump() if "spec" in table else {}
         return cls(**{**given, **table})
@@ -122,10 +124,13 @@ def maker(registry: Registry[Callable[..., T]], spec: str | ModelSpec, **context
     field = registry.field
     registry.parse(str(spec).partition("?")[0])
     asked = ModelSpec.of(spec, field)
-    build = registry.load(asked.provider)
+    build, shown = registry.load(asked.provider), redact_url(str(asked))
+    signature = inspect.signature(build, eval_str=True)
+    kinds, takes_any = _parameters(signature)
     is_named = any(":" in form for form in registry.forms(asked.provider))
-    kinds, first, takes_any = _parameters(build, is_named)
-    shown = redact_url(str(asked))
+    first = next((name for name in kinds if name not in context), "") if is_named else ""
+    is_needed = first and signature.parameters[first].default is inspect.Parameter.empty
+    require(asked.name or not is_needed, field, "must name a model after its provider", shown, "Write PROVIDER:NAME.")
     options = {name: info for name, info in kinds.items() if name not in {first, "api_key"} and _is_simple(info)}
     given = {}
     for name, value in asked.options.items():
@@ -135,23 +140,23 @@ def maker(registry: Registry[Callable[..., T]], spec: str | ModelSpec, **context
             given[name] = value
         else:
             raise _unknown(field, shown, name, [*options])
-    names = [] if not asked.name else [_read(field, shown, first or "name", kinds.get(first, str), asked.name)]
+    names = [_read(field, shown, first or "name", kinds.get(first, str), asked.name)] if asked.name else []
     around = {name: value for name, value in context.items() if name in kinds}
     return partial(build, *names, **{**around, **given})
 
 
-def _parameters(build: Callable[..., Any], is_named: bool) -> tuple[dict[str, Any], str, bool]:
-    """Return the types of a function's parameters, the one that takes the model's name, and whether it takes any."""
+def _parameters(signature: inspect.Signature) -> tuple[dict[str, Any], bool]:
+    """Return the types of parameters, and whether there may be any others."""
     kinds: dict[str, Any] = {}
     takes_any = False
-    for each in inspect.signature(build, eval_str=True).parameters.values():
+    for each in signature.parameters.values():
         if each.kind is not each.VAR_KEYWORD:
             kinds[each.name] = str if each.annotation is each.empty else each.annotation
         elif get_origin(each.annotation) is Unpack:
             kinds |= get_type_hints(get_args(each.annotation)[0])
         else:
             takes_any = True
-    return kinds, next(iter(kinds), "") if is_named else "", takes_any
+    return kinds, takes_any
 
 
 def _is_simple(kind: Any) -> bool:

@@ -47,6 +47,22 @@ def test_text_object_and_table_are_the_same_spec(text: str, tmp_path: Path) -> N
     assert Configuration.read(file).models == {"own": spec}
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("own = 5", r"kinsplit.toml: models.own: must be the spec of a model \(got 5\)"),
+        ("own.spec = 5", "models.own: must be the spec of a model"),
+        ("own.name = 'x'", "models.own: must be the spec of a model"),
+        ("own.spec = 'st:m?x'", "models.own: must have options like"),
+    ],
+)
+def test_a_wrong_table_is_one_error(line: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "kinsplit.toml"
+    file.write_text(f"[models]\n{line}\n")
+    with pytest.raises(InvalidParameterError, match=message):
+        Configuration.read(file)
+
+
 def test_a_spec_as_an_object_makes_the_same_model() -> None:
     assert embedding.create(ModelSpec(provider="hash", name="8", window=5)).name == "hash:8?window=5"
     assert embedding.resolve(ModelSpec(provider="hash", name="8")) is embedding.resolve("hash:8")
@@ -68,7 +84,9 @@ class Part:
         self.given = (name, around, count, share, on, way, api_key)
 
 
-PARTS: Registry[type[Part]] = Registry("parts", "part", {"own": f"{__name__}:Part"}, function, {"own": ("own:NAME",)})
+PARTS: Registry[type[Part]] = Registry(
+    "parts", "part", {"own": f"{__name__}:Part", "other": f"{__name__}:Part"}, function, {"own": ("own:NAME",)}
+)
 
 
 def test_values_have_the_types_of_the_parameters() -> None:
@@ -80,6 +98,7 @@ def test_values_have_the_types_of_the_parameters() -> None:
     ("spec", "message"),
     [
         ("own", "part: must be one of own:NAME"),
+        ("other", "part: must name a model after its provider"),
         ("own:m?cuont=3", "part: has no option 'cuont' .* Did you mean 'count'. It has: count, share, on, way"),
         ("own:m?around=3", "has no option 'around'"),
         ("own:m?api_key=secret", "must not hold a key"),
