@@ -39,7 +39,7 @@ def test_texts_are_embedded_with_known_window_and_price(fake: FakeEmbeddings) ->
     headers = {name.lower(): value for name, value in fake.calls[0][1].items()}
     assert headers["authorization"] == f"Bearer {KEY}"
     assert fake.calls[0][2]["dimensions"] == 8
-    assert embedder.fingerprint == "litellm:openai/text-embedding-3-small:8:8191"
+    assert embedder.fingerprint == "litellm:openai/text-embedding-3-small?dimensions=8&window=8191"
     used = embedder.usage.since()  # type: ignore[attr-defined]
     assert (used.requests, used.tokens) == (1, 5)
     assert used.cost > 0
