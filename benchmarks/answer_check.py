@@ -15,7 +15,7 @@ from kinsplit.answering.checking import check
 from kinsplit.answering.run import Draft
 from kinsplit.answering.sources import Marker, number
 from kinsplit.answering.values import Check
-from kinsplit.options import THRESHOLD
+from kinsplit.options import MIN_SUPPORT
 
 COURSE = Path(__file__).parents[1] / "examples" / "course"
 
@@ -180,7 +180,7 @@ def share(index: Index, groups: tuple[Group, ...], kind: str) -> tuple[int, int]
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Index(f"edge:{folder}") as index:
         index.add(COURSE)
-        print(f"Found at a score of {THRESHOLD} with {index.embedder.name}:")
+        print(f"Found at a score of {MIN_SUPPORT} with {index.embedder.name}:")
         for name, groups in (("threshold chosen on", CHOSEN_ON), ("kept aside", KEPT_ASIDE)):
             for kind, words in (("said", "what the passages say"), ("not_said", "what they don't say")):
                 found, of = share(index, groups, kind)

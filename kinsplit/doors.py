@@ -80,7 +80,7 @@ _MCP_SEARCH = {
     **dict.fromkeys(("candidates", "within_sections", "diversity", "context_share"), _FEW),
     "rerank": "a model would have to know the rerankers of the service",
 }
-_SHORT = dict.fromkeys(("window", "ranking", "budget", "max_tokens", "threshold"), _FEW)
+_SHORT = dict.fromkeys(("window", "ranking", "budget", "max_tokens", "min_support"), _FEW)
 _ONE_ANSWER = "the framework's own engine or chain answers, with the retriever or the tool of kinsplit"
 _HANDS = "the framework splits, embeds and stores, with kinsplit's splitter, embeddings and vector store"
 _LONG = "an evaluation takes longer than a request may, and reads files that only the machine's user may name"

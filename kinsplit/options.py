@@ -37,7 +37,7 @@ from kinsplit.support.settings import Settings
 Model = TypeVar("Model", bound=Settings)
 
 #: Minimum score of the best evidence for a sentence to count as found (see docs/asking.md for the measurements).
-THRESHOLD = 0.55
+MIN_SUPPORT = 0.66
 # Upper bound of every count: more than a search needs, and safe for every engine.
 _MOST = 1_000_000
 #: Default number of passages without a budget, and of siblings on each side.
@@ -292,11 +292,12 @@ class AnswerOptions(Settings):
 
     Attributes:
         max_tokens: Maximum length of the answer in the model's tokens; at most a quarter of its window is used.
-        threshold: Minimum score of the best evidence for a sentence to count as found in what it cites.
+        min_support: Minimum support of a sentence by what it cites to count as found: the mean of the share of its
+            words that this contains and of its similarity, which is 0 for unrelated and 1 for identical texts.
     """
 
     max_tokens: int = Field(default=1024, ge=1)
-    threshold: float = Field(default=THRESHOLD, ge=0, le=1)
+    min_support: float = Field(default=MIN_SUPPORT, ge=0, le=1)
 
 
 class VectorOptions(Settings):

@@ -154,7 +154,7 @@ def _check(check: Check) -> dict[str, Any]:
             "end": each.span.end,
             "pages": pages_of(each.chunk),
             **_chunk(each.chunk, "chunk_index"),
-            **_given(each, "text", "score", "cosine", "overlap"),
+            **_given(each, "text", "score", "similarity", "overlap"),
         }
         for each in check.evidence
     ]

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.answering.values import Check, Citation, Evidence, Source, Status, Verdict
+from kinsplit.embedding.calibration import calibrate
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.options import THRESHOLD
+from kinsplit.options import MIN_SUPPORT
 from kinsplit.parsers.units.sentences import sentences, words
 from kinsplit.spans import Span
 from kinsplit.text.blocks import FENCE, Block, blocks, parts
@@ -140,12 +141,17 @@ class SourceComparison:
         self._words = [bm25.words(part.text) for part in self.parts]
         vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))
         # The vector of a pair is the mean of both sentences, which takes no further call of the model.
-        sums = [vectors[i] + vectors[j] for i, j in runs]
-        self._vectors = [vector / (np.linalg.norm(vector) or 1.0) for vector in sums]
+        pairs = np.asarray(runs, dtype=np.intp).reshape(-1, 2)
+        sums = vectors[pairs].sum(axis=1)
+        self._vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        self._embedder = embedder
 
-    def cosines(self, vector: FloatArray) -> FloatArray:
-        """Return the cosine of a vector of length 1 with each part: float32[parts]."""
-        return np.asarray([own @ vector for own in self._vectors], dtype=np.float32)
+    def similarities(self, vector: FloatArray) -> FloatArray:
+        """Return the relative similarity of a vector of length 1 and each part: float32[parts].
+
+        See `kinsplit.embedding.calibration`.
+        """
+        return calibrate(self._embedder).similarities(self._vectors, vector[None])[:, 0].astype(np.float32)
 
     def overlaps(self, text: str) -> FloatArray:
         """Return the share of a text's words that each part contains: float32[parts], 0 for a text without words."""
@@ -155,20 +161,20 @@ class SourceComparison:
 
 
 def check(
-    text: str, citations: Sequence[Citation], embedder: Embedder, bm25: Bm25Embedder, threshold: float = THRESHOLD
+    text: str, citations: Sequence[Citation], embedder: Embedder, bm25: Bm25Embedder, min_support: float = MIN_SUPPORT
 ) -> list[Check]:
     """Look up each sentence of an answer in the sources that it cites, given the citations in order.
 
-    A sentence counts as found if its best evidence, one or two sentences of a source, scores at least the threshold,
-    from 0 to 1, and contains all of its numbers. The score is the mean of the cosine and the share of the sentence's
-    words. This is not a proof: a sentence that contradicts its source is similar to it.
+    A sentence counts as found if its best evidence, one or two sentences of a source, scores at least `min_support`,
+    from 0 to 1, and contains all of its numbers. The score is the mean of the relative similarity and the share of the
+    sentence's words. This is not a proof: a sentence that contradicts its source is similar to it.
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
     groups = [[SourcePart(source, at) for at in sentences(source.text).spans()] for source in cited.values()]
     comparison = SourceComparison(groups, embedder, bm25)
     vectors = embedder.embed([claim.text for claim in found]) if cited else [None] * len(found)
-    return [_checked(claim, comparison, vector, threshold) for claim, vector in zip(found, vectors, strict=True)]
+    return [_checked(claim, comparison, vector, min_support) for claim, vector in zip(found, vectors, strict=True)]
 
 
 def verdict(checks: Sequence[Check]) -> Verdict:
@@ -179,20 +185,20 @@ def verdict(checks: Sequence[Check]) -> Verdict:
     return "supported" if all(good) else "partly_supported"
 
 
-def _checked(claim: Claim, comparison: SourceComparison, vector: Any, threshold: float) -> Check:
+def _checked(claim: Claim, comparison: SourceComparison, vector: Any, min_support: float) -> Check:
     numbers = tuple(dict.fromkeys(citation.number for citation in claim.citations))
     sources = {c.number: c.source for c in claim.citations if c.source is not None}
     if not numbers:
         return Check(claim.at, claim.text, (), "uncited")
     if not sources:
         return Check(claim.at, claim.text, numbers, "no_such_source")
-    cosines, overlaps = comparison.cosines(vector), comparison.overlaps(claim.text)
-    scores, wanted = (cosines + overlaps) / 2, set(_numbers(claim.text))
+    similarities, overlaps = comparison.similarities(vector), comparison.overlaps(claim.text)
+    scores, wanted = (similarities + overlaps) / 2, set(_numbers(claim.text))
 
     def worth(index: int) -> tuple[int, float]:
-        """Rank parts above the threshold by the number of the claim's numbers that they contain, then by score."""
+        """Rank parts with enough support by the number of the claim's numbers that they contain, then by score."""
         score = float(scores[index])
-        held = wanted.intersection(_numbers(comparison.parts[index].text)) if score >= threshold else ()
+        held = wanted.intersection(_numbers(comparison.parts[index].text)) if score >= min_support else ()
         return len(held), score
 
     evidence = []
@@ -200,19 +206,19 @@ def _checked(claim: Claim, comparison: SourceComparison, vector: Any, threshold:
         own = [index for index, part in enumerate(comparison.parts) if part.source.number == number]
         if own:
             best = max(own, key=worth)
-            evidence.append(_evidence(comparison.parts[best], float(cosines[best]), float(overlaps[best])))
+            evidence.append(_evidence(comparison.parts[best], float(similarities[best]), float(overlaps[best])))
     evidence.sort(key=lambda each: -each.score)
     held = {number for each in evidence for number in _numbers(each.text)}
     missing = tuple(number for number in _numbers(claim.text) if number not in held)
-    is_found = bool(evidence) and evidence[0].score >= threshold and not missing
+    is_found = bool(evidence) and evidence[0].score >= min_support and not missing
     # A claim that is found may also cite a source that doesn't exist.
     found: Status = "no_such_source" if len(sources) < len(numbers) else "found"
     return Check(claim.at, claim.text, numbers, found if is_found else "not_found", tuple(evidence), missing)
 
 
-def _evidence(part: SourcePart, cosine: float, overlap: float) -> Evidence:
+def _evidence(part: SourcePart, similarity: float, overlap: float) -> Evidence:
     span = part.source.locate(*part.at)
-    return Evidence(part.source.number, span, part.source.chunk_at(span), part.text, cosine, overlap)
+    return Evidence(part.source.number, span, part.source.chunk_at(span), part.text, similarity, overlap)
 
 
 def _numbers(text: str) -> list[str]:

@@ -108,10 +108,10 @@ def run(
     else:
         if message := _left_out(found, fitting, model):
             yield draft.notice("left_out", message)
-        yield from _answer(draft, index, model, longest, options.threshold)
+        yield from _answer(draft, index, model, longest, options.min_support)
 
 
-def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
+def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, min_support: float) -> Events:
     """Let a model answer from the draft's sources, and check its answer."""
     with model_span("chat", model.name) as record:
         record({"gen_ai.request.max_tokens": longest}, passages=len(draft.sources))
@@ -132,7 +132,7 @@ def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, thre
         message = f"The answer cites {numbers}, but the passages are numbered 1 to {len(draft.sources)}."
         yield draft.notice("no_such_source", message)
     with span("kinsplit.ask.check", {"citations": len(draft.citations)}) as record:
-        checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
+        checks = check(draft.text, draft.citations, index.embedder, index.bm25, min_support)
         record(sentences=len(checks))
     if failure or is_cut:
         checks = _without_fragment(checks, draft.text)
@@ -221,19 +221,20 @@ _LENGTH_WEIGHT = 0.15
 def quotes(question: str, sources: Sequence[values.Source], embedder: Embedder, bm25: Bm25Embedder) -> list[SourcePart]:
     """Return the statements of sources that are most similar to a question, best first.
 
-    They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their
-    source. Two adjacent sentences of a paragraph may be taken together. Whatever is no statement by itself, such as a
-    heading, is left out (see `kinsplit.answering.checking`), unless there is nothing else.
+    They are ranked by the sum of their relative similarity to the question and their share of its words, and by the
+    rank of their source. Two adjacent sentences of a paragraph may be taken together. Whatever is no statement by
+    itself, such as a heading, is left out (see `kinsplit.answering.checking`), unless there is nothing else.
     """
     groups = [[SourcePart(source, span) for span in group] for source in sources for group in statements(source)]
     if not groups:
         groups = [[SourcePart(source, Span(0, len(source.text)))] for source in sources if source.text.strip()]
     comparison = SourceComparison(groups, embedder, bm25)
-    scores = comparison.cosines(embedder.embed_query(question)) + comparison.overlaps(question)
+    scores = comparison.similarities(embedder.embed_query(question)) + comparison.overlaps(question)
     ranks = np.asarray([part.source.number for part in comparison.parts], dtype=np.float32)
     long = np.asarray([not is_prose(part.source, part.text) for part in comparison.parts], dtype=np.float32)
     order = np.argsort(-(scores - _RANK_WEIGHT * ranks - _LENGTH_WEIGHT * long), kind="stable").tolist()
-    least = _LEAST * float(scores[order[0]]) if order else 0.0
+    best = float(scores[order[0]]) if order else 0.0
+    least = min(best, _LEAST * best)
     return list(_select([comparison.parts[index] for index in order if scores[index] >= least]))
 
 

@@ -119,7 +119,8 @@ class Evidence:
         span: Position in the document.
         chunk: The chunk at that position.
         text: The document's text at that position.
-        cosine: Cosine of its vector with the sentence's.
+        similarity: Similarity to the sentence, relative to unrelated texts: 0 for a cosine as high as theirs by the
+            collection's embedder, 1 for identical texts.
         overlap: Share of the sentence's words that it contains, by stem and without stop words.
     """
 
@@ -127,13 +128,13 @@ class Evidence:
     span: Span
     chunk: Chunk
     text: str
-    cosine: float
+    similarity: float
     overlap: float
 
     @property
     def score(self) -> float:
-        """Mean of cosine and overlap, which decides whether a sentence counts as found."""
-        return (self.cosine + self.overlap) / 2
+        """Mean of similarity and overlap, which decides whether a sentence counts as found."""
+        return (self.similarity + self.overlap) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from kinsplit.embedding.backends.model_files import damage, difference
 from kinsplit.embedding.cached import with_cache
@@ -14,6 +14,8 @@ from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.models import ModelSpec, make
 from kinsplit.registry import Registry, function
 from kinsplit.support.environment import cache_folder
+
+T = TypeVar("T")
 
 _CLIENTS = "kinsplit.embedding.remote_models.clients"
 #: The embedders by provider, see `kinsplit.models.make`. Those of other packages are entry points of the group
@@ -85,24 +87,24 @@ def resolve(embedder: object) -> Embedder:
         hasattr(embedder, method) for method in ("embed", "embed_query", "windows")
     ):
         return with_cache(cast("Embedder", embedder))
-    return with_cache(_adapted(_Same(embedder)))
+    return with_cache(_adapted(Same(embedder)))
 
 
-class _Same:
+class Same(Generic[T]):
     """An object as a key, equal only to itself, whatever its own `__eq__` says."""
 
-    def __init__(self, value: object) -> None:
+    def __init__(self, value: T) -> None:
         self.value = value
 
     def __hash__(self) -> int:
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
+        return isinstance(other, Same) and other.value is self.value
 
 
 @functools.lru_cache(maxsize=8)
-def _adapted(same: _Same) -> Embedder:
+def _adapted(same: Same[object]) -> Embedder:
     from kinsplit.embedding.foreign import ForeignEmbedder
 
     return ForeignEmbedder(same.value)

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Document
 from kinsplit.embedding import Embedder
+from kinsplit.embedding.calibration import calibrate
 from kinsplit.errors import InvalidParameterError, LanguageModelError, require
 from kinsplit.evaluation.datasets.normalised import Normalised, normalise
 from kinsplit.evaluation.labels import Label, Place, Question
@@ -140,19 +141,20 @@ class Filters:
 
     Attributes:
         embedder: Embedder that compares questions with their excerpts and with each other.
-        similarity: Minimum cosine between a question and each of its excerpts.
-        duplicates: Cosine to an earlier question from which a question is a duplicate.
+        similarity: Minimum similarity of a question and each of its excerpts, relative to unrelated texts: 0 for a
+            cosine as high as theirs by this model, 1 for identical texts.
+        duplicates: Relative similarity to an earlier question from which a question is a duplicate.
     """
 
     embedder: Embedder
-    similarity: float = 0.1
+    similarity: float = 0.05
     duplicates: float = 0.9
     _kept: dict[str, NDArray[np.float32]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         for name in ("similarity", "duplicates"):
             value = getattr(self, name)
-            require(-1 <= value <= 1, name, "must be a cosine, from -1 to 1", value, "Give for example 0.5.")
+            require(-1 <= value <= 1, name, "must be a similarity, from -1 to 1", value, "Give for example 0.5.")
 
     def reason(self, question: str, excerpts: list[str]) -> str | None:
         """Return the reason for dropping a question, or None after adding it to those that passed.
@@ -162,11 +164,11 @@ class Filters:
             excerpts: Excerpts that answer it.
         """
         words = " ".join(question.casefold().split())
-        vector = self.embedder.embed_query(question)
-        if float((self.embedder.embed(excerpts) @ vector).min()) < self.similarity:
+        vector, calibration = self.embedder.embed_query(question), calibrate(self.embedder)
+        if calibration.similarities(self.embedder.embed(excerpts), vector[None]).min() < self.similarity:
             return "unlike its excerpt"
-        alike = (float(earlier @ vector) >= self.duplicates for earlier in self._kept.values())
-        if words in self._kept or any(alike):
+        kept = np.asarray(list(self._kept.values())).reshape(-1, len(vector))
+        if words in self._kept or (calibration.similarities(kept, vector[None]) >= self.duplicates).any():
             return "like an earlier question"
         self._kept[words] = vector
         return None

@@ -45,7 +45,7 @@ class Threshold(NamedTuple):
 #: Thresholds by kind. Defaults from `benchmarks/boundaries.py`, except similarity, which is that of earlier systems.
 THRESHOLDS: dict[ThresholdKind, Threshold] = {
     "adaptive": Threshold(1.5, 0, 100, "times the document's variance"),
-    "similarity": Threshold(0.75, -1, 1, "cosine", window=1),
+    "similarity": Threshold(0.75, -1, 1, "relative similarity", window=1),
     "percentile": Threshold(85, 1, 100, "percentile of the distances"),
     "deviation": Threshold(1, -10, 10, "standard deviations above the mean distance"),
     "interquartile": Threshold(0.5, -10, 10, "interquartile ranges above the mean distance"),
@@ -70,7 +70,8 @@ def similarities(vectors: Vectors, window: int = 1) -> FloatArray:
 def gains(similar: FloatArray, kind: ThresholdKind, threshold: float) -> FloatArray:
     """Return the gain of a cut at each gap by a threshold that is not "adaptive".
 
-    It is how far each gap lies beyond the threshold, in the unit given in `THRESHOLDS`; above 0 for a cut.
+    It is how far each gap lies beyond the threshold, in the unit given in `THRESHOLDS`; above 0 for a cut. For
+    "similarity", the threshold is the cosine of a relative similarity (see `kinsplit.embedding.calibration`).
     """
     return _BEYOND[kind](1 - similar, threshold)
 

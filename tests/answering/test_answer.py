@@ -288,7 +288,7 @@ def test_closing_the_events_stops_the_model(index: Index) -> None:
     [
         ({"question": " "}, "question: must not be blank"),
         ({"max_tokens": 0}, "max_tokens: must be at least 1"),
-        ({"threshold": 1.5}, "threshold: must be at most 1"),
+        ({"min_support": 1.5}, "min_support: must be at most 1"),
         ({"model": "llama3"}, "model: must be one of"),
         ({"model": 3}, "model: must be a name"),
         ({"top_k": 0}, "top_k: must be at least 1"),

@@ -13,6 +13,7 @@ from kinsplit.answering.sources import Marker, MarkerReader
 from kinsplit.answering.values import Check
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.options import MIN_SUPPORT
 from kinsplit.spans import Span
 from tests.answering.helpers import source
 
@@ -56,13 +57,13 @@ def test_the_evidence_is_the_exact_place_in_the_document() -> None:
     assert first.span.end - first.span.start == len(first.text)
     assert first.chunk.source_id == "course/a.md"
     assert (first.score, first.overlap) == (pytest.approx(1.0), 1.0)
-    assert second.score < 0.55
+    assert second.score < MIN_SUPPORT
 
 
 def test_numbers_that_the_evidence_lacks_are_named() -> None:
     (found,) = checked("It has 2,048 items in 10 levels [1].")
     assert found.missing == ("2048",)
-    assert found.evidence[0].score > 0.55
+    assert found.evidence[0].score > MIN_SUPPORT
 
 
 def test_two_sentences_may_be_found_as_one() -> None:

@@ -183,8 +183,8 @@ def test_duplicates_and_unlike_questions_are_dropped() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"similarity": 1.5}, {"duplicates": float("nan")}])
-def test_thresholds_are_cosines(changes: Mapping[str, float]) -> None:
-    with pytest.raises(InvalidParameterError, match="must be a cosine, from -1 to 1"):
+def test_thresholds_are_similarities(changes: Mapping[str, float]) -> None:
+    with pytest.raises(InvalidParameterError, match="must be a similarity, from -1 to 1"):
         filters(**changes)
 
 

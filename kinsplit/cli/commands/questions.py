@@ -26,7 +26,7 @@ def questions(
     output: Path = Path("queries.jsonl"),
     number: int = 50,
     seed: int = 0,
-    similarity: float = 0.1,
+    similarity: float = 0.05,
     duplicates: float = 0.9,
     embedder: str = "bundled",
     concurrency: int = 4,
@@ -42,8 +42,9 @@ def questions(
         output (FILE): File for the questions.
         number (N): Number of questions.
         seed (N): Seed for the choice of sections.
-        similarity (X): Minimum cosine between a question and each of its excerpts.
-        duplicates (X): Minimum cosine with an earlier question at which one is dropped.
+        similarity (X): Minimum similarity of a question and each of its excerpts: 0 as for unrelated texts, 1 as for
+            identical ones.
+        duplicates (X): Minimum similarity to an earlier question, on the same scale, at which one is dropped.
         concurrency (N): Maximum number of concurrent model calls.
         dry_run: Only show how many model calls and tokens are needed.
     """

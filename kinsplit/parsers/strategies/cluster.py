@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Document
 from kinsplit.embedding import resolve as resolve_embedder
+from kinsplit.embedding.calibration import calibrate
 from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.refine import CHARACTERS_PER_TOKEN, Ruler, divide
@@ -38,7 +39,8 @@ class ClusterStrategy(Strategy):
         chunk_size: Maximum tokens per chunk, including separators.
         passage_size: Maximum tokens per passage. Default: a quarter of chunk_size.
         passage_overlap: Maximum tokens shared with the previous passage. Default: about a tenth of passage_size.
-        threshold: Minimum cosine of a passage and the mean of a cluster.
+        threshold: Minimum similarity of a passage and the mean of a cluster, relative to unrelated texts: 0 for a
+            cosine as high as theirs by this model, 1 for identical texts.
 
     Example:
         >>> from kinsplit import split
@@ -88,16 +90,19 @@ class ClusterStrategy(Strategy):
         if not pieces:
             return [[[]] for _ in texts]
         sizes = [len(spans) for spans in passages]
-        vectors = np.split(resolve_embedder(self.embedder).embed(pieces), np.cumsum(sizes)[:-1])
+        embedder = resolve_embedder(self.embedder)
+        calibration = calibrate(embedder)
+        vectors = np.split(embedder.embed(pieces), np.cumsum(sizes)[:-1])
+        thresholds = [calibration.cosine(self.threshold, own) for own in vectors]
         builders = self._builders(texts, passages, pieces)
-        for builder, own in zip(builders, vectors, strict=True):
-            cluster(own, self.threshold, builder)
+        for builder, own, threshold in zip(builders, vectors, thresholds, strict=True):
+            cluster(own, threshold, builder)
         counted = self._counted(builders)
         for i, cuts in enumerate(counted):
             if any(cut.tokens is not None and cut.tokens > self.chunk_size for cut in cuts):
                 # Lengths don't add up in this text, so chunks are measured before they grow.
                 builders[i] = replace(builders[i], length=Ruler("token", resolve(self.tokenizer)).length)
-                cluster(vectors[i], self.threshold, builders[i])
+                cluster(vectors[i], thresholds[i], builders[i])
                 (counted[i],) = self._counted([builders[i]])
         return [[_named(cuts, of_text)] for cuts, of_text in zip(counted, found, strict=True)]
 

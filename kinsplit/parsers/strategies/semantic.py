@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import SIMILARITY_GAP, Document
 from kinsplit.embedding import resolve
+from kinsplit.embedding.calibration import calibrate
 from kinsplit.errors import require
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy, with_blocks
 from kinsplit.parsers.packing.groups import Fits, Group, UnitRun, group_units, repack
@@ -135,7 +136,10 @@ class SemanticStrategy(Measured):
             within = coherence(vectors, self.max_sentences)
             cut -= self.threshold * variance(vectors)
         elif vectors is not None:
-            cut = gains(similarities(vectors, self.window), self.threshold_kind, self.threshold)
+            kind, threshold = self.threshold_kind, self.threshold
+            if kind == "similarity":
+                threshold = calibrate(resolve(self.embedder)).cosine(threshold, vectors)
+            cut = gains(similarities(vectors, self.window), kind, threshold)
         scale, size, least, most = refined.scale, self.chunk_size, self.min_sentences, self.max_sentences
         runs = partition(scale, size, cut, least=least, most=most, coherence=within, barred=barred, fits=fits)
         return with_overlap(runs, self.overlap_sentences, scale, size, fits)
