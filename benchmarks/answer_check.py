@@ -1,20 +1,24 @@
-"""Accuracy of the check of an answer's sentences, on what the sample course says and what it doesn't.
+"""Accuracy of the check of an answer's sentences, on what the cited passages say and what they don't.
 
-Every sentence cites the three best passages for its question. The threshold was chosen on the first group; the second
-one was written afterwards. Run: python benchmarks/answer_check.py
+Every sentence cites the three best passages for its question. The threshold was chosen on the sentences about the
+sample course; those about articles of Wikipedia were written afterwards. Run: python benchmarks/answer_check.py
+[EMBEDDER ...]
 """
 
 from __future__ import annotations
 
-import tempfile
+import sys
 from pathlib import Path
 from typing import NamedTuple
+
+from texts import SHARED_DATA
 
 from kinsplit import Index
 from kinsplit.answering.checking import check
 from kinsplit.answering.run import Draft
 from kinsplit.answering.sources import Marker, number
 from kinsplit.answering.values import Check
+from kinsplit.embedding import Embedder, resolve
 from kinsplit.options import MIN_SUPPORT
 
 COURSE = Path(__file__).parents[1] / "examples" / "course"
@@ -160,7 +164,86 @@ KEPT_ASIDE = (
 )
 
 
-def checks(index: Index, group: Group, sentences: tuple[str, ...]) -> list[Check]:
+ARTICLES = (
+    Group(
+        "What is the vanishing gradient problem?",
+        (
+            "Hochreiter analyzed the vanishing gradient problem in his diploma thesis.",
+            "LSTM can learn tasks that need memories of events thousands of time steps earlier.",
+            "At the end of a long sentence, a recurrent network holds little precise information about earlier tokens.",
+            "The forget gate was introduced in 1999.",
+        ),
+        (
+            "The vanishing gradient problem occurs only in convolutional networks.",
+            "Larger batches of training data solve the vanishing gradient problem.",
+            "Hochreiter received the Turing Award for the LSTM.",
+            "An LSTM needs more memory than a transformer.",
+        ),
+    ),
+    Group(
+        "How does supervised learning differ from unsupervised learning?",
+        (
+            "Supervised learning uses data that contain both the inputs and the desired outputs.",
+            "Unsupervised learning finds structures in data without labels.",
+            "Clustering is a main application of unsupervised learning.",
+            "Classification is used where the outputs are limited to a set of values.",
+        ),
+        (
+            "Supervised learning is always more accurate than unsupervised learning.",
+            "Most companies prefer unsupervised learning because it costs less.",
+            "Labels are usually created by students.",
+            "Unsupervised learning requires a graphics card.",
+        ),
+    ),
+    Group(
+        "Why was the transformer faster to train than recurrent networks?",
+        (
+            "Transformers have no recurrent units, so they take less time to train.",
+            "Recurrent networks process one token at a time and can't work on all tokens in parallel.",
+            "The time that a transformer needs grows with the square of its context window.",
+            "LSTM was the standard for long sequences until transformers were published in 2017.",
+        ),
+        (
+            "Transformers were trained on chips from Intel.",
+            "A transformer uses fewer parameters than any recurrent network.",
+            "Recurrent networks can't be trained by gradient descent.",
+            "The transformer was first used for weather forecasts.",
+        ),
+    ),
+    Group(
+        "What was the Georgetown experiment?",
+        (
+            "In the Georgetown experiment, over sixty Russian sentences were translated into English automatically.",
+            "Its authors expected machine translation to be solved within three to five years.",
+            "After the ALPAC report, money for machine translation was cut drastically.",
+            "ELIZA imitated a Rogerian psychotherapist.",
+        ),
+        (
+            "The Georgetown experiment was paid for by the Soviet Union.",
+            "The Georgetown experiment translated French poems.",
+            "The experiment failed because its computer broke down.",
+            "ELIZA was sold to hospitals.",
+        ),
+    ),
+)
+
+
+class Material(NamedTuple):
+    """Documents and sentences about them."""
+
+    name: str
+    folder: Path
+    groups: tuple[Group, ...]
+
+
+MATERIAL = (
+    Material("course, threshold chosen on", COURSE, CHOSEN_ON),
+    Material("course, kept aside", COURSE, KEPT_ASIDE),
+    Material("articles, kept aside", SHARED_DATA / "wikipedia_ai" / "txt", ARTICLES),
+)
+
+
+def checks(index: Index, group: Group, sentences: tuple[str, ...], embedder: Embedder) -> list[Check]:
     """Check sentences against the passages found for a group's question."""
     sources = number(index.search(group.question, top_k=3))
     draft = Draft(group.question, sources)
@@ -168,24 +251,26 @@ def checks(index: Index, group: Group, sentences: tuple[str, ...]) -> list[Check
         draft.piece(sentence)
         draft.marker(Marker("[1-3]", tuple(source.number for source in sources)))
         draft.piece("\n")
-    return check(draft.text, draft.citations, index.embedder, index.bm25)
+    return check(draft.text, draft.citations, embedder, index.bm25)
 
 
-def share(index: Index, groups: tuple[Group, ...], kind: str) -> tuple[int, int]:
-    """Return the number of sentences of a kind that are found, and their total."""
-    found = [each for group in groups for each in checks(index, group, getattr(group, kind))]
-    return sum(each.status == "found" for each in found), len(found)
+def share(index: Index, groups: tuple[Group, ...], kind: str, embedder: Embedder) -> str:
+    """Return how many sentences of a kind are found."""
+    found = [each for group in groups for each in checks(index, group, getattr(group, kind), embedder)]
+    return f"{sum(each.status == 'found' for each in found)} of {len(found)}"
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, Index(f"edge:{folder}") as index:
-        index.add(COURSE)
-        print(f"Found at a score of {MIN_SUPPORT} with {index.embedder.name}:")
-        for name, groups in (("threshold chosen on", CHOSEN_ON), ("kept aside", KEPT_ASIDE)):
-            for kind, words in (("said", "what the passages say"), ("not_said", "what they don't say")):
-                found, of = share(index, groups, kind)
-                print(f"  {name}: {words}: {found} of {of}")
+def main(*specs: str) -> None:
+    """Print how many sentences each embedder finds; the bundled one finds the passages that they cite."""
+    print(f"Found at a support of {MIN_SUPPORT}:")
+    for material in MATERIAL:
+        with Index("memory:") as index:
+            index.add(material.folder)
+            for spec in specs or ("bundled",):
+                embedder = resolve(spec)
+                said, not_said = (share(index, material.groups, kind, embedder) for kind in ("said", "not_said"))
+                print(f"{material.name:<30}{spec:<20}said {said}, not said {not_said}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -74,11 +74,12 @@ class AnswerKeywords(SearchKeywords, total=False):
 
     Attributes:
         max_tokens: Maximum length of the answer in the model's tokens; at most a quarter of its window is used.
-        threshold: Minimum score of the best evidence for a sentence to count as found in what it cites.
+        min_support: Minimum support of a sentence by what it cites to count as found: the mean of the share of its
+            words that this contains and of its similarity, which is 0 for unrelated and 1 for identical texts.
     """
 
     max_tokens: int
-    threshold: float
+    min_support: float
 
 
 class IndexKeywords(TypedDict, total=False):

@@ -126,5 +126,5 @@ def test_the_benchmark_looks_every_sentence_up(index: Index, monkeypatch: pytest
 
     said = ("A heap is a tree.", "A loop repeats its body.")
     group = answer_check.Group("What is a heap?", said, ("Penguins swim fast.",))
-    assert answer_check.share(index, (group,), "said") == (2, 2)
-    assert answer_check.share(index, (group,), "not_said") == (0, 1)
+    assert answer_check.share(index, (group,), "said", index.embedder) == "2 of 2"
+    assert answer_check.share(index, (group,), "not_said", index.embedder) == "0 of 1"
