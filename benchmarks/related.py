@@ -1,4 +1,4 @@
-"""Decisions of embedders on pairs of related and of unrelated texts, by cosines and by relative similarities.
+"""Decisions of embedders on pairs of related and of unrelated texts, by cosines and by similarities relative to these.
 
 `related.txt` has 40 pairs on the same subject: sentences, paragraphs and code, in six languages. The first text of
 each with the second one of the next pair in its language is unrelated. Run: python benchmarks/related.py EMBEDDER ...
@@ -50,12 +50,15 @@ def similarities(embedder: Embedder, known: Pairs) -> tuple[np.ndarray, np.ndarr
 def main(*specs: str) -> None:
     """Print how often embedders decide alike at each threshold, and how often each is right."""
     known = pairs()
-    found = [similarities(resolve(spec), known) for spec in specs]
-    for name, values in zip(("cosine", "relative similarity"), zip(*found, strict=True), strict=True):
-        for threshold in np.arange(0.1, 0.95, 0.05):
-            taken = np.stack(values) >= threshold
-            right = ", ".join(f"{share:.1%}" for share in (taken == known.related).mean(axis=1))
-            print(f"{name} {threshold:.2f}: alike {(taken == taken[0]).all(axis=0).mean():.1%}, right {right}")
+    cosines, relative = map(np.stack, zip(*(similarities(resolve(spec), known) for spec in specs), strict=True))
+    unrelated = relative[:, ~known.related]
+    scores = (relative - unrelated.mean(axis=1, keepdims=True)) / unrelated.std(axis=1, keepdims=True)
+    scales = {"cosine": (cosines, 0.05), "similarity": (relative, 0.05), "standard score": (scores, 1)}
+    for name, (values, step) in scales.items():
+        for threshold in np.arange(2, 19) * step:
+            taken = values >= threshold
+            right = ", ".join(f"{share:.0%}" for share in (taken == known.related).mean(axis=1))
+            print(f"{name} {threshold:.2f}: alike {(taken == taken[0]).all(axis=0).mean():.0%}, right {right}")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from kinsplit.support.settings import Settings
 Model = TypeVar("Model", bound=Settings)
 
 #: Minimum score of the best evidence for a sentence to count as found (see docs/asking.md for the measurements).
-MIN_SUPPORT = 0.66
+MIN_SUPPORT = 0.67
 # Upper bound of every count: more than a search needs, and safe for every engine.
 _MOST = 1_000_000
 #: Default number of passages without a budget, and of siblings on each side.

@@ -54,7 +54,7 @@ VALUES: Mapping[str, Any] = {
     "level": "all",
     "weights": {"siblings": 0.3},
     "max_tokens": 100,
-    "threshold": 0.6,
+    "min_support": 0.6,
     "strategy": "word",
     "embedder": "hash",
     "embedding_context": "none",

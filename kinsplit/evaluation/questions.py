@@ -13,10 +13,10 @@ Each prefix of the sections' order covers the documents evenly.
 The thresholds of the filters follow Chroma's report "Evaluating
 Chunking Strategies for Retrieval" (Smith and Troynikov, 2024), whose code drops a question if its cosine with its least
 similar excerpt is below 0.36, or with an earlier question above 0.78, by `text-embedding-3-large`. These numbers don't
-suit other models: by kinsplit's own they would drop 11 % and 14 % of the 472 questions that Chroma kept. No two of
-those have a cosine of 0.9; above 0.93, questions are paraphrases. A high threshold for excerpts favours questions that
-an embedding model finds easily, so the default drops only questions unrelated to their excerpt: more than half of all
-random pairs lie below 0.1, and less than 1 % of Chroma's questions.
+suit other models: by kinsplit's own they would drop 11 % and 14 % of the 472 questions that Chroma kept. So thresholds
+are relative to unrelated texts here (see `kinsplit.embedding.calibration`). No two of those questions have a similarity
+of 0.9. A high threshold for excerpts favours questions that an embedding model finds easily, so the default drops only
+questions unrelated to their excerpt: 81 % of all random pairs lie below 0.05, and less than 1 % of Chroma's questions.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class StructureChunker(_Chunker):
 
 
 class SemanticChunker(_Chunker):
-    """The strategy `cluster`: passages on the same topic, gathered."""
+    """The strategy `cluster`: passages on the same topic, gathered by a similarity relative to unrelated texts."""
 
     def __init__(self, embedder: object, chunk_size: int = 512, similarity_threshold: float = 0.75) -> None:
         super().__init__("cluster", embedder=embedder, passage_size=chunk_size, threshold=similarity_threshold)
