@@ -96,7 +96,8 @@ def tesla(text: str) -> Iterator[Row]:
             by_rule,
             _sized(_texts("semantic", [text], threshold_kind="similarity", threshold=threshold, **_ANY)),
             f"On kinsplit's {len(own):,} sentences (NLTK finds {len(by_punkt):,}), the rule gives {on_own}. The "
-            f"remaining difference is long sentences, which kinsplit cuts.{beside}",
+            "remaining difference is long sentences, which kinsplit cuts, and that its similarity is relative to "
+            f"unrelated texts.{beside}",
         )
     yield Row(
         "semantic, kinsplit's defaults",
