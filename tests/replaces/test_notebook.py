@@ -85,6 +85,7 @@ TABLE.section("Semantic chunking")
 @TABLE.row(
     "A new chunk where the similarity of consecutive sentences falls below `SIM_THRESHOLD = 0.75`",
     "`--strategy semantic --set threshold_kind=similarity --set threshold=0.75`",
+    differs="the similarity is relative to unrelated texts, so that a threshold fits every model",
 )
 @TABLE.row("`min_chunk_sentences = 3`", "`--set min_sentences=3`, the default")
 @TABLE.row("`max_chunk_sentences = 20`", "`--set max_sentences=20`, the default")
