@@ -100,9 +100,6 @@ CHOSEN_ON = (
             "Lists are copied when they are passed to functions.",
         ),
     ),
-)
-
-KEPT_ASIDE = (
     Group(
         "What is the difference between a local and a global variable?",
         (
@@ -164,7 +161,7 @@ KEPT_ASIDE = (
 )
 
 
-ARTICLES = (
+KEPT_ASIDE = (
     Group(
         "What is the vanishing gradient problem?",
         (
@@ -238,8 +235,7 @@ class Material(NamedTuple):
 
 MATERIAL = (
     Material("course, threshold chosen on", COURSE, CHOSEN_ON),
-    Material("course, kept aside", COURSE, KEPT_ASIDE),
-    Material("articles, kept aside", SHARED_DATA / "wikipedia_ai" / "txt", ARTICLES),
+    Material("articles, kept aside", SHARED_DATA / "wikipedia_ai" / "txt", KEPT_ASIDE),
 )
 
 
