@@ -11,12 +11,14 @@ from texts import SHARED_DATA
 from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.labels import Dataset
 
+#: Languages of XQuAD.
+XQUAD = ("de", "zh", "ar", "hi", "th", "el", "en", "es", "ro", "ru", "tr", "vi")
 #: Folders below the shared data for each set, whose documents all go into one index.
 FOLDERS = {
     "chroma": ("chroma/*",),
     "privacy_qa": ("legalbench_rag/privacy_qa",),
     "alice": ("alice",),
-    **{f"xquad {language}": (f"xquad/{language}",) for language in ("de", "zh", "ar", "hi", "th")},
+    **{f"xquad {language}": (f"xquad/{language}",) for language in XQUAD},
 }
 
 

