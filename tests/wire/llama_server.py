@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+KEY = "sk-sentinel-0123456789"
+
+
+@contextmanager
+def serving(kind: str, model: Path) -> Iterator[str]:
+    """Run the server, and yield the URL of its API."""
+    command = [sys.executable, __file__, kind, str(model), KEY]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            address = process.stdout.readline().strip()
+            assert address.startswith("http://127.0.0.1:")
+            yield f"{address}/v1"
+        finally:
+            process.stdin.close()
+            process.wait(20)
 
 
 def main() -> None:

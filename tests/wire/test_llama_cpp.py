@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,30 +14,12 @@ from kinsplit.errors import EmbeddingError, LanguageModelError, ModelUnavailable
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
 from kinsplit.language_models.streaming import stream
+from tests.wire.llama_server import KEY, serving
 from tests.wire.tiny_model import write_model
 
 pytest.importorskip("xllamacpp", reason="xllamacpp, the server of llama.cpp, is not installed")
 pytest.importorskip("gguf", reason="gguf, which writes the model, is not installed")
 pytestmark = pytest.mark.usefixtures("socket_enabled")
-
-KEY = "sk-sentinel-0123456789"
-
-
-@contextmanager
-def serving(kind: str, model: Path) -> Iterator[str]:
-    script = Path(__file__).with_name("llama_server.py")
-    command = [sys.executable, str(script), kind, str(model), KEY]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            address = process.stdout.readline().strip()
-            assert address.startswith("http://127.0.0.1:")
-            yield f"{address}/v1"
-        finally:
-            process.stdin.close()
-            process.wait(20)
 
 
 @pytest.fixture(scope="module")
