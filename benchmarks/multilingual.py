@@ -39,9 +39,8 @@ def main(
     sets = [sampled(labelled, questions) for labelled in xquad if only in labelled.name.partition(" ")[2]]
     if not sets:
         raise typer.BadParameter(f"There is no language of XQuAD below {SHARED_DATA} whose code contains {only!r}.")
-    table = Table(
-        "language", *ways, title=f"Labelled text found (%) within {' / '.join(f'{n:,}' for n in SHOWN)} tokens"
-    )
+    shown = " / ".join(f"{budget:,}" for budget in SHOWN)
+    table = Table("language", "questions", *embedder, title=f"Labelled text found (%) within {shown} tokens")
     strategies = {"kinsplit": default_strategy()}
     means = []
     for labelled in sets:
