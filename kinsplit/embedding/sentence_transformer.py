@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 #: Ways to run a model.
 BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "numpy", "torch")
+
+
+# What the authors of E5 prescribe, and the files of their models don't declare.
+_E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2)?")
+_E5_PREFIXES = {"query_prefix": "query: ", "passage_prefix": "passage: "}
 
 
 class BackendWarning(KinsplitWarning):
@@ -123,7 +129,9 @@ class SentenceTransformerEmbedder(CardedEmbedder):
             rule = f"must be at most the model's own, {most}"
             require(asked[name] <= most, field, rule, asked[name], "Leave it out for that.")
         weights = model_files.weights_digest(folder)[:16] if folder.is_dir() else self.model
-        return declared.model_copy(update={**asked, "weights": self._precise(f"st:{weights}")})
+        declares = declared.query_prefix or declared.passage_prefix
+        known = _E5_PREFIXES if _E5.fullmatch(folder.name) and not declares else {}
+        return declared.model_copy(update={**known, **asked, "weights": self._precise(f"st:{weights}")})
 
     def _precise(self, weights: str) -> str:
         """Return the identity of weights with their precision, if that changes the vectors."""

@@ -306,3 +306,22 @@ def test_a_folder_without_a_model_is_one_clear_error(tmp_path):
 def test_a_wrong_option_is_refused(options, field):
     with pytest.raises(InvalidParameterError, match=f"^{field}: "):
         BundledEmbedder(**options)
+
+
+def test_e5_of_a_hub_is_asked_with_its_prefixes(tmp_path, monkeypatch):
+    folder = make_model(tmp_path)
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: f"{folder}/{file}")
+    e5 = create("st:intfloat/multilingual-e5-small?backend=numpy")
+    assert (e5.card.query_prefix, e5.card.passage_prefix) == ("query: ", "passage: ")
+    asked = create(f"st:{folder}?backend=numpy&query_prefix=query: &passage_prefix=passage: ")
+    np.testing.assert_allclose(e5.embed_query("Where?"), asked.embed_query("Where?"), atol=1e-6)
+    np.testing.assert_allclose(e5.embed(["There."]), asked.embed(["There."]), atol=1e-6)
+    bare = create("st:intfloat/multilingual-e5-small?backend=numpy&query_prefix=&passage_prefix=")
+    assert (bare.card.query_prefix, bare.card.passage_prefix) == ("", "")
+
+
+def test_prefixes_that_an_e5_declares_go_first(tmp_path, monkeypatch):
+    folder = make_model(tmp_path, prompts={"query": "ask: "})
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: f"{folder}/{file}")
+    card = create("st:owner/e5-base-v2?backend=numpy").card
+    assert (card.query_prefix, card.passage_prefix) == ("ask: ", "")

