@@ -26,7 +26,11 @@ TEXTS = {
 class Described(HashEmbedder):
     def __init__(self, *languages: str) -> None:
         super().__init__()
-        self.card = ModelCard(weights=self.name, window=self.window, dimension=self.dimension, languages=languages)
+        self.languages = languages
+
+    @property
+    def card(self) -> ModelCard:
+        return super().card.model_copy(update={"languages": self.languages})
 
 
 def add(embedder: HashEmbedder, texts: Sequence[str]) -> list[str]:
