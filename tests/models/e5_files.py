@@ -100,7 +100,7 @@ def _write(file: Path, value: object) -> None:
 def _tokenizer(vocabulary: list[list[object]]) -> dict[str, object]:
     special = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": len(vocabulary) - 1}
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    spaces = {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}
     ends = [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}]
     text, second = {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}
     return {
