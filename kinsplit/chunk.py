@@ -42,6 +42,9 @@ class Beside:
         language: Programming language of the fence that the chunk continues, or of code.
         speaker: Who speaks the chunk's first words, if the chunk doesn't name them.
         note: Anything else, such as the name of a file of code and the path within it.
+        placement: Sentences by a language model that place the chunk in its document (see `context_model` in
+            `kinsplit.options.IndexOptions`). Unlike the other fields, they are also found by their words, and passages
+            leave them out.
 
     Example:
         >>> Beside(("Prices", "Dairy"), header="| item | price |\n|---|---|").context
@@ -53,9 +56,10 @@ class Beside:
     language: str = ""
     speaker: str = ""
     note: str = ""
+    placement: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.headings or self.header or self.language or self.speaker or self.note)
+        return bool(self.headings or self.context)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Beside:
@@ -82,10 +86,10 @@ class Beside:
     @property
     def context(self) -> str:
         """All fields as text: the heading path first, and the header last."""
-        if not (self.note or self.speaker or self.language or self.header):
+        if not (self.note or self.placement or self.speaker or self.language or self.header):
             return self.path
         speaker, language = self.speaker and f"Speaker: {self.speaker}", self.language and f"Language: {self.language}"
-        return "\n".join(filter(None, (self.path, self.note, speaker, language, self.header)))
+        return "\n".join(filter(None, (self.path, self.note, self.placement, speaker, language, self.header)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are not empty."""
@@ -98,7 +102,7 @@ class Beside:
 
 
 # Fields of `Beside` that are texts.
-_BESIDE = ("header", "language", "speaker", "note")
+_BESIDE = ("header", "language", "speaker", "note", "placement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +303,14 @@ def chunk_card(chunk: Chunk) -> str:
 def embedded_text(chunk: Chunk) -> str:
     """Return the text that is embedded for a chunk: its context, if any, followed by its text."""
     return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
+
+
+def indexed_text(chunk: Chunk) -> str:
+    """Return the text whose words are indexed for a chunk: its placement, if any, followed by its text.
+
+    Headings are left out, since one that is repeated in every chunk would blur the ranking.
+    """
+    return f"{chunk.beside.placement}\n\n{chunk.text}" if chunk.beside.placement else chunk.text
 
 
 class Moment(NamedTuple):

@@ -97,7 +97,10 @@ COMMANDS: Mapping[str, Door] = {
     "chunk": Door(
         _INDEX,
         without={
-            **dict.fromkeys(("embedding_context", "language", "weights"), "chunks are neither embedded nor searched"),
+            **dict.fromkeys(
+                ("embedding_context", "context_model", "language", "weights"),
+                "chunks are neither embedded nor searched",
+            ),
             "prune": "nothing is stored",
         },
         table="index",

@@ -18,10 +18,12 @@ from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, SchemaMismatchError, StoreError, require
 from kinsplit.identity import without_location
+from kinsplit.indexing.contexts import context_writer
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddEvent, AddReport, Failure, OnEvent
 from kinsplit.indexing.run import add
 from kinsplit.keywords import AddKeywords, IndexKeywords, SearchKeywords
+from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.loaders import SourceFile
 from kinsplit.options import AddOptions, IndexOptions, KinWeights, Reranker, SearchOptions
 from kinsplit.parsers import Strategy, create, default_strategy, names, own_resources
@@ -31,7 +33,7 @@ from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.values import Where
 from kinsplit.support.telemetry import Attributes, model_span, span
 from kinsplit.support.threads import in_own_thread, in_thread
-from kinsplit.tokenizers import resolve
+from kinsplit.tokenizers import describe, resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
 
@@ -79,6 +81,7 @@ class Index:
         self._embedding_context = asked.embedding_context
         if self._embedding_context == "late":
             token_embedder(without_cache(self.embedder))
+        self._context_model = asked.context_model
         bm25 = None if asked.language is None else Bm25Embedder(asked.language)
         self._vector_cache = asked.vector_cache
         if asked.vector_cache and not repeatable(self.embedder):
@@ -108,6 +111,8 @@ class Index:
             self.bm25 = bm25 if bm25 and bm25.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or self.store.schema.embedding_context
+            if self._context_model is None:
+                self._context_model = self.store.schema.context_model
             if replace(self.store.schema, weights="") != replace(self._asked(strategy), weights=""):
                 # The store's check reports the difference and a remedy.
                 self.store.close()
@@ -121,6 +126,11 @@ class Index:
         """Context that is embedded with a chunk's text."""
         return self._embedding_context or "headings"
 
+    @property
+    def context_model(self) -> object:
+        """Language model that writes placements of chunks, as it was given, or "none"."""
+        return NO_MODEL if self._context_model is None else self._context_model
+
     @cached_property
     def weights(self) -> KinWeights:
         """Weights of kin scoring for searches that give none."""
@@ -128,6 +138,7 @@ class Index:
 
     def _schema(self, strategy: Strategy) -> Schema:
         schema = schema_of(strategy, self.embedder, self.bm25, self.embedding_context)
+        schema = replace(schema, context_model=describe(self.context_model))
         return replace(schema, weights=(self._weights or KinWeights()).model_dump_json(exclude_defaults=True))
 
     def _asked(self, strategy: Strategy | None) -> Schema:
@@ -220,7 +231,8 @@ class Index:
         # No cache keeps the token vectors of late chunking.
         late = self.embedding_context == "late"
         embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
-        return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context)
+        contexts = context_writer(self.context_model)
+        return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context, contexts)
 
     def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.

@@ -92,6 +92,10 @@ class IndexKeywords(TypedDict, total=False):
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
             none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
             Default: that of the collection; headings for a new one.
+        context_model: Language model that writes one or two sentences for each chunk, which place it in its document
+            and are embedded and indexed with it (contextual retrieval): ollama:MODEL, openai:MODEL, or none; in Python
+            also a model of kinsplit, LlamaIndex or LangChain, or a function. Default: that of the collection; none for
+            a new one.
         language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
             that of the collection; english for a new one.
         strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
@@ -105,6 +109,7 @@ class IndexKeywords(TypedDict, total=False):
 
     embedder: object
     embedding_context: EmbeddingContext | None
+    context_model: object
     language: str | None
     strategy: str | Strategy | None
     weights: KinWeights | None

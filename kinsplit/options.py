@@ -26,6 +26,7 @@ from pydantic import (
 
 from kinsplit.embedding.protocol import EmbeddingContext
 from kinsplit.errors import InvalidParameterError, require
+from kinsplit.language_models.registry import NO_MODEL, check, resolve
 from kinsplit.loaders import Limits
 from kinsplit.models import ModelSpec
 from kinsplit.parsers import Strategy
@@ -327,6 +328,10 @@ class IndexOptions(VectorOptions):
     Attributes:
         strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
             new one. A name stands for its defaults, and for the embedder of the index if that is named too.
+        context_model: Language model that writes one or two sentences for each chunk, which place it in its document
+            and are embedded and indexed with it (contextual retrieval): ollama:MODEL, openai:MODEL, or none; in Python
+            also a model of kinsplit, LlamaIndex or LangChain, or a function. Default: that of the collection; none for
+            a new one.
         weights: Weights of kin scoring for searches that give none; a new collection keeps them. Default: those of the
             collection.
         vector_cache: Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder,
@@ -335,8 +340,23 @@ class IndexOptions(VectorOptions):
     """
 
     strategy: str | Strategy | None = None
+    context_model: object = None
     weights: KinWeights | None = None
     vector_cache: bool | str | Path = False
+
+    @model_validator(mode="after")
+    def _check_context_model(self) -> Self:
+        model = self.context_model
+        if model in (None, NO_MODEL):
+            return self
+        try:
+            check(model) if isinstance(model, str) else resolve(model)
+        except InvalidParameterError as error:
+            raise error.of("context_model") from None
+        if self.embedding_context not in (None, "headings"):
+            rule = f"can't write what embedding_context {self.embedding_context!r} does not embed"
+            raise InvalidParameterError("context_model", rule, model, "Leave embedding_context out.")
+        return self
 
 
 def _limits(given: object) -> object:

@@ -26,8 +26,8 @@ from kinsplit.wire import chunk_row
 from tests.loaders.helpers import document_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
-besides = st.builds(Beside, st.lists(texts, max_size=3).map(tuple), texts, texts, texts, texts)
-FULL = Beside(("Prices", "Milk > cheese"), "| a | b |\n|---|---|", "python", "Ann", "one.py\ndef f")
+besides = st.builds(Beside, st.lists(texts, max_size=3).map(tuple), texts, texts, texts, texts, texts)
+FULL = Beside(("Prices", "Milk > cheese"), "| a | b |\n|---|---|", "python", "Ann", "one.py\ndef f", "Of milk.")
 
 
 def chunk_with(beside: Beside) -> Chunk:
@@ -37,7 +37,16 @@ def chunk_with(beside: Beside) -> Chunk:
 
 def test_the_context_has_the_headings_first_and_the_header_next_to_the_text() -> None:
     assert FULL.context.split("\n") == [
-        *("Prices > Milk > cheese", "one.py", "def f", "Speaker: Ann", "Language: python", "| a | b |", "|---|---|")
+        *(
+            "Prices > Milk > cheese",
+            "one.py",
+            "def f",
+            "Of milk.",
+            "Speaker: Ann",
+            "Language: python",
+            "| a | b |",
+            "|---|---|",
+        )
     ]
     assert Beside(("A", "B")).context == "A > B"
     assert Beside(header="a,b").context == "a,b"

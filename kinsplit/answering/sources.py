@@ -11,14 +11,13 @@ import numpy as np
 
 from kinsplit.answering.prompt import build_prompt
 from kinsplit.answering.values import Source
+from kinsplit.language_models.protocol import PLANNED
 from kinsplit.retrieval import Budget, Passage, shorten
 from kinsplit.tokenizers.protocol import IntArray
 from kinsplit.tokenizers.registry import count_tokens
 
 # Fewest tokens that are worth a question to the model.
 _FEWEST = 16
-#: Usable share of the window, since token counts are estimates.
-PLANNED = 0.85
 
 
 def room(question: str, window: int, answer_tokens: int) -> int:

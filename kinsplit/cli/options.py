@@ -14,7 +14,7 @@ Options:
     plain: Show the source of Markdown and code, instead of rendering it.
     normalise (NAME): Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. Offsets
         refer to the normalised text.
-    dry_run: Only show how many language model calls and tokens the strategy would need.
+    dry_run: Only show how many language model calls and tokens the strategy and the contexts would need.
 """
 
 from __future__ import annotations
@@ -82,7 +82,11 @@ def read_table(table: str, config: Path | None) -> dict[str, Any]:
 
     found = Configuration.read(config).table(table)
     named = {name: found.get("parameters", {}).get(name) for name in ("embedder", "model")}
-    for name, spec in ("embedder", found.get("embedder")), *named.items():
+    for name, spec in (
+        ("embedder", found.get("embedder")),
+        ("context_model", found.get("context_model")),
+        *named.items(),
+    ):
         if isinstance(spec, str):
             check_source(Setting(name, spec, Origin.FILE, str(config)))
     return found

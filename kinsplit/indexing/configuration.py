@@ -29,6 +29,7 @@ class IndexSettings(IndexOptions, AddOptions):
 
     strategy: str | None = None
     embedder: str | None = None
+    context_model: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("strategy")

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size, text_length
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size, indexed_text, text_length
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
 from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitError, MissingContentError, require
+from kinsplit.indexing.contexts import ContextWriter
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
 from kinsplit.indexing.reports import DocumentReport
@@ -98,15 +99,24 @@ class Indexer:
     store: ChunkStore
     strategy: Strategy
     embedder: Embedder
-    # Sparse embedder of the text without its context, so that a heading repeated in every chunk doesn't blur the
-    # ranking.
     bm25: Bm25Embedder
     embedding_context: EmbeddingContext = "headings"
+    contexts: ContextWriter | None = None
 
     def run(
-        self, documents: Iterable[Document], progress: Progress | None = None, inbox: Inbox | None = None
+        self,
+        documents: Iterable[Document],
+        progress: Progress | None = None,
+        inbox: Inbox | None = None,
+        written: Progress | None = None,
     ) -> Generator[DocumentReport, None, None]:
         """Store documents, several at a time: while the model embeds some, threads split the next and write the last.
+
+        Args:
+            documents: The documents.
+            progress: Function called with the number of embedded texts of a batch, and of all its texts.
+            inbox: Calls that are made in the caller's thread.
+            written: Function called with the number of placements of a batch that were asked for, and of all.
 
         Yields:
             A report of each document once it is stored, in order; documents that can't be split come earlier. One that
@@ -126,9 +136,12 @@ class Indexer:
             except Exception as error:
                 raise _CallbackError(error) from error
 
-        overlap = Overlap(
-            self._batches(documents), partial(self._embed_batch, progress=show, tally=tally), self._write, calls
-        )
+        def show_contexts(done: int, total: int) -> None:
+            if written is not None:
+                calls.leave(partial(written, done, total))
+
+        embed = partial(self._embed_batch, progress=show, tally=tally)
+        overlap = Overlap(self._batches(documents, show_contexts), embed, self._write, calls)
         stored = 0
         try:
             with closing(iter(overlap)) as reports:
@@ -139,9 +152,9 @@ class Indexer:
         except EmbedderUnavailableError as error:
             raise EmbedderUnavailableError(error.reason, stored + (error.stored or 0)) from error
 
-    def _batches(self, documents: Iterable[Document]) -> Generator[_Batch, None, None]:
+    def _batches(self, documents: Iterable[Document], written: Progress) -> Generator[_Batch, None, None]:
         batch = _Batch(is_first=True)
-        for job in self._jobs(documents):
+        for job in self._jobs(documents, written):
             if isinstance(job, DocumentReport):
                 batch.failed.append(job)
                 continue
@@ -151,12 +164,13 @@ class Indexer:
                 batch = _Batch(is_first=batch.is_first and not batch.missing)
         yield batch
 
-    def _jobs(self, documents: Iterable[Document]) -> Iterator[Job | DocumentReport]:
+    def _jobs(self, documents: Iterable[Document], written: Progress) -> Iterator[Job | DocumentReport]:
         """Split and compare documents that aren't stored as they are; report those that can't be split."""
         for group in by_size(_checked(documents), _CHARACTERS, text_length):
             stored = stored_leaves(self.store, group, self.strategy)
             rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]
-            compared = self._compared(chunk_documents(rest, self.strategy, self.embedding_context))
+            split = chunk_documents(rest, self.strategy, self.embedding_context, self.contexts, written)
+            compared = self._compared(split)
             for document, leaves in zip(group, stored, strict=True):
                 yield next(compared) if leaves is None else Job(document, [], [], leaves)
 
@@ -201,7 +215,8 @@ class Indexer:
         if isinstance(embedded, KinsplitError):
             return _report_of(job.document, error=embedded)
         if job.stored is not None:
-            return _report_of(job.document, chunks=job.stored, changes=SyncReport(unchanged=job.stored))
+            changes = SyncReport(unchanged=job.stored)
+            return _report_of(job.document, chunks=job.stored, changes=changes, **self._contexts(job.chunks))
         number = leaves_of(job.chunks)
         leaves = dict(zip((leaf.content_hash for leaf in job.missing_leaves()), embedded, strict=True))
         with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
@@ -213,7 +228,15 @@ class Indexer:
                 return _report_of(job.document, error=error)
             record(added=report.added, updated=report.updated, deleted=report.deleted)
         windowed = sum(windows > 1 for _, windows in leaves.values())
-        return _report_of(job.document, chunks=number, changes=report, embedded=len(leaves), windowed=windowed)
+        embedded_now = {"embedded": len(leaves), "windowed": windowed, **self._contexts(job.chunks)}
+        return _report_of(job.document, chunks=number, changes=report, **embedded_now)
+
+    def _contexts(self, chunks: Sequence[Chunk]) -> dict[str, int]:
+        """Return the numbers of leaves with and without a placement by a model, if one was asked."""
+        if self.contexts is None:
+            return {}
+        written = sum(bool(chunk.beside.placement) for chunk in chunks if chunk.level == 0)
+        return {"contexts": written, "fallbacks": leaves_of(chunks) - written}
 
     def _embed(
         self, documents: Sequence[tuple[Document, Sequence[Chunk]]], progress: Progress | None = None
@@ -245,7 +268,7 @@ class Indexer:
     def _vectors(self, job: Job, leaves: Mapping[str, Embedded]) -> dict[Content, Vectors]:
         """Return the vectors of a document's new contents of all levels."""
         dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
-        sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else c.text for c in job.missing])
+        sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else indexed_text(c) for c in job.missing])
         parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
         means = self._means(job, parents, dense) if parents else {}
         return {
@@ -288,9 +311,15 @@ def stored_leaves(store: ChunkStore, documents: Sequence[Document], strategy: St
 
 
 def chunk_documents(
-    documents: Iterable[Document], strategy: Strategy, embedding_context: EmbeddingContext
+    documents: Iterable[Document],
+    strategy: Strategy,
+    embedding_context: EmbeddingContext,
+    contexts: ContextWriter | None = None,
+    written: Progress | None = None,
 ) -> Iterator[_Split]:
     """Split documents into chunks of all levels, as they are stored; many are split together.
+
+    Leaves have placements if there is a writer of contexts, whose progress `written` is called with.
 
     A document may have an error instead: a character is longer than a chunk may be, or the strategy's embedding model
     refuses the document. If that fails with any text, EmbedderUnavailableError is raised.
@@ -309,11 +338,17 @@ def chunk_documents(
         model, work, lambda: probe(resolve(embedder)), name_of=lambda document: document.id
     )
     for batch in by_size(documents, _CHARACTERS, text_length):
-        for document, chunks in zip(batch, division.settle(batch), strict=True):
+        split = list(zip(batch, division.settle(batch), strict=True))
+        if contexts is not None:
+            pairs = [(document, chunks) for document, chunks in split if not isinstance(chunks, KinsplitError)]
+            placed = iter(contexts.write(pairs, written))
+            split = [(d, chunks if isinstance(chunks, KinsplitError) else next(placed)) for d, chunks in split]
+        for document, chunks in split:
             if isinstance(chunks, KinsplitError):
                 yield document, chunks
             else:
-                yield document, complete(document, chunks, strategy, late=late)
+                lacks = contexts is not None and any(not c.level and not c.beside.placement for c in chunks)
+                yield document, complete(document, chunks, strategy, late=late, unfinished=lacks)
 
 
 def _report_of(document: Document, **outcome: Any) -> DocumentReport:

@@ -20,13 +20,16 @@ from kinsplit.stores.payload import contents_of, state_of
 PARENT_LENGTH = 4000
 
 
-def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, late: bool = False) -> list[Chunk]:
+def complete(
+    document: Document, split: Sequence[Chunk], strategy: Strategy, *, late: bool = False, unfinished: bool = False
+) -> list[Chunk]:
     """Return the chunks of all levels of a document, with the metadata that indexing adds; nothing without chunks.
 
     If the strategy made leaves only, they get parents: the document's sections, told by the leaves' headings, or runs
     of siblings if a section is longer than `PARENT_LENGTH` or there are no sections. The top level is a chunk of the
     whole document, which repeats no text and exists to be ranked. With late chunking, vectors depend on the whole
-    document, and so do the content hashes.
+    document, and so do the content hashes. An unfinished document, which lacks placements, is made again by the next
+    run.
     """
     leaves = [chunk for chunk in split if chunk.level == 0]
     if not leaves:
@@ -53,7 +56,7 @@ def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, 
             )
         )
     whole = _whole(document, completed, strategy, gathered)
-    if origin := origin_of(document, strategy):
+    if not unfinished and (origin := origin_of(document, strategy)):
         contents = contents_of({chunk.id: chunk.content_hash for chunk in (whole, *completed)})
         whole = replace(whole, metadata={**whole.metadata, STATE: state_of(origin, contents)})
     return [whole, *completed]
@@ -117,7 +120,8 @@ def _parents(
     before: tuple[Span, ...] = ()
     for index, run in enumerate(runs):
         spans = _spans(run, document.text, gathered)
-        text, beside = SEPARATOR.join(document.text[start:end] for start, end in spans), run[0].beside
+        text = SEPARATOR.join(document.text[start:end] for start, end in spans)
+        beside = replace(run[0].beside, placement="")
         parents.append(
             Chunk(
                 id=ids[index],

@@ -60,6 +60,19 @@ class TextsEmbedded:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextsWritten:
+    """A language model was asked for the placements of chunks of a batch.
+
+    Attributes:
+        done: Number of chunks of the batch for which it was asked, whether it answered or not.
+        total: Number of all its chunks.
+    """
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentReport:
     """A document was stored, or couldn't be split or embedded.
 
@@ -69,6 +82,8 @@ class DocumentReport:
         changes: Changes of its leaves.
         embedded: Number of embedded texts.
         windowed: Number of embedded texts longer than the model's window.
+        contexts: Number of its leaves with a placement by a language model.
+        fallbacks: Number of its leaves for which the model gave none, and which have the context by rules alone.
         error: Reason why it couldn't be split, or why the embedding model refuses it, so that the store keeps its
             former chunks; None for a stored document.
         file: Id of its file; None for a document that came from none.
@@ -79,12 +94,14 @@ class DocumentReport:
     changes: SyncReport = _UNCHANGED
     embedded: int = 0
     windowed: int = 0
+    contexts: int = 0
+    fallbacks: int = 0
     error: KinsplitError | None = None
     file: str | None = None
 
 
 #: What happens while files and documents are indexed.
-AddEvent = FilesFound | FileRead | TextsEmbedded | DocumentReport
+AddEvent = FilesFound | FileRead | ContextsWritten | TextsEmbedded | DocumentReport
 OnEvent = Callable[[AddEvent], None]
 
 
@@ -111,6 +128,8 @@ class AddReport:
         changes: Changes of all documents together, in leaves.
         embedded: Number of embedded texts.
         windowed: Number of embedded texts longer than the model's window.
+        contexts: Number of leaves with a placement by a language model, in documents that were split.
+        fallbacks: Number of leaves there for which the model gave none. The next run asks for them again.
         failures: Number of files and documents that couldn't be loaded, split or embedded. Their former chunks stay.
         failed: The first 1,000 of them.
         warnings: The first 1,000 warnings of the loaders, each beginning with the file's id.
@@ -125,6 +144,8 @@ class AddReport:
     changes: SyncReport = _UNCHANGED
     embedded: int = 0
     windowed: int = 0
+    contexts: int = 0
+    fallbacks: int = 0
     failures: int = 0
     failed: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -147,6 +168,8 @@ class AddReport:
             self.changes += event.changes
             self.embedded += event.embedded
             self.windowed += event.windowed
+            self.contexts += event.contexts
+            self.fallbacks += event.fallbacks
 
     def prune(self, store: ChunkStore, gone: Sequence[str]) -> None:
         """Delete documents whose file is gone, and count their chunks."""

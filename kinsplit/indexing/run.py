@@ -17,7 +17,7 @@ from kinsplit.errors import KinsplitWarning
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox
-from kinsplit.indexing.reports import AddReport, DocumentReport, FileRead, OnEvent, TextsEmbedded
+from kinsplit.indexing.reports import AddReport, ContextsWritten, DocumentReport, FileRead, OnEvent, TextsEmbedded
 from kinsplit.loaders import Discovery, Limits, SourceFile, discover, load_files
 from kinsplit.options import AddOptions
 from kinsplit.stores.store import ChunkStore
@@ -59,9 +59,13 @@ def add(
     def embedded(done: int, total: int) -> None:
         on_event(TextsEmbedded(done, total))
 
+    def written(done: int, total: int) -> None:
+        on_event(ContextsWritten(done, total))
+
     inbox = Inbox()
     files = _documents(store, fingerprint, found, changed.values(), options.limits, happened, inbox)
-    with span("kinsplit.index") as record, closing(indexer.run(chain(documents, files), embedded, inbox)) as stored:
+    run = indexer.run(chain(documents, files), embedded, inbox, written)
+    with span("kinsplit.index") as record, closing(run) as stored:
         for document in stored:
             happened(document)
         record(documents=report.documents, failed=report.failures, embedded=report.embedded)

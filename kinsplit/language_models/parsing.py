@@ -14,6 +14,7 @@ _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _BEGIN_OF_THOUGHTS, _ENDS_OF_THOUGHTS = re.compile(r"<think(?:ing)?>"), ("</think>", "</thinking>")
 # Types of message parts that don't belong to the answer, although they may have text.
 _NO_TEXT = frozenset({"reasoning", "thinking"})
+_WORD = re.compile(r"\w+")
 _OPENING = re.compile(r"[\[{]")
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
 # Arrays that are almost JSON: with signs, other quotation marks, or a trailing comma.
@@ -90,6 +91,11 @@ def text_of(content: Any) -> str:
 def escape_tags(text: str) -> str:
     """Return a text that can't close its element in a prompt, and that UTF-8 can encode."""
     return replace_surrogates(text).replace("</", "<\\/")
+
+
+def plain(text: str) -> str:
+    """Return the words of a text in lower case, by which texts are compared whatever their formatting."""
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _values(answer: str) -> Iterator[Any]:

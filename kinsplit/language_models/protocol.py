@@ -19,6 +19,8 @@ Pieces = Generator[str, None, bool]
 
 #: Assumed context window in tokens of a model that declares none.
 USUAL_WINDOW = 8192
+#: Usable share of a window, since token counts are estimates.
+PLANNED = 0.85
 
 
 @runtime_checkable

@@ -15,6 +15,8 @@ from kinsplit.registry import Registry, function
 
 #: Default maximum of seconds to wait for an answer: a large model on a CPU takes minutes.
 TIMEOUT = 300.0
+#: Value of options that name a language model, for none.
+NO_MODEL = "none"
 #: The language models by provider, see `kinsplit.models.make`; one with a parameter `timeout` gets it. Those of other
 #: packages are entry points of the group `kinsplit.language_models`.
 LANGUAGE_MODELS: Registry[Callable[..., LanguageModel]] = Registry(

@@ -78,7 +78,8 @@ class StructuredClient:
     def __init__(self, model: object, cache: AnswerCache | None = None) -> None:
         self.model = language_models.resolve(model)
         self._cache = cache
-        self._known: dict[tuple[type[Form], str], Form] = {}
+        # By form and hash of the prompt, which may be long.
+        self._known: dict[tuple[type[Form], bytes], Form] = {}
         self._breaker = CircuitBreaker()
 
     @property
@@ -106,7 +107,7 @@ class StructuredClient:
         Closing the generator stops further requests.
         """
         outcomes: dict[str, _Form | LanguageModelError] = {
-            prompt: known for prompt in prompts if (known := self._recall(prompt, form)) is not None
+            prompt: known for prompt in prompts if (known := self.recall(prompt, form)) is not None
         }
         open_ = [prompt for prompt in dict.fromkeys(prompts) if prompt not in outcomes]
         uncounted = set(open_)
@@ -124,19 +125,21 @@ class StructuredClient:
                     self._breaker.record(outcome if isinstance(outcome, LanguageModelError) else None)
                 yield outcome
 
-    def _recall(self, prompt: str, form: type[_Form]) -> _Form | None:
-        known = self._known.get((form, prompt))
+    def recall(self, prompt: str, form: type[_Form]) -> _Form | None:
+        """Return the object that the model has given for a prompt, in this run or an earlier one, or None."""
+        key = form, _key("", prompt)
+        known = self._known.get(key)
         if isinstance(known, form):
             return known
         kept = self._cache.get(self.model, prompt) if self._cache else None
         found = _read(kept, form)[0] if isinstance(kept, str) else None
         if found is not None:
-            self._known[form, prompt] = found
+            self._known[key] = found
         return found
 
     def _remember(self, prompt: str, outcome: Form | LanguageModelError) -> None:
         if isinstance(outcome, Form):
-            self._known[type(outcome), prompt] = outcome
+            self._known[type(outcome), _key("", prompt)] = outcome
             if self._cache is not None:
                 self._cache.put(self.model, prompt, outcome.model_dump_json())
 

@@ -75,19 +75,21 @@ Levels = list[list[Cut]]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Expected cost of splitting with a language model.
+    """Expected cost of the calls to a language model.
 
     Attributes:
         calls: Number of calls to the model.
-        prompt_tokens: Number of prompt tokens, counted by the strategy's tokenizer.
+        prompt_tokens: Number of prompt tokens, counted by another tokenizer than the model's.
         answer_tokens: Maximum number of answer tokens.
         kept: Number of calls saved by cached answers.
+        repeated_tokens: Number of prompt tokens that repeat the beginning of the prompt before, which servers cache.
     """
 
     calls: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
     kept: int = 0
+    repeated_tokens: int = 0
 
     @property
     def tokens(self) -> int:

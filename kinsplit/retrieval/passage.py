@@ -180,7 +180,7 @@ def join(
         tuple(hits),
         tuple(ordered),
         tuple(related),
-        replace(continued, headings=best.chunk.beside.headings, note=best.chunk.beside.note),
+        replace(continued, headings=best.chunk.beside.headings, note=best.chunk.beside.note, placement=""),
         _range(ordered, "page_start", "page_end"),
         {key: value for key, value in best.chunk.metadata.items() if key not in PLACED},
         _range(ordered, "time_start", "time_end"),

@@ -45,6 +45,7 @@ class Schema:
         strategy: Name and parameters of the chunking strategy, as JSON.
         fingerprint: Fingerprint of the strategy, which is part of every chunk's id.
         embedding_context: Context that its leaves are embedded with.
+        context_model: Language model that writes their placements, or "none".
         distance: Similarity measure of dense vectors.
         weights: Weights of kin scoring that its searches take unless others are given, as JSON without the defaults.
         version: Version of the layout; see `LAYOUT`.
@@ -56,6 +57,7 @@ class Schema:
     strategy: str
     fingerprint: str
     embedding_context: EmbeddingContext = "headings"
+    context_model: str = "none"
     distance: Literal["cosine"] = "cosine"
     weights: str = "{}"
     version: int = LAYOUT

@@ -198,6 +198,7 @@ def info(store: str = STORE, collection: str = "default", *, terminal: Terminal)
         ("Strategy", made["name"], ", ".join(f"{key}={value}" for key, value in made["parameters"].items())),
         ("Embedding model", schema.model, f"{schema.dimension} dimensions, {schema.distance}"),
         ("Embedding context", schema.embedding_context, ""),
+        ("Context model", schema.context_model, ""),
         ("Terms", schema.sparse, ""),
     ]
     listed = [(inline(source_id), f"{number:,}") for source_id, number in list(sources.items())[:_LISTED]]

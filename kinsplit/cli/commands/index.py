@@ -20,6 +20,7 @@ from kinsplit.errors import CollectionNotFoundError, require
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
+    from kinsplit.indexing.contexts import ContextWriter
     from kinsplit.indexing.reports import AddEvent, DocumentReport
     from kinsplit.keywords import AddKeywords
     from kinsplit.parsers import Strategy
@@ -65,24 +66,28 @@ def index(
     found = discover(paths, subjects=adding.subjects, readers=adding.readers)
     report_skipped(found.skipped, terminal)
     if dry_run:
-        chosen = made["strategy"] or _strategy_of(store, collection, made.get("embedder"))
-        failed, done = show_cost(chosen, found.files, terminal, adding.limits)
+        chosen, writer = _makers(store, collection, made)
+        failed, done = show_cost(chosen, found.files, terminal, adding.limits, writer)
         raise typer.Exit(exit_code(failed=failed, done=done))
     with Index(store, collection=collection, **made) as opened:
         report, documents = add(opened, paths, terminal, files=len(found.files), **adding.given())
     raise typer.Exit(_show(report, documents, terminal))
 
 
-def _strategy_of(store: str, collection: str, embedder: object) -> Strategy:
-    """Return the strategy of a collection, or the default one if it does not exist yet."""
+def _makers(store: str, collection: str, options: dict[str, Any]) -> tuple[Strategy, ContextWriter | None]:
+    """Return the strategy and the writer of contexts that are given, or else those of the collection, if it exists."""
     from kinsplit.index import Index
+    from kinsplit.indexing.contexts import context_writer
     from kinsplit.parsers import default_strategy
 
-    try:
-        with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
-            return opened.strategy
-    except CollectionNotFoundError:
-        return default_strategy()
+    strategy, model = options["strategy"], options.get("context_model")
+    if strategy is None or model is None:
+        try:
+            with Index(store, collection=collection, embedder=options.get("embedder"), must_exist=True) as opened:
+                strategy, model = strategy or opened.strategy, model or opened.context_model
+        except CollectionNotFoundError:
+            strategy = strategy or default_strategy()
+    return strategy, None if model is None else context_writer(model)
 
 
 def add(
@@ -123,10 +128,10 @@ class _FileReporter:
         self._terminal, self._bar = terminal, moving
         self._waiting: Counter[str] = Counter()
         self._reports: defaultdict[str, list[DocumentReport]] = defaultdict(list)
-        self._read = self._inputs = 0
+        self._read = self._inputs = self._asked = 0
 
     def __call__(self, event: AddEvent) -> None:
-        from kinsplit.indexing.reports import DocumentReport, FileRead, FilesFound
+        from kinsplit.indexing.reports import ContextsWritten, DocumentReport, FileRead, FilesFound
 
         if isinstance(event, FilesFound):
             report_skipped(event.skipped, self._terminal)
@@ -144,6 +149,10 @@ class _FileReporter:
             else:
                 (self.documents if self._terminal.as_json else self._reports[name]).append(event)
             self._count(name, -1)
+        elif isinstance(event, ContextsWritten):
+            self._bar.remark(self._asked + event.done, "contexts asked for")
+            if event.done == event.total:
+                self._asked += event.total
         else:
             self._bar.remark(self._inputs + event.done, "windows embedded")
             if event.done == event.total:

@@ -19,6 +19,7 @@ from kinsplit.errors import inline
 if TYPE_CHECKING:
     from kinsplit.embedding.remote_models.base import Used
     from kinsplit.index import AddReport
+    from kinsplit.indexing.contexts import ContextWriter
     from kinsplit.indexing.reports import DocumentReport, FileRead
     from kinsplit.loaders import Limits, Loaded, SourceFile
     from kinsplit.parsers import Cost, Strategy
@@ -52,6 +53,9 @@ def summary(report: AddReport) -> list[tuple[str, str, str]]:
     """Return rows of name, figure and remark."""
     speed = f"{rate(report.embedded, report.seconds)}/s overall" if report.embedded else ""
     longer = "vector is the mean of several windows" if report.windowed else ""
+    asked = report.contexts + report.fallbacks
+    missing = "the next run asks for the others again" if report.fallbacks else ""
+    contexts = [("Contexts written", f"{report.contexts:,} of {asked:,}", missing)] if asked else []
     failed = [("Failed", f"{report.failures:,}", "listed above")] if report.failures else []
     return [
         ("Added", f"{report.added:,}", ""),
@@ -60,6 +64,7 @@ def summary(report: AddReport) -> list[tuple[str, str, str]]:
         ("Deleted", f"{report.deleted:,}", f"{report.pruned:,} from removed files" if report.pruned else ""),
         ("Embedded", f"{report.embedded:,}", speed),
         ("Longer than the model's window", f"{report.windowed:,}", longer),
+        *contexts,
         *failed,
         *([("Tokens sent to the model", f"{report.used.tokens:,}", describe_use(report.used))] if report.used else []),
         ("Seconds", f"{report.seconds:.1f}", ""),
@@ -87,7 +92,8 @@ def to_dict(report: AddReport, documents: Sequence[DocumentReport]) -> dict[str,
 
 
 def _counts(report: AddReport | DocumentReport) -> dict[str, int]:
-    return {**asdict(report.changes), "embedded": report.embedded, "windowed": report.windowed}
+    own = ("embedded", "windowed", "contexts", "fallbacks")
+    return {**asdict(report.changes), **{name: getattr(report, name) for name in own}}
 
 
 def report_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
@@ -212,9 +218,13 @@ def show(summary: ChunkTotals, output: Path, terminal: Terminal) -> None:
 
 
 def show_cost(
-    strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal, limits: Limits | None
+    strategy: Strategy,
+    files: Sequence[SourceFile],
+    terminal: Terminal,
+    limits: Limits | None,
+    contexts: ContextWriter | None = None,
 ) -> tuple[int, int]:
-    """Write the estimated cost of splitting files.
+    """Write the estimated cost of splitting files, and of their contexts if there is a writer.
 
     Returns:
         Number of files that could not be read, and number of documents.
@@ -222,18 +232,24 @@ def show_cost(
     from kinsplit.loaders import load_files
     from kinsplit.parsers import Cost
 
-    cost, documents, failed = Cost(), 0, 0
+    cost, contextual, documents, failed = Cost(), Cost(), 0, 0
     for loaded in load_files(files, limits):
         report_loaded(loaded, terminal)
         failed += loaded.error is not None
         documents += len(loaded.documents)
         cost += strategy.cost([document.text for document in loaded.documents])
+        if contexts is not None:
+            contextual = sum((contexts.cost(document, strategy) for document in loaded.documents), contextual)
     if terminal.as_json:
-        terminal.document({"documents": documents, **asdict(cost), "tokens": cost.tokens})
-    elif not cost.calls and not cost.kept:
+        more = {} if contexts is None else {"contexts": {**asdict(contextual), "tokens": contextual.tokens}}
+        terminal.document({"documents": documents, **asdict(cost), "tokens": cost.tokens, **more})
+        return failed, documents
+    if not cost.calls and not cost.kept:
         terminal.line(f"{strategy.name}: {counted(documents, 'document')}, no language model calls.")
     else:
         terminal.line(f"{strategy.name}: {counted(documents, 'document')}, {describe_cost(cost)}. No call was made.")
+    if contexts is not None:
+        terminal.line(f"Contexts: {describe_cost(contextual)}. No call was made.")
     return failed, documents
 
 
@@ -260,6 +276,7 @@ class Use:
 
 def describe_cost(cost: Cost) -> str:
     """Return the number of calls and tokens in words."""
-    parts = f"{cost.prompt_tokens:,} input, at most {cost.answer_tokens:,} output"
+    repeated = f", of which {cost.repeated_tokens:,} are cached by most servers" if cost.repeated_tokens else ""
+    parts = f"{cost.prompt_tokens:,} input{repeated}, at most {cost.answer_tokens:,} output"
     kept = f"; {counted(cost.kept, 'answer')} cached from earlier runs" if cost.kept else ""
     return f"{counted(cost.calls, 'call')} of the language model, {counted(cost.tokens, 'token')} ({parts}){kept}"

@@ -59,7 +59,7 @@ REPORTS = pa.schema(
     [
         *(("id", pa.string()), ("file", pa.string()), ("file_documents", pa.int64())),
         *((name, pa.int64()) for name in ("chunks", "added", "updated", "unchanged", "deleted")),
-        *((name, pa.int64()) for name in ("embedded", "windowed", "requests", "tokens")),
+        *((name, pa.int64()) for name in ("embedded", "windowed", "contexts", "fallbacks", "requests", "tokens")),
         *(("warnings", _TEXTS), ("error", _ERROR)),
     ]
 )
@@ -252,5 +252,5 @@ def to_events(
             yield FileRead(file, documents, tuple(row["warnings"]), None if documents else error)
         if documents != 0 and (row["chunks"] is not None or error is not None):
             changes = SyncReport(*(row[name] or 0 for name in ("added", "updated", "unchanged", "deleted")))
-            numbers = row["chunks"] or 0, changes, row["embedded"] or 0, row["windowed"] or 0
-            yield DocumentReport(id_, *numbers, error, file)
+            counted = {name: row[name] or 0 for name in ("chunks", "embedded", "windowed", "contexts", "fallbacks")}
+            yield DocumentReport(id_, changes=changes, **counted, error=error, file=file)

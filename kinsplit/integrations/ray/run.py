@@ -150,7 +150,9 @@ def _reports(
         documents = given
     compare = Compare(write[0], write[1], folders)
     return (
-        documents.map_batches(Split(opened.strategy, opened.embedding_context, compare), **pool.task)
+        documents.map_batches(
+            Split(opened.strategy, opened.embedding_context, compare, opened.context_model), **pool.task
+        )
         .map_batches(compare, **pool.task)
         .map_batches(Embed, fn_constructor_args=embed, **pool.embedding)
         .map_batches(Write, fn_constructor_args=write, **pool.writing)

@@ -20,6 +20,7 @@ from kinsplit.embedding.remote_models.base import usage_of
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, require
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
+from kinsplit.indexing.contexts import ContextWriter, context_writer
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
 from kinsplit.indexing.origins import check_rows
 from kinsplit.indexing.vectors import Embedded, check_embedding_context, embed_documents, embed_leaves
@@ -103,6 +104,7 @@ class Split:
         strategy: Strategy or its name; None for `kinsplit.default_strategy`.
         embedding_context: Context that the chunks will be embedded with; see `kinsplit.Index`.
         compare: The next stage; None to split every document.
+        context_model: Language model that writes placements of the chunks; see `kinsplit.Index`.
     """
 
     def __init__(
@@ -110,10 +112,16 @@ class Split:
         strategy: str | Strategy | None = None,
         embedding_context: str = "headings",
         compare: Compare | None = None,
+        context_model: object = "none",
     ) -> None:
         self.strategy = create(strategy) if isinstance(strategy, str) else strategy or default_strategy()
         self.embedding_context = check_embedding_context(embedding_context)
-        self.compare = compare
+        self.compare, self.context_model = compare, context_model
+
+    # Not at once, since a client of a server can't be sent to other processes.
+    @functools.cached_property
+    def _contexts(self) -> ContextWriter | None:
+        return context_writer(self.context_model)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Split the documents of a batch."""
@@ -129,7 +137,7 @@ class Split:
         unchanged = self.compare.unchanged(documents, self.strategy) if self.compare else [None] * len(documents)
         rest = [document if count is None else None for document, count in zip(documents, unchanged, strict=True)]
         given = [document for document in rest if document is not None]
-        results = iter(chunk_documents(given, self.strategy, self.embedding_context))
+        results = iter(chunk_documents(given, self.strategy, self.embedding_context, self._contexts))
         split = [None if document is None else next(results)[1] for document in rest]
         pairs = zip(split, _values(table, "error"), strict=True)
         errors = [columns.to_error(one) if isinstance(one, KinsplitError) else own for one, own in pairs]
@@ -345,7 +353,8 @@ class Write:
     @functools.cached_property
     def _indexer(self) -> Indexer:
         index = self._index
-        return Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
+        contexts, given = context_writer(index.context_model), index.embedding_context
+        return Indexer(index.store, index.strategy, index.embedder, index.bm25, given, contexts)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Store the documents of a batch."""
@@ -376,8 +385,8 @@ class Write:
                 if report.error is not None:
                     row |= {"error": columns.to_error(report.error)}
                 else:
-                    row |= {"chunks": report.chunks, "embedded": report.embedded, "windowed": report.windowed}
-                    row |= asdict(report.changes)
+                    counted = ("chunks", "embedded", "windowed", "contexts", "fallbacks")
+                    row |= {**{name: getattr(report, name) for name in counted}, **asdict(report.changes)}
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=columns.REPORTS)
 

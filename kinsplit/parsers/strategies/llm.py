@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from kinsplit import language_models
 from kinsplit.chunk import Document
 from kinsplit.language_models import LanguageModel
+from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.language_models.structured import answer_cache
 from kinsplit.parsers.base import Cost, Cut, Levels, Measured, garbage_collector, with_blocks
 from kinsplit.parsers.llm_boundaries import (
@@ -31,8 +32,6 @@ from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
 from kinsplit.parsers.units.sentences import Units
 from kinsplit.tokenizers import resolve
 
-#: Value of `model` for boundaries from paragraphs and headings only.
-NO_MODEL = "none"
 # Paragraphs are merged up to this fraction of chunk_size in boundaries without a model.
 _SHARE = 4
 

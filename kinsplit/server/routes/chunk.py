@@ -9,8 +9,8 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.parsers import Strategy, class_and_parameters, create
-from kinsplit.parsers.strategies.llm import NO_MODEL
 from kinsplit.server import limits
 from kinsplit.server.dependencies import ModelWorkersDep, PreviewerDep, PreviewWorkersDep, SettingsDep
 from kinsplit.server.models import Model, Preview
