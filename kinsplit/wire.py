@@ -97,10 +97,12 @@ def answer_row(answer: Answer) -> dict[str, Any]:
 
 def event_row(event: Event) -> tuple[str, dict[str, Any]]:
     """Return an event's name, for server-sent events, and its data."""
-    from kinsplit.answering import CitationFound, Notice, SourcesFound, TextPiece
+    from kinsplit.answering import CitationFound, Notice, SourcesFound, TextPiece, Withheld
 
     if isinstance(event, SourcesFound):
         return "sources", {"sources": [_source(source) for source in event.sources]}
+    if isinstance(event, Withheld):
+        return "withheld", {}
     if isinstance(event, TextPiece):
         return "text", {"text": event.text}
     if isinstance(event, CitationFound):

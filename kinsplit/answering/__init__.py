@@ -24,6 +24,7 @@ from kinsplit.answering.values import (
     SourcesFound,
     TextPiece,
     Verdict,
+    Withheld,
 )
 from kinsplit.errors import require
 from kinsplit.index import Index
@@ -52,7 +53,8 @@ def answer(index: Index, question: str, model: object = None, **options: Unpack[
             given, passages fill the model's window, up to 8000 tokens; without a model there are 5.
 
     Yields:
-        `SourcesFound`, then pieces of the text, citations and notices as they occur, and finally `Finished`.
+        `SourcesFound`, then pieces of the text, citations and notices as they occur, and finally `Finished`. Until the
+        model cites a passage, its text is held back, and `Withheld` comes for each of its pieces.
 
     Raises:
         InvalidParameterError: The question is blank, `model` is not a language model, or an option's value is invalid.
@@ -95,6 +97,7 @@ __all__ = [
     "SourcesFound",
     "TextPiece",
     "Verdict",
+    "Withheld",
     "answer",
     "ask",
     "collect",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from kinsplit.answering.values import Source
+from kinsplit.language_models.parsing import plain
 from kinsplit.retrieval.passage import page_range
 from kinsplit.spans import replace_surrogates
 
@@ -36,6 +37,18 @@ Answer the question below from it, each sentence with its number in square brack
 {asked}
 </{question}>
 """
+#: All that the model reads besides passages and question.
+INSTRUCTIONS = _BEFORE + _AFTER
+#: Text that is added to a prompt whose answer could not be used.
+REMINDER = """
+Your last answer could not be used. Answer from the passages above, in sentences that each end with the number of their
+passage in square brackets.
+"""
+
+
+def says_not_found(text: str) -> bool:
+    """Return whether a text contains the sentence that the passages don't hold the answer, in any formatting."""
+    return plain(NOT_FOUND) in plain(text)
 
 
 def build_prompt(question: str, sources: Sequence[Source]) -> str:

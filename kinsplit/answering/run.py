@@ -5,15 +5,15 @@ If no model answers, the answer consists of the best statements of the sources.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 
 import numpy as np
 
 from kinsplit.answering import values
+from kinsplit.answering.attempt import Attempt, Fault
 from kinsplit.answering.checking import LONGEST, SourceComparison, SourcePart, check, is_prose, statements, verdict
-from kinsplit.answering.prompt import NOT_FOUND, build_prompt
+from kinsplit.answering.prompt import NOT_FOUND, REMINDER, build_prompt, says_not_found
 from kinsplit.answering.sources import Marker, MarkerReader, fit, number, room
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -78,6 +78,13 @@ Events = Generator[values.Event, None, None]
 _SHARE = 4
 # Characters that end a complete sentence, closing quotation marks and brackets among them.
 _STOPS = ".!?…。！？؟।\"'”’»)]*_`"
+_FAULTS: dict[Fault, str] = {
+    "": "said nothing",
+    "uncited": "cited no passage, even when it was asked again",
+    "echo": "repeated its instructions, even when it was asked again",
+    "loop": "repeated itself and was stopped",
+    "tags": "repeated the tags of its prompt and was stopped",
+}
 _BEST_SENTENCES = "These are the best sentences that were found."
 
 
@@ -115,14 +122,18 @@ def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, min_
     """Let a model answer from the draft's sources, and check its answer."""
     with model_span("chat", model.name) as record:
         record({"gen_ai.request.max_tokens": longest}, passages=len(draft.sources))
-        failure, is_cut = yield from _stream(draft, model, longest)
+        prompt = build_prompt(draft.question, draft.sources)
+        failure, is_cut, fault = yield from _stream(draft, model, prompt, longest)
+        if fault in ("uncited", "echo") and not draft.text:
+            failure, is_cut, fault = yield from _stream(draft, model, prompt + REMINDER, longest)
         record(characters=len(draft.text))
     if not draft.text.strip():
-        yield draft.notice(
-            "model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_BEST_SENTENCES}"
-        )
+        why = failure or f"{model.name} {_FAULTS[fault]}."
+        yield draft.notice("model_failed", f"No model answered: {why} {_BEST_SENTENCES}")
         yield from _quote(draft, index)
         return
+    if fault == "loop":
+        failure = failure or f"{model.name} {_FAULTS[fault]}."
     if failure:
         yield draft.notice("model_failed", f"The answer broke off: {failure}")
     if is_cut:
@@ -138,30 +149,36 @@ def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, min_
         checks = _without_fragment(checks, draft.text)
     if failure:
         found: values.Verdict = "broken_off"
-    elif len(unknown) == len({citation.number for citation in draft.citations}) and _says_not_found(draft.text):
+    elif len(unknown) == len({citation.number for citation in draft.citations}) and says_not_found(draft.text):
         # Anything else that it says is checked like any other answer.
-        found, checks = "not_in_material", [each for each in checks if not _says_not_found(each.text)]
+        found, checks = "not_in_material", [each for each in checks if not says_not_found(each.text)]
     else:
         found = verdict(checks)
     yield draft.finish(found, model.name, checks)
 
 
-def _stream(draft: Draft, model: LanguageModel, longest: int) -> Generator[values.Event, None, tuple[str, bool]]:
-    """Stream a model's answer, and return the reason if it failed, and whether it was cut off."""
-    reader, failure, is_cut = MarkerReader(), "", False
+def _stream(
+    draft: Draft, model: LanguageModel, prompt: str, longest: int
+) -> Generator[values.Event, None, tuple[str, bool, Fault]]:
+    """Stream a model's answer, and return the reason if it failed, whether it was cut off, and its fault."""
+    reader, attempt, failure, is_cut = MarkerReader(), Attempt(draft.sources), "", False
     try:
-        with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
-            while True:
+        with closing(stream(model, prompt, longest)) as pieces:
+            while not attempt.is_stopped:
                 try:
                     piece = next(pieces)
                 except StopIteration as end:
                     is_cut = bool(end.value)
                     break
-                yield from _add(draft, reader.feed(piece))
+                if not attempt.is_shown:
+                    # So that whoever listens can stop the model at any piece.
+                    yield values.Withheld()
+                yield from _add(draft, attempt.feed(reader.feed(piece)))
     except LanguageModelError as error:
         failure = str(error)
-    yield from _add(draft, reader.finish())
-    return failure, is_cut
+    yield from _add(draft, attempt.feed(reader.finish()))
+    yield from _add(draft, attempt.finish())
+    return failure, is_cut, attempt.fault
 
 
 def _add(draft: Draft, parts: Iterable[str | Marker]) -> Generator[values.TextPiece | values.CitationFound, None, None]:
@@ -197,15 +214,6 @@ def _without_fragment(checks: list[values.Check], text: str) -> list[values.Chec
         checks and checks[-1].status == "uncited" and checks[-1].at.end == len(rest) and rest[-1] not in _STOPS
     )
     return checks[:-1] if is_fragment else checks
-
-
-def _says_not_found(text: str) -> bool:
-    """Return whether a text contains the sentence that the passages don't hold the answer, in any formatting."""
-    return _plain(NOT_FOUND) in _plain(text)
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 #: Maximum number of quotations, and of quotations of one source.

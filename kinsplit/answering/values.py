@@ -14,9 +14,9 @@ from kinsplit.spans import Span, stretches
 #: model answered, and the best sentences of the sources are quoted instead. "broken_off": the model failed midway.
 Verdict = Literal["supported", "partly_supported", "unsupported", "not_in_material", "quoted", "broken_off"]
 
-#: "no_model": no model was given. "model_failed": it gave no answer, or failed midway. "cut_short": the answer reached
-#: its maximum length. "left_out": sources were shortened or left out to fit the model's window. "nothing_found": the
-#: search found no source. "no_such_source": the answer cites a number that no source has.
+#: "no_model": no model was given. "model_failed": it gave no answer that can be used, or failed midway. "cut_short":
+#: the answer reached its maximum length. "left_out": sources were shortened or left out to fit the model's window.
+#: "nothing_found": the search found no source. "no_such_source": the answer cites a number that no source has.
 NoticeKind = Literal["no_model", "model_failed", "cut_short", "left_out", "nothing_found", "no_such_source"]
 
 #: Result of the check of a sentence. "not_found" says nothing about its truth.
@@ -208,6 +208,11 @@ class SourcesFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """A sign that the model is writing, while nothing is shown because it has cited nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextPiece:
     """A piece of the answer's text, without markers.
 
@@ -243,4 +248,4 @@ class Finished:
 
 
 #: `SourcesFound` comes first and `Finished` last, each once.
-Event = SourcesFound | TextPiece | CitationFound | Notice | Finished
+Event = SourcesFound | Withheld | TextPiece | CitationFound | Notice | Finished

@@ -41,7 +41,7 @@ def ask(
             sentences are quoted.
         full: Show the whole text of each source, as the model read it.
     """
-    from kinsplit.answering import answer, collect
+    from kinsplit.answering import Withheld, answer, collect
     from kinsplit.index import Index
 
     with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
@@ -59,7 +59,7 @@ def ask(
                     writer.write(next(events))
                 # A model takes a while to read the passages.
                 with spinner(terminal.err, "Reading"):
-                    first = next(events)
+                    first = next(event for event in events if not isinstance(event, Withheld))
                 finished = writer.write_all(chain((first,), events))
     if terminal.as_json:
         from kinsplit.wire import answer_row
