@@ -105,7 +105,8 @@ class Attempt:
         """Return whether all statements so far are parts of the instructions and of no passage."""
         made = [words for each in _STATEMENT.findall(self._text) if len(words := plain(each)) >= _SHORTEST]
         given, passages = plain(INSTRUCTIONS), [plain(source.text) for source in self._sources]
-        return bool(made) and all(each in given and not any(each in text for text in passages) for each in made)
+        echoed = [each in given and not any(each in text for text in passages) for each in made]
+        return bool(made) and all(echoed) and not says_not_found(self._text)
 
 
 def _is_loop(text: str) -> bool:

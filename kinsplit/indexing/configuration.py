@@ -87,7 +87,7 @@ _Tables: Any = create_model("_Tables", __base__=Settings, **_FIELDS)
 
 
 # Settings, options and parameters that are models.
-_MODELS = frozenset({"embedder", "model", "rerank", "rerankers"})
+_MODELS = frozenset({"context_model", "embedder", "model", "rerank", "rerankers"})
 
 
 def _replaced(value: Any, models: Mapping[str, ModelSpec], field: str = "") -> Any:

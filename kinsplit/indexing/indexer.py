@@ -29,6 +29,7 @@ from kinsplit.indexing.vectors import (
     probe,
     warn_of_windows,
 )
+from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
 from kinsplit.stores.payload import check_metadata
@@ -232,8 +233,8 @@ class Indexer:
         return _report_of(job.document, chunks=number, changes=report, **embedded_now)
 
     def _contexts(self, chunks: Sequence[Chunk]) -> dict[str, int]:
-        """Return the numbers of leaves with and without a placement by a model, if one was asked."""
-        if self.contexts is None:
+        """Return the numbers of leaves with and without a placement, if a model writes them."""
+        if self.store.schema.context_model == NO_MODEL:
             return {}
         written = sum(bool(chunk.beside.placement) for chunk in chunks if chunk.level == 0)
         return {"contexts": written, "fallbacks": leaves_of(chunks) - written}

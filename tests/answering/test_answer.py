@@ -310,7 +310,7 @@ def test_events_and_answers_are_json(index: Index) -> None:
     answered = json.loads(json.dumps([event_row(event) for event in events]))
 
     assert [name for name, _ in answered][:4] == ["sources", "withheld", "text", "citation"]
-    assert {name for name, _ in answered} == {"sources", "text", "citation", "notice", "finished"}
+    assert {name for name, _ in answered} == {"sources", "withheld", "text", "citation", "notice", "finished"}
     finished = answered[-1][1]
     assert finished == json.loads(json.dumps(answer_row(collect(iter(events)))))
     valid, invalid = finished["citations"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,38 @@ def test_a_dry_run_takes_the_strategy_of_the_collection(cli: Cli, fake: FakeServ
     assert fake.calls
     planned = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
     assert planned.startswith("llm: 2 documents, 0 calls of the language model")
+
+
+def test_a_dry_run_counts_the_contexts_that_a_model_would_write(cli: Cli, fake: FakeServer, pets: Path) -> None:
+    fake.answer = lambda prompt: json.dumps({"context": f"This part belongs to the handbook of {len(prompt)} pets."})
+    options = "index", pets, "--embedder", "hash", "--context-model", "ollama:llama3"
+    cost = json.loads(cli(*options, "--dry-run", "--json").stdout)["contexts"]
+    assert fake.calls == []
+    first, second = cli(*options, "--dry-run").stdout.splitlines()
+    assert first == "sentence: 2 documents, no language model calls."
+    assert second == (
+        f"Contexts: {cost['calls']} calls of the language model, {cost['tokens']:,} tokens "
+        f"({cost['prompt_tokens']:,} input, of which {cost['repeated_tokens']:,} are cached by most servers, "
+        f"at most {cost['answer_tokens']:,} output). No call was made."
+    )
+    result = cli(*options)
+    assert len(fake.calls) == cost["calls"]
+    # Equal chunks of a document take one call.
+    assert re.search(r"Contexts written +6 of 6 ", result.stdout)
+    # The collection keeps its model.
+    again = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
+    assert f"{cost['calls']} answers cached from earlier runs" in again
+    assert "ollama:llama3" in cli("info").stdout
+
+
+def test_contexts_that_a_model_does_not_write_are_counted(cli: Cli, fake: FakeServer, pets: Path) -> None:
+    fake.answer = lambda prompt: "I can't."
+    result = cli("index", pets, "--embedder", "hash", "--context-model", "ollama:llama3")
+    assert result.exit_code == 0
+    assert "the next run asks for the others again" in result.stdout
+    assert "gave 3 answers that can't be used" in result.stderr
+    report = json.loads(cli("index", pets, "--embedder", "hash", "--json").stdout)
+    assert (report["contexts"], report["fallbacks"] > 2) == (0, True)
 
 
 def test_a_dry_run_names_the_files_that_can_not_be_read(cli: Cli, folder: Path) -> None:

@@ -157,11 +157,13 @@ def test_where_the_model_fails_the_context_by_rules_stays_and_the_next_run_asks_
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        ("Write one or two short sentences for the beginning of the piece.", "must place the piece"),
+        ("Say what a reader has to know to understand the piece alone.", "must place the piece"),
+        # Of a model of 135 million parameters.
+        ("The piece is in one or two short sentences, as a JSON object with the key.", "must place the piece"),
         ("...", "must place the piece"),
         ("<|im_start|>user <|im_end|>", "must have no tags"),
         ("The episode of the " * 60, "at most 800 characters"),
-        ("high up in the air", "repeated a chunk"),
+        ("They rise early on every day.", "repeated a chunk"),
     ],
 )
 def test_an_answer_that_places_nothing_is_not_stored(reply: str, why: str) -> None:

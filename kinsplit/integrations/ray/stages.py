@@ -353,8 +353,7 @@ class Write:
     @functools.cached_property
     def _indexer(self) -> Indexer:
         index = self._index
-        contexts, given = context_writer(index.context_model), index.embedding_context
-        return Indexer(index.store, index.strategy, index.embedder, index.bm25, given, contexts)
+        return Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Store the documents of a batch."""
