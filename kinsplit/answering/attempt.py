@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from kinsplit.answering.checking import FENCED
 from kinsplit.answering.prompt import INSTRUCTIONS, says_not_found
 from kinsplit.answering.sources import Marker
 from kinsplit.answering.values import Source
@@ -18,8 +19,8 @@ Fault = Literal["", "uncited", "echo", "loop", "tags"]
 # Tags of the prompt, and tokens of chat templates that a server should have taken for the end.
 _TAG = re.compile(r"</?(?:passage|question)-|<\|[a-z_]+\|>|</?(?:start|end)_of_turn>|\[/?INST\]")
 _MAY_BE_TAG = re.compile(r"<[|/]?[\w|-]{0,30}\Z")
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
-_STATEMENT = re.compile(r"[^.!?…。！？\n]+")
+_ENDS = ".!?…。！？\n"
+_STATEMENT, _END = re.compile(f"[^{_ENDS}]+"), re.compile(f"[{_ENDS}]")
 # Characters of a statement that says something, and times that it is made in a loop.
 _SHORTEST, _TIMES = 15, 3
 # A loop within a line: a unit of at most so many characters, which fills so many, and so many times.
@@ -39,7 +40,7 @@ class Attempt:
     def __init__(self, sources: Sequence[Source]) -> None:
         self.fault: Fault = ""
         self.is_shown = self.is_stopped = False
-        self._sources = sources
+        self._sources, self._passages = sources, [plain(source.text) for source in sources]
         self._text = self._tail = ""
         self._held: list[str | Marker] = []
 
@@ -51,7 +52,7 @@ class Attempt:
             if isinstance(part, str):
                 part = self._without_tags(self._tail + part)
                 self._text += part
-                if not self.is_stopped and _is_loop(self._text):
+                if not self.is_stopped and (_ends_in_loop(self._text) or (_END.search(part) and self._repeats())):
                     self._stop("loop")
                 if part:
                     self._held.append(part)
@@ -101,19 +102,24 @@ class Attempt:
     def _is_quoted(self, tag: str) -> bool:
         return any(tag in source.text for source in self._sources)
 
+    def _repeats(self) -> bool:
+        """Return whether a statement is made for the third time, outside of code, that no passage makes twice."""
+        made = Counter(map(plain, _STATEMENT.findall(FENCED.sub("", self._text))))
+        repeated = [each for each, times in made.items() if times >= _TIMES and len(each) >= _SHORTEST]
+        return any(all(text.count(each) < 2 for text in self._passages) for each in repeated)
+
     def _is_echo(self) -> bool:
         """Return whether all statements so far are parts of the instructions and of no passage."""
         made = [words for each in _STATEMENT.findall(self._text) if len(words := plain(each)) >= _SHORTEST]
-        given, passages = plain(INSTRUCTIONS), [plain(source.text) for source in self._sources]
-        echoed = [each in given and not any(each in text for text in passages) for each in made]
+        given = plain(INSTRUCTIONS)
+        echoed = [each in given and not any(each in text for text in self._passages) for each in made]
         return bool(made) and all(echoed) and not says_not_found(self._text)
 
 
-def _is_loop(text: str) -> bool:
-    """Return whether a text ends with repeats of one piece, or makes a statement for the third time."""
+def _ends_in_loop(text: str) -> bool:
+    """Return whether a text ends with repeats of one piece."""
     for size in range(1, min(_LONGEST_UNIT, len(text)) + 1):
         unit, times = text[-size:], max(_UNITS, -(-_FILLED // size))
         if text.endswith(unit * times) and any(map(str.isalpha, unit)):
             return True
-    made = Counter(map(plain, _STATEMENT.findall(_FENCE.sub("", text))))
-    return any(times >= _TIMES and len(statement) >= _SHORTEST for statement, times in made.items())
+    return False

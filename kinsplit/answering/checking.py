@@ -28,7 +28,8 @@ FloatArray = NDArray[np.float32]
 _NUMBER = re.compile(r"\d[\d.,]*\d")
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+#: A block of code between fences, of which the second may be missing.
+FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
 _LIST_MARK = re.compile(r"\s*(?:[-*+•>]|\d{1,3}[.)])\s+")
 # Closing emphasis before a sentence.
@@ -57,7 +58,7 @@ def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
     A marker belongs to the sentence that it is in or follows, even on a line of its own. Headings, lead-ins, questions,
     code and fragments of fewer than three words are not claims unless they cite a source.
     """
-    fences = [fence.span() for fence in _FENCE.finditer(text)]
+    fences = [fence.span() for fence in FENCED.finditer(text)]
     starts, ends = [start for start, _ in fences], [end for _, end in fences]
     found: list[Claim] = []
     offsets = [citation.at.start for citation in citations]

@@ -112,6 +112,13 @@ def test_what_only_looks_like_a_loop_is_shown(text: str) -> None:
     assert (watched(text, 5)[0], watched(text)[1].fault) == (text, "")
 
 
+def test_a_refrain_of_a_passage_may_be_quoted() -> None:
+    song = "Will you join the dance? " * 3
+    attempt = Attempt([source(1, song)])
+    parts = [*attempt.feed(MarkerReader().feed(f"It goes [1]: {song}")), *attempt.finish()]
+    assert (str(parts[-1]), attempt.fault) == (f": {song}", "")
+
+
 def test_a_loop_leaves_quotations_without_another_call(index: Index) -> None:
     model = Scripted([EPISODE] * 1000)
     found = ask(index, QUESTION, model)
