@@ -18,7 +18,7 @@ from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, SchemaMismatchError, StoreError, require
 from kinsplit.identity import without_location
-from kinsplit.indexing.contexts import context_writer
+from kinsplit.indexing.contexts import ContextWriter
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddEvent, AddReport, Failure, OnEvent
 from kinsplit.indexing.run import add
@@ -231,7 +231,7 @@ class Index:
         # No cache keeps the token vectors of late chunking.
         late = self.embedding_context == "late"
         embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
-        contexts = context_writer(self.context_model)
+        contexts = None if self.context_model == NO_MODEL else ContextWriter(self.context_model)
         return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context, contexts)
 
     def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:

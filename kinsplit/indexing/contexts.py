@@ -173,11 +173,6 @@ class ContextWriter:
             warnings.warn(ContextWarning(message), stacklevel=2)
 
 
-def context_writer(model: object) -> ContextWriter | None:
-    """Return a writer for a language model, or None for "none"."""
-    return None if model == NO_MODEL else ContextWriter(model)
-
-
 def _placed(chunk: Chunk, sentences: str) -> Chunk:
     beside = replace(chunk.beside, placement=sentences)
     return replace(chunk, beside=beside, content_hash=embedding_hash(chunk.text, beside.context, chunk.metadata))

@@ -77,7 +77,7 @@ def index(
 def _makers(store: str, collection: str, options: dict[str, Any]) -> tuple[Strategy, ContextWriter | None]:
     """Return the strategy and the writer of contexts that are given, or else those of the collection, if it exists."""
     from kinsplit.index import Index
-    from kinsplit.indexing.contexts import context_writer
+    from kinsplit.indexing.contexts import ContextWriter
     from kinsplit.parsers import default_strategy
 
     strategy, model = options["strategy"], options.get("context_model")
@@ -87,7 +87,7 @@ def _makers(store: str, collection: str, options: dict[str, Any]) -> tuple[Strat
                 strategy, model = strategy or opened.strategy, model or opened.context_model
         except CollectionNotFoundError:
             strategy = strategy or default_strategy()
-    return strategy, None if model is None else context_writer(model)
+    return strategy, None if model in (None, "none") else ContextWriter(model)
 
 
 def add(

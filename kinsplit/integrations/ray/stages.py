@@ -20,7 +20,7 @@ from kinsplit.embedding.remote_models.base import usage_of
 from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, require
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index
-from kinsplit.indexing.contexts import ContextWriter, context_writer
+from kinsplit.indexing.contexts import ContextWriter
 from kinsplit.indexing.indexer import Indexer, Job, chunk_documents, leaves_of, stored_leaves
 from kinsplit.indexing.origins import check_rows
 from kinsplit.indexing.vectors import Embedded, check_embedding_context, embed_documents, embed_leaves
@@ -121,7 +121,7 @@ class Split:
     # Not at once, since a client of a server can't be sent to other processes.
     @functools.cached_property
     def _contexts(self) -> ContextWriter | None:
-        return context_writer(self.context_model)
+        return None if self.context_model == "none" else ContextWriter(self.context_model)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Split the documents of a batch."""
