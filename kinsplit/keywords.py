@@ -92,14 +92,14 @@ class IndexKeywords(TypedDict, total=False):
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
             none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
             Default: that of the collection; headings for a new one.
-        context_model: Language model that writes one or two sentences for each chunk, which place it in its document
-            and are embedded and indexed with it (contextual retrieval): ollama:MODEL, openai:MODEL, or none; in Python
-            also a model of kinsplit, LlamaIndex or LangChain, or a function. Default: that of the collection; none for
-            a new one.
         language: Language of BM25's stop words and stemmer, such as german, or any to leave words unchanged. Default:
             that of the collection; english for a new one.
         strategy: Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for a
             new one. A name stands for its defaults, and for the embedder of the index if that is named too.
+        context_model: Language model that writes one or two sentences for each chunk, which place it in its document
+            and are embedded and indexed with it (contextual retrieval): ollama:MODEL, openai:MODEL, or none; in Python
+            also a model of kinsplit, LlamaIndex or LangChain, or a function. Default: that of the collection; none for
+            a new one.
         weights: Weights of kin scoring for searches that give none; a new collection keeps them. Default: those of the
             collection.
         vector_cache: Cache vectors, so that no run embeds a text twice: in KINSPLIT_CACHE or the user's cache folder,
@@ -109,9 +109,9 @@ class IndexKeywords(TypedDict, total=False):
 
     embedder: object
     embedding_context: EmbeddingContext | None
-    context_model: object
     language: str | None
     strategy: str | Strategy | None
+    context_model: object
     weights: KinWeights | None
     vector_cache: bool | str | Path
 
