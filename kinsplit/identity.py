@@ -33,6 +33,35 @@ def text_id(text: str, source: object = "text") -> str:
     return f"{source}#{digest}"
 
 
+#: Metadata keys of the names of what holds a document.
+COURSE = ("course", "course_title", "subject")
+
+# Stems that name nothing: hashes, UUIDs and numbers.
+_NAMELESS = re.compile(r"(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+|text|)", re.IGNORECASE)
+_EXTENSION = re.compile(r"(?<=.)(?:\.\w{1,8}){1,2}$")
+
+
+def name_of(source_id: str) -> str:
+    """Return the words of a document's file, without folder and extension.
+
+    Ids that are hashes, UUIDs or numbers have no words.
+    """
+    last = re.split(r"[/\\]", source_id.partition("?")[0].rstrip("/\\"))[-1]
+    stems = (_EXTENSION.sub("", part).replace("_", " ") for part in last.split("#"))
+    return " ".join(stem for stem in stems if not _NAMELESS.fullmatch(stem))
+
+
+def title_of(metadata: Mapping[str, Any]) -> str:
+    """Return the title of a document, or an empty text."""
+    title = metadata.get("title")
+    return title if isinstance(title, str) else ""
+
+
+def course_of(metadata: Mapping[str, Any]) -> str:
+    """Return the names of what holds a document, as far as its metadata has them: course, its title, and subject."""
+    return " ".join(name for key in COURSE if isinstance(name := metadata.get(key), str))
+
+
 def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits that change with a strategy's name or parameters."""
     data = json.dumps([strategy, parameters], sort_keys=True, ensure_ascii=True)

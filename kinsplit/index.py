@@ -262,7 +262,7 @@ class Index:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
             levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
-            question = SearchQuestion(dense, self.bm25.embed_query(query), levels[0], asked.where)
+            question = SearchQuestion.of(query, dense, self.bm25, level=levels[0], where=asked.where)
             terms_asked = frozenset(question.terms.indices)
 
             def terms(texts: Sequence[str]) -> list[frozenset[int]]:

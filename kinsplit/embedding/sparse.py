@@ -307,13 +307,17 @@ ANY = "any"
 _UNACCENTED = (None, "english")
 
 # Kinds of terms besides words.
-_TERMS = "forms+parts+acronyms+grams"
+_TERMS = "forms+parts+acronyms+grams+names"
 # Digits around an acronym tell its terms from words, and keep stemmers off them.
 _WRITTEN, _INITIALS = "8{}8", "9{}9"
 # Weight of an acronym's letters as a word: "OOP" is the stem of "Oops", too.
 _AS_WORD = 0.5
 # Weight of each of the two terms of a word with accents.
 _WITH_MARKS = 0.5
+# Least weight of a word of a document's name among the document's own terms.
+_NAME = 4.0
+# A word of a course's name is a term of its own, so that it is as frequent as the course is large.
+_COURSE, _OF_COURSE = 0x6E616D65, 1.0
 # A word in lower case may be an acronym if it is this short, in a question of so few words, such as "what is oop".
 _SHORT, _FEW_WORDS = range(3, 5), 2
 
@@ -395,7 +399,31 @@ class Bm25Embedder:
         content = [word.lower() for word in _WORD.findall(text) if not self._is_stop_word(word.lower())]
         short = [word for word in content if len(word) in _SHORT] if len(content) <= _FEW_WORDS else []
         terms = _marked(_WRITTEN, (*found.written, *found.initials)) + _marked(_INITIALS, (*found.written, *short))
-        return _sparse(words | dict.fromkeys(as_words, _AS_WORD) | _weights(self._model.embed_query(" ".join(terms))))
+        words |= dict.fromkeys(as_words, _AS_WORD)
+        courses = {term ^ _COURSE: weight for term, weight in words.items()}
+        return _sparse(words | courses | _weights(self._model.embed_query(" ".join(terms))))
+
+    def with_names(
+        self, vector: SparseVector, name: str, title: str, course: str, *, is_document: bool
+    ) -> SparseVector:
+        """Return the term weights of a chunk of any level with those of the names of its document.
+
+        The words of a whole document's names weigh 4, nearly twice as much as one that comes all the time.
+
+        Args:
+            vector: Weights of the text.
+            name: Name of the document's file, for a whole document alone.
+            title: Its title, of which only the words that the text lacks count; for a whole document alone.
+            course: Names of what holds the document, such as its course. For other chunks, too, each of its words has a
+                term, which weighs less than once in the text. IDF leaves next to nothing if most documents share it.
+            is_document: Whether it is a whole document.
+        """
+        weights = dict(zip(vector.indices, vector.values, strict=True))
+        if is_document:
+            weights = dict.fromkeys(self._embed(title).indices, _NAME) | weights
+            weights |= {term: max(_NAME, weights.get(term, 0.0)) for term in self._embed(name).indices}
+        weights |= dict.fromkeys((term ^ _COURSE for term in self.words(course)), _NAME if is_document else _OF_COURSE)
+        return _sparse(weights)
 
     def words(self, text: str) -> frozenset[int]:
         """Return the terms of a text's words, without those of acronyms."""

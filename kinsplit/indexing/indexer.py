@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size, indexed_text, text_length
-from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, SparseVector
 from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitError, MissingContentError, require
+from kinsplit.identity import course_of, name_of, title_of
 from kinsplit.indexing.contexts import ContextWriter
 from kinsplit.indexing.levels import complete, origin_of
 from kinsplit.indexing.overlap import Inbox, Overlap
@@ -33,6 +34,7 @@ from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
 from kinsplit.stores.payload import check_metadata
+from kinsplit.stores.plan import missing_of
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import SyncReport, Vectors
 from kinsplit.support.telemetry import model_span, span
@@ -64,6 +66,8 @@ class Job:
     # Number of leaves of a document that is stored as it is, which may have been found without its chunks; None if it
     # has to be written.
     stored: int | None = None
+    # Whether the terms of all chunks change; see `DocumentComparison`.
+    is_renamed: bool = False
 
     def missing_leaves(self) -> list[Chunk]:
         """Return the leaves to embed."""
@@ -184,8 +188,9 @@ class Indexer:
                 if isinstance(chunks, KinsplitError):
                     yield _report_of(document, error=chunks)
                 else:
-                    number = leaves_of(chunks) if found[document.id].is_stored else None
-                    yield Job(document, chunks, found[document.id].missing, number)
+                    stored = found[document.id]
+                    number = leaves_of(chunks) if stored.is_stored else None
+                    yield Job(document, chunks, stored.missing, number, stored.is_renamed)
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, as they are stored."""
@@ -267,15 +272,38 @@ class Indexer:
         return self.store.sync(job.document.id, job.chunks, self._vectors(job, leaves))
 
     def _vectors(self, job: Job, leaves: Mapping[str, Embedded]) -> dict[Content, Vectors]:
-        """Return the vectors of a document's new contents of all levels."""
+        """Return the vectors of a document's new contents, or of all its contents if its course has another name."""
         dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
-        sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else indexed_text(c) for c in job.missing])
-        parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
+        chunks = job.missing
+        if job.is_renamed:
+            chunks = missing_of(job.chunks, ())
+            dense = self._stored(job) | dense
+            lost = [chunk.content for chunk in chunks if chunk.level == 0 and chunk.content_hash not in dense]
+            if lost:
+                raise MissingContentError(lost[0])
+        sparse = self._terms(job.document, chunks)
+        parents = [chunk for chunk in chunks if 0 < chunk.level < DOCUMENT]
         means = self._means(job, parents, dense) if parents else {}
         return {
             chunk.content: Vectors(dense[chunk.content_hash] if chunk.level == 0 else means.get(chunk.id), terms)
-            for chunk, terms in zip(job.missing, sparse, strict=True)
+            for chunk, terms in zip(chunks, sparse, strict=True)
         }
+
+    def _terms(self, document: Document, chunks: Sequence[Chunk]) -> list[SparseVector]:
+        """Return the terms of a document's chunks, with those of its names."""
+        vectors = self.bm25.embed(
+            [document.text if chunk.level == DOCUMENT else indexed_text(chunk) for chunk in chunks]
+        )
+        names = name_of(document.id), title_of(document.metadata), course_of(document.metadata)
+        return [
+            self.bm25.with_names(vector, *names, is_document=chunk.level == DOCUMENT)
+            for vector, chunk in zip(vectors, chunks, strict=True)
+        ]
+
+    def _stored(self, job: Job) -> dict[str, NDArray[np.float32]]:
+        """Return the dense vectors of a document's stored leaves by content hash."""
+        pairs = self.store.export(job.document.id)
+        return {c.content_hash: v.dense for c, v in pairs if c.level == 0 and v.dense is not None}
 
     def _means(
         self, job: Job, parents: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]]
@@ -284,8 +312,7 @@ class Indexer:
         leaves = [chunk for chunk in job.chunks if chunk.level == 0]
         known = dict(dense)
         if any(leaf.content_hash not in known for leaf in leaves):
-            stored = self.store.export(job.document.id)
-            known.update((c.content_hash, v.dense) for c, v in stored if c.level == 0 and v.dense is not None)
+            known = self._stored(job) | known
         lost = [leaf.content for leaf in leaves if leaf.content_hash not in known]
         if lost:
             raise MissingContentError(lost[0])

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import kinsplit
 from kinsplit.chunk import DOCUMENT, FILE_DIGEST, GAP, SEPARATOR, STATE, Chunk, Document
-from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
+from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash, title_of
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import position
 from kinsplit.spans import Span, blank_before, merge_spans, shared
@@ -86,7 +86,9 @@ def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gath
         level=DOCUMENT,
         spans=(Span(0, end),),
         text="",
-        content_hash=document_hash(chunk.content_hash for chunk in chunks if chunk.level == 0),
+        content_hash=document_hash(
+            [title_of(document.metadata), *(chunk.content_hash for chunk in chunks if chunk.level == 0)]
+        ),
         metadata={
             **document.metadata,
             "strategy": strategy.name,

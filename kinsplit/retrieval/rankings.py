@@ -5,17 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
+from kinsplit.identity import name_of
 from kinsplit.options import KinWeights
+from kinsplit.retrieval.naming import (
+    FIRST,
+    LEAST,
+    RARE,
+    Naming,
+    likelihoods,
+    likely,
+    names_in_first_chunk,
+    without_name,
+)
 from kinsplit.retrieval.passage import Candidate
-from kinsplit.retrieval.scoring import KinRankings, ScoredEntry, score_with_kin, unit
+from kinsplit.retrieval.scoring import (
+    KinRankings,
+    NamedRankings,
+    ScoredEntry,
+    best_of_each,
+    own_scores,
+    score_with_kin,
+    unit,
+)
 from kinsplit.spans import holds, overlap
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry, Query, Where
@@ -34,12 +54,21 @@ class SearchQuestion:
         terms: The question's term weights.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         where: Filter; see `Query`.
+        words: Those of its terms that are words; if there are none, no document is looked for that it names.
+        read_name: Function that returns the terms of a document's name.
     """
 
     dense: NDArray[np.float32] | None
     terms: SparseVector
     level: int = 0
     where: Where | None = None
+    words: frozenset[int] = frozenset()
+    read_name: Callable[[str], frozenset[int]] = lambda _: frozenset()
+
+    @classmethod
+    def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
+        """Return a question with the terms of its text."""
+        return cls(dense, bm25.embed_query(text), words=bm25.words(text), read_name=bm25.words, **options)
 
     @property
     def vector(self) -> NDArray[np.float32]:
@@ -78,8 +107,8 @@ def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> 
 Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
 
 
-def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
-    """Find candidates and all scores that count for them, in two calls to the store.
+def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
+    """Find candidates and all scores that count for them, in two calls to the store, or three if a document is named.
 
     The first call fetches the best chunks by meaning and by terms, the best parents and the best documents; rankings
     without weight are not requested. The second completes the evidence: it asks for the scores that these rankings
@@ -99,6 +128,8 @@ def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> 
     queries = {name: query for name, query in wanted.items() if query is not None}
     found = dict(zip(queries, (yield list(queries.values())), strict=True))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
+    if weights.document and (naming := (yield from _naming(store, question, weights, found))) is not None:
+        return (yield from _evidence_within(question, weights, found, naming))
     inside = [
         ask(question.level, weights.inside, source_id)
         for source_id in _best_documents(found["dense"], documents, weights.best_documents)
@@ -114,15 +145,111 @@ def find_evidence(question: SearchQuestion, weights: KinWeights, limit: int) -> 
     return KinRankings(entries, scores["dense"], scores["bm25"], parent, parent_dense, documents)
 
 
-def _missing(
-    found: Mapping[str, Sequence[Entry]], limit: int, question: SearchQuestion, *, siblings: bool
-) -> list[Query]:
-    """Return the queries for scores that full rankings lack: of the chunks found, and of the best ones' siblings."""
+class _Named(NamedTuple):
+    """What a question names, and the most likely documents."""
+
+    naming: Naming
+    documents: Sequence[str]
+
+
+def _naming(
+    store: ChunkStore, question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]]
+) -> Generator[Sequence[Query], list[list[Entry]], _Named | None]:
+    """Find the document that a question names, by a rare word of its name, or by the words of its first chunk."""
+    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"])}
+    titles = {entry.source_id: entry.title for entry in chain(entries.values(), found["document"])}
+    if not entries or not question.words:
+        return None
+    own = own_scores(list(entries), _scores(found["dense"]), _scores(found["bm25"]), weights, len(entries))
+    scores = {entry.source_id: entry.score for entry in found["document"]}
+    likelihood = likelihoods(scores, best_of_each(entries.values(), own), float(own.min()))
+    source_id, share = likely(likelihood)
+    if share < LEAST:
+        return None
+    name = question.read_name(name_of(source_id)) & question.words
+    title = question.read_name(titles[source_id] or "")
+    name |= title if title <= question.words else set()
+    first = next((e for e in found["bm25"][:FIRST] if e.source_id == source_id and e.index == 0), None)
+    asked = sorted(question.words if first is not None else name)
+    if not asked:
+        return None
+    rare = min(RARE, max(1, store.count(DOCUMENT, question.where) // 2))
+    one_word = [Query("bm25", SparseVector((word,), (1.0,)), rare + 1, DOCUMENT, question.where) for word in asked]
+    having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
+    documents = sorted(likelihood, key=lambda each: (-likelihood[each], each))[: weights.best_documents]
+    if first is not None:
+        vectors = store.vectors([first.id])[first.id]
+        names = name | frozenset(vectors.sparse.indices if vectors.sparse else ())
+        if vectors.dense is not None and names_in_first_chunk(question.words, names, having, source_id, rare):
+            rest = without_name(question.terms, question.words, names)
+            if rest is not None:
+                dense = question.vector - float(question.vector @ vectors.dense) * vectors.dense
+                return _Named(Naming(source_id, rest, dense), documents)
+    if any(0 < len(having[word]) <= rare for word in name):
+        rest = without_name(question.terms, question.words, name)
+        if rest is not None:
+            return _Named(Naming(source_id, rest, question.vector), documents)
+    return None
+
+
+def _evidence_within(
+    question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]], named: _Named
+) -> Steps:
+    """Complete the evidence for a question that names a document: inside the most likely ones, without the name."""
+    naming, documents = named
+    rest = replace(question, dense=naming.dense, terms=naming.terms)
+    inside = [
+        ask(question.level, weights.inside, source_id)
+        for source_id in documents
+        for ask in (rest.by_meaning, rest.by_terms)
+    ]
+    wanted = _wanted(found, siblings=bool(weights.siblings))
+    queries = {
+        "dense": question.of_ids("dense", wanted - {entry.id for entry in found["dense"]}),
+        "bm25": question.of_ids("bm25", wanted - {entry.id for entry in found["bm25"]}),
+        "rest dense": rest.of_ids("dense", wanted) if naming.dense is not question.dense else [],
+        "rest bm25": rest.of_ids("bm25", wanted),
+    }
+    answers = iter((yield [*inside, *chain(*queries.values())]))
+    within = [next(answers) for _ in inside]
+    scores: dict[str, dict[str, float]] = {name: {} for name in queries}
+    for name in queries:
+        for _ in queries[name]:
+            scores[name] |= _scores(next(answers))
+    for query, answer in zip(inside, within, strict=True):
+        scores[f"rest {query.using}"] |= _scores(answer)
+    dense = scores["dense"] | _scores(found["dense"])
+    if naming.dense is question.dense:
+        dense |= scores["rest dense"]
+        scores["rest dense"] = dense
+    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *within)}
+    return KinRankings(
+        entries,
+        dense,
+        scores["bm25"] | _scores(found["bm25"]),
+        _scores(found.get("parent", ())),
+        _scores(found.get("parent_dense", ())),
+        {entry.source_id: entry.score for entry in found["document"]},
+        NamedRankings(naming.source_id, scores["rest dense"], scores["rest bm25"]),
+    )
+
+
+def _wanted(found: Mapping[str, Sequence[Entry]], *, siblings: bool) -> set[str]:
+    """Return the ids of the chunks found, and of the best ones' siblings."""
     dense, terms = found["dense"], found["bm25"]
     wanted = {entry.id for entry in (*dense, *terms)}
     if siblings:
         best = (*dense[:_BEST], *terms[:_BEST])
         wanted |= {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
+    return wanted
+
+
+def _missing(
+    found: Mapping[str, Sequence[Entry]], limit: int, question: SearchQuestion, *, siblings: bool
+) -> list[Query]:
+    """Return the queries for scores that full rankings lack: of the chunks found, and of the best ones' siblings."""
+    dense, terms = found["dense"], found["bm25"]
+    wanted = _wanted(found, siblings=siblings)
     queries = question.of_ids("dense", wanted - {entry.id for entry in dense})
     # A term ranking below its limit holds every chunk that has a term of the question.
     return queries if len(terms) < limit else queries + question.of_ids("bm25", wanted - {entry.id for entry in terms})
@@ -161,7 +288,7 @@ class Ranking(NamedTuple):
 
     name: str
     description: str
-    find: Callable[[SearchQuestion, KinWeights, int], Steps]
+    find: Callable[[ChunkStore, SearchQuestion, KinWeights, int], Steps]
     score: Callable[[KinRankings, KinWeights, int], list[ScoredEntry]]
     embeds: bool = True
     weighs: bool = False
@@ -203,7 +330,7 @@ def find_entries(
     """
     asked = [replace(question, level=level) for level in levels or (question.level,)]
     with span("kinsplit.search.candidates") as record:
-        found = rank_together(store, [ranking.find(each, weights, limit) for each in asked])
+        found = rank_together(store, [ranking.find(store, each, weights, limit) for each in asked])
         record(chunks=sum(len(each.entries) for each in found))
     with span("kinsplit.search.score", {"chunks": sum(len(each.entries) for each in found)}):
         scored = [each for own in found for each in ranking.score(own, weights, limit)]
@@ -249,14 +376,15 @@ def _straddle(one: Chunk, other: Chunk) -> bool:
     return not holds(outer.spans, inner.spans) and overlap(inner.spans, outer.spans) > 0
 
 
-def _find(*stages: Literal["dense", "bm25"]) -> Callable[[SearchQuestion, KinWeights, int], Steps]:
+def _find(*stages: Literal["dense", "bm25"]) -> Callable[[ChunkStore, SearchQuestion, KinWeights, int], Steps]:
     """Return a function that asks for rankings, in one call to the store."""
 
-    def find(question: SearchQuestion, _: KinWeights, limit: int) -> Steps:
+    def find(_: ChunkStore, question: SearchQuestion, __: KinWeights, limit: int) -> Steps:
         ask = {"dense": question.by_meaning, "bm25": question.by_terms}
         answers = yield [ask[stage](question.level, limit) for stage in stages]
         scores = {stage: _scores(answer) for stage, answer in zip(stages, answers, strict=True)}
-        return KinRankings({entry.id: entry for entry in chain(*answers)}, **{"dense": {}, "bm25": {}, **scores})
+        entries = {entry.id: entry for entry in chain(*answers)}
+        return KinRankings(entries, scores.get("dense", {}), scores.get("bm25", {}))
 
     return find
 

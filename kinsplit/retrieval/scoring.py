@@ -6,17 +6,20 @@ Passage retrieval has long known that the scores of a passage and its document t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.options import KinWeights
+from kinsplit.retrieval.naming import likelihoods
 from kinsplit.stores.values import Entry
 
 #: Approximate characters per token of English, for strategies that don't count tokens.
 _CHARACTERS_PER_TOKEN = 4
+# Lowest score of a document relative to the most likely one.
+_LOWEST = -4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,16 @@ class KinRankings:
     parent: Mapping[str, float] = field(default_factory=dict)  # Term score by parent id.
     parent_dense: Mapping[str, float] = field(default_factory=dict)  # Cosine by parent id.
     document: Mapping[str, float] = field(default_factory=dict)  # Term score by source id.
+    named: NamedRankings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRankings:
+    """The rankings for a question that names a document, without what names it."""
+
+    source_id: str
+    dense: Mapping[str, float]
+    bm25: Mapping[str, float]
 
 
 def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
@@ -51,20 +64,23 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
         return []
     sources = [entry.source_id for entry in entries]
     parents = [entry.parent_id for entry in entries]
-    own, siblings = _own_and_siblings(evidence, weights)
-    best_chunks = _best_of_each(sources, own)
-    total = (
-        own
-        + sibling_weight(entries, weights) * standard(siblings)
-        + weights.parent * outstanding(_values(parents, evidence.parent))
-        + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True))
-        + weights.document * outstanding(_values(sources, evidence.document))
-        + weights.best_chunk * standard(best_chunks)
-    )
+    own, siblings = _own_and_siblings(entries, evidence.dense, evidence.bm25, weights)
+    best = best_of_each(entries, own)
+    best_chunks = np.array([best[source_id] for source_id in sources])
+    if evidence.named is not None:
+        total = _within_named(evidence, evidence.named, weights, own, siblings)
+    else:
+        total = (
+            own
+            + sibling_weight(entries, weights) * standard(siblings)
+            + weights.parent * outstanding(_values(parents, evidence.parent))
+            + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True))
+            + weights.document * outstanding(_values(sources, evidence.document))
+            + weights.best_chunk * standard(best_chunks)
+        )
     order = zip((-total).tolist(), sources, [entry.index for entry in entries], range(len(entries)), strict=True)
-    best = [row for *_, row in sorted(order)[:limit]]
     found = []
-    for row in best:
+    for *_, row in sorted(order)[:limit]:
         entry = entries[row]
         stages = {
             "dense": evidence.dense.get(entry.id),
@@ -117,29 +133,60 @@ def outstanding(values: NDArray[np.float64], number: int | None = None) -> NDArr
     return scores * float(scores[:number].max())
 
 
-def _own_and_siblings(evidence: KinRankings, weights: KinWeights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
-    entries, number = evidence.entries, len(evidence.entries)
-    ids = [*entries, *({**evidence.dense, **evidence.bm25}.keys() - entries.keys())]
-    cosines = _values(ids, evidence.dense, lowest=True)
+def own_scores(
+    ids: Sequence[str], dense: Mapping[str, float], bm25: Mapping[str, float], weights: KinWeights, number: int
+) -> NDArray[np.float64]:
+    """Return the own score of each chunk, standardised over that many of them, from the first."""
+    cosines = _values(ids, dense, lowest=True)
     # Squared, since half of the question's words say less than half of what all of them say.
-    terms = _values(ids, evidence.bm25) ** 2
-    own = standard(outstanding(cosines, number) + weights.bm25 * outstanding(terms, number), number)
+    terms = _values(ids, bm25) ** 2
+    return standard(outstanding(cosines, number) + weights.bm25 * outstanding(terms, number), number)
+
+
+def _own_and_siblings(
+    entries: Sequence[Entry], dense: Mapping[str, float], bm25: Mapping[str, float], weights: KinWeights
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
+    number = len(entries)
+    ids = list(dict.fromkeys((*(entry.id for entry in entries), *dense, *bm25)))
+    own = own_scores(ids, dense, bm25, weights, number)
     # Two more rows: one for no neighbour, one for neighbours without a score.
     nobody, others = len(ids), len(ids) + 1
     rows: dict[str | None, int] = {id_: row for row, id_ in enumerate(ids)}
     rows[None] = nobody
-    before = np.array([rows.get(entry.prev_id, others) for entry in entries.values()])
-    after = np.array([rows.get(entry.next_id, others) for entry in entries.values()])
+    before = np.array([rows.get(entry.prev_id, others) for entry in entries])
+    after = np.array([rows.get(entry.next_id, others) for entry in entries])
     scores = np.append(own, [0.0, own[:number].min()])
     count = (before != nobody).astype(int) + (after != nobody)
     own = own[:number]
     return own, np.divide(scores[before] + scores[after], count, out=own.copy(), where=count > 0)
 
 
-def _best_of_each(sources: Sequence[str], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each candidate the best own score in its document."""
+def _within_named(
+    evidence: KinRankings,
+    named: NamedRankings,
+    weights: KinWeights,
+    own: NDArray[np.float64],
+    siblings: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Score the candidates of a question that names a document by what remains of it, and by their documents.
+
+    The document's first chunk, which often has the names, may count by the whole question.
+    """
+    entries = list(evidence.entries.values())
+    within, beside = _own_and_siblings(entries, named.dense, named.bm25, weights)
+    likelihood = likelihoods(evidence.document, best_of_each(entries, own), float(own.min()))
+    weight, highest = sibling_weight(entries, weights), max(likelihood.values())
+    documents = np.array([max(_LOWEST, likelihood[entry.source_id] - highest) for entry in entries])
+    total: NDArray[np.float64] = within + weight * standard(beside) + documents
+    first = np.array([entry.source_id == named.source_id and entry.index == 0 for entry in entries])
+    total[first] = np.maximum(total, own + weight * standard(siblings))[first]
+    return total
+
+
+def best_of_each(entries: Iterable[Entry], own: NDArray[np.float64]) -> dict[str, float]:
+    """Return the best own score of each document's chunks, by source id."""
     best: dict[str, float] = {}
-    for source_id, score in zip(sources, own.tolist(), strict=True):
-        best[source_id] = max(score, best.get(source_id, score))
-    return np.array([best[source_id] for source_id in sources])
+    for entry, score in zip(entries, own.tolist(), strict=True):
+        best[entry.source_id] = max(score, best.get(entry.source_id, score))
+    return best

@@ -118,15 +118,16 @@ _ENTRY = {key: attribute for key, attribute in _ATTRIBUTES.items() if attribute 
 _ENTRY["content_length"] = "length"
 
 #: Keys of a payload that `to_entry` reads.
-ENTRY_KEYS = (*_ENTRY, "sibling_files")
+ENTRY_KEYS = (*_ENTRY, "sibling_files", "title")
 
 
 def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
     """Return the entry of a ranking from the `ENTRY_KEYS` of a payload."""
-    siblings = payload.get("sibling_files")
+    siblings, title = payload.get("sibling_files"), payload.get("title")
     return Entry(
         id=chunk_id,
         sibling_files=tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
+        title=title if isinstance(title, str) else None,
         score=score,
         **{attribute: payload[key] for key, attribute in _ENTRY.items()},
     )

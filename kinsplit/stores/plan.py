@@ -12,6 +12,7 @@ import numpy as np
 
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import InvalidParameterError, MissingContentError, require
+from kinsplit.identity import course_of
 from kinsplit.spans import replace_surrogates
 from kinsplit.stores.payload import Payload, Payloads, Points, contents_of, to_payload
 from kinsplit.stores.values import DocumentComparison, Embedded, SyncReport, Vectors, check_ids, check_level, layer_of
@@ -91,8 +92,11 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
 def compare(chunks: Sequence[Chunk], stored: Payloads) -> DocumentComparison:
     """Compare a document with the stored one."""
     alike = (_equal(to_payload(chunk), stored[chunk.id]) for chunk in chunks)
-    is_stored = stored.keys() == {chunk.id for chunk in chunks} and all(alike)
-    return DocumentComparison([] if is_stored else missing_of(chunks, map(content_of, stored.values())), is_stored)
+    if stored.keys() == {chunk.id for chunk in chunks} and all(alike):
+        return DocumentComparison([], is_stored=True)
+    is_renamed = any(chunk.id in stored and _are_renamed(to_payload(chunk), stored[chunk.id]) for chunk in chunks)
+    missing = missing_of(chunks, map(content_of, stored.values()))
+    return DocumentComparison(missing, is_stored=False, is_renamed=is_renamed)
 
 
 def check_source(source_id: str) -> None:
@@ -124,7 +128,8 @@ def plan_put(chunks: Sequence[Chunk], stored: Payloads, vectors: Embedded, dimen
     _check_chunks(chunks, wanted)
     upserts, payloads = [], []
     for id_, payload in sorted(wanted.items(), key=lambda point: STATE in point[1]):
-        if id_ not in stored or content_of(payload) != content_of(stored[id_]):
+        new = id_ not in stored or content_of(payload) != content_of(stored[id_])
+        if new or _are_renamed(payload, stored[id_]):
             upserts.append((id_, payload))
         elif not _equal(payload, stored[id_]):
             payloads.append((id_, payload))
@@ -173,6 +178,11 @@ def _givers_last(upserts: Points, stored: Payloads) -> tuple[tuple[str, Payload]
             taker = takers.get(content_of(stored[taker])) if taker in stored else None
         ordered.update((link, payloads[link]) for link in reversed(chain))
     return tuple(ordered.items())
+
+
+def _are_renamed(wanted: Payload, stored: Payload) -> bool:
+    """Return whether the names of a chunk's course differ, which are among its terms."""
+    return course_of(wanted) != course_of(stored)
 
 
 def _equal(one: object, other: object) -> bool:

@@ -115,10 +115,13 @@ class DocumentComparison:
     Attributes:
         missing: The chunks to embed before `sync`; see `ChunkStore.missing`.
         is_stored: Whether the stored chunks are equal, so that `sync` would change nothing.
+        is_renamed: Whether stored chunks have other names of a course, so that `sync` needs the vectors of all
+            contents: their terms change, and what is embedded doesn't.
     """
 
     missing: list[Chunk]
     is_stored: bool
+    is_renamed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,6 +185,7 @@ class Entry:
         token_count: Length in tokens, if the strategy counts them.
         length: Length in characters.
         sibling_files: Source ids of the other files of the document's group.
+        title: Title of the document, if its metadata has one.
         score: Score of the engine; higher is better, comparable within one query only.
     """
 
@@ -196,6 +200,7 @@ class Entry:
     token_count: int | None
     length: int
     sibling_files: tuple[str, ...]
+    title: str | None
     score: float
 
 

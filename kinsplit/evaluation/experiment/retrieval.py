@@ -115,7 +115,7 @@ class Questions:
             self._embedder.embed_query(text)  # Load the model, which is not part of a search's time.
         if text not in self._known:
             begin = time.perf_counter()
-            question = SearchQuestion(self._embedder.embed_query(text), self._bm25.embed_query(text))
+            question = SearchQuestion.of(text, self._embedder.embed_query(text), self._bm25)
             self._known[text] = question, time.perf_counter() - begin
         return self._known[text]
 

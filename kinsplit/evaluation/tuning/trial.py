@@ -60,7 +60,7 @@ class WeightBench:
         def rank(store: ChunkStore, asked: Asked, limit: int) -> list[RankedChunk]:
             # A longer ranking of the same question, which the experiment may ask for, has nothing to add.
             if id(asked) not in found:
-                (evidence,) = rank_together(store, [find_evidence(asked, KinWeights(), _DEPTH)])
+                (evidence,) = rank_together(store, [find_evidence(store, asked, KinWeights(), _DEPTH)])
                 found[id(asked)] = asked, evidence
             chunks = store.get([scored.entry.id for scored in score_with_kin(found[id(asked)][1], KinWeights(), limit)])
             return [RankedChunk(chunk, 0.0) for chunk in chunks]

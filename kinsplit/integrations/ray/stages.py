@@ -207,7 +207,8 @@ class Compare:
                 missing.append(None)
                 chunks[number] = None
             else:
-                new = {chunk.id for chunk in found[id_].missing}
+                stored = found[id_]
+                new = {chunk.id for chunk in (missing_of(own, ()) if stored.is_renamed else stored.missing)}
                 missing.append([at for at, chunk in enumerate(own) if chunk.id in new])
         texts = [None if own is None else text for own, text in zip(chunks, table["text"].to_pylist(), strict=True)]
         lists = columns.to_lists(chunks)
