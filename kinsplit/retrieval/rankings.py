@@ -203,34 +203,36 @@ def _evidence_within(
         for source_id in documents
         for ask in (rest.by_meaning, rest.by_terms)
     ]
-    wanted = _wanted(found, siblings=bool(weights.siblings))
-    queries = {
-        "dense": question.of_ids("dense", wanted - {entry.id for entry in found["dense"]}),
-        "bm25": question.of_ids("bm25", wanted - {entry.id for entry in found["bm25"]}),
-        "rest dense": rest.of_ids("dense", wanted) if naming.dense is not question.dense else [],
-        "rest bm25": rest.of_ids("bm25", wanted),
+    within = yield inside
+    lists = [found["dense"], found["bm25"], *within]
+    entries = {entry.id: entry for entry in chain(*lists)}
+    best = [entry for each in lists for entry in each[: _BEST if weights.siblings else 0]]
+    wanted = entries.keys() | {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
+    known: dict[tuple[bool, str], dict[str, float]] = {
+        (False, "dense"): _scores(found["dense"]),
+        (False, "bm25"): _scores(found["bm25"]),
+        (True, "dense"): _scores(chain(*within[::2])),
+        (True, "bm25"): _scores(chain(*within[1::2])),
     }
-    answers = iter((yield [*inside, *chain(*queries.values())]))
-    within = [next(answers) for _ in inside]
-    scores: dict[str, dict[str, float]] = {name: {} for name in queries}
-    for name in queries:
-        for _ in queries[name]:
-            scores[name] |= _scores(next(answers))
-    for query, answer in zip(inside, within, strict=True):
-        scores[f"rest {query.using}"] |= _scores(answer)
-    dense = scores["dense"] | _scores(found["dense"])
     if naming.dense is question.dense:
-        dense |= scores["rest dense"]
-        scores["rest dense"] = dense
-    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *within)}
+        known[False, "dense"] |= known.pop((True, "dense"))
+    asked = {
+        key: query
+        for key, scores in known.items()
+        for query in (rest if key[0] else question).of_ids(
+            "dense" if key[1] == "dense" else "bm25", wanted - scores.keys()
+        )
+    }
+    for key, answer in zip(asked, (yield list(asked.values())), strict=True):
+        known[key] |= _scores(answer)
     return KinRankings(
         entries,
-        dense,
-        scores["bm25"] | _scores(found["bm25"]),
+        known[False, "dense"],
+        known[False, "bm25"],
         _scores(found.get("parent", ())),
         _scores(found.get("parent_dense", ())),
         {entry.source_id: entry.score for entry in found["document"]},
-        NamedRankings(naming.source_id, scores["rest dense"], scores["rest bm25"]),
+        NamedRankings(naming.source_id, known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"]),
     )
 
 
