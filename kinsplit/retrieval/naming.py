@@ -6,23 +6,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit.chunk import DOCUMENT
 from kinsplit.embedding.protocol import SparseVector
+from kinsplit.identity import name_of
+from kinsplit.options import KinWeights
+from kinsplit.retrieval.scoring import best_of_each, likelihoods, likely, own_scores, scores_of
+from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.values import Entry, Query
+
+if TYPE_CHECKING:
+    from kinsplit.retrieval.rankings import SearchQuestion
+
+#: Steps of a search for the document that a question names; see `kinsplit.retrieval.rankings.Steps`.
+Finding = Generator[Sequence[Query], list[list[Entry]], "Naming | None"]
 
 # Constants of a study on six labelled sets; see docs/kin-scoring.md.
-#: Weights of a document's term score, as a share of the best one, and of its best chunk.
-_TERMS, _BEST_CHUNK = 5.0, 0.6
-#: Least share of the likelihood for a document to be the one that a question means.
-LEAST = 0.3
-#: Most documents in which a word that names one may occur.
-RARE = 20
-#: Number of chunks at the top of the term ranking, among which a first chunk with the names is.
-FIRST = 3
+# Least share of the likelihood for a document to be the one that a question means.
+_LEAST = 0.3
+# Most documents in which a word that names one may occur.
+_RARE = 20
+# Number of chunks at the top of the term ranking, among which a first chunk with the names is.
+_TOP = 3
 # Least share of the rare words that a first chunk has if it names its document, and least number of further words.
 _SHARE, _FURTHER = 0.6, 3
 
@@ -36,33 +48,63 @@ class Naming:
         terms: The question's terms without those that name the document.
         dense: The question's vector, shape (dimension,); without what it shares with the document's first chunk if the
             names stand there.
+        likely: Ids of the documents that the question may mean, the most likely first.
     """
 
     source_id: str
     terms: SparseVector
     dense: NDArray[np.float32]
+    likely: Sequence[str]
 
 
-def likelihoods(documents: Mapping[str, float], best: Mapping[str, float], lowest: float) -> dict[str, float]:
-    """Return the log-likelihood, up to a constant, that a question means a document, by source id.
+def find_naming(
+    store: ChunkStore, question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]]
+) -> Finding:
+    """Find the document that a question names: by a rare word of its name, or by those that its first chunk has.
+
+    A document has to be likely by all evidence, and other words have to be left.
 
     Args:
-        documents: Term scores of whole documents.
-        best: Best own score of each document's chunks.
-        lowest: Lowest own score of any chunk, for documents without one.
+        store: The store.
+        question: The question.
+        weights: Weights of kin scoring.
+        found: Rankings of chunks, `dense` and `bm25`, and of documents, `document`.
     """
-    highest = max(documents.values(), default=0.0) or 1.0
-    return {
-        source_id: _TERMS * documents.get(source_id, 0.0) / highest + _BEST_CHUNK * best.get(source_id, lowest)
-        for source_id in {**documents, **best}
-    }
+    names = {entry.source_id: _name(question, entry) for entry in found["document"]}
+    first = {entry.source_id: entry.id for entry in found["bm25"][:_TOP] if entry.index == 0}
+    if not question.words or not (first or any(names.values())):
+        return None
+    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"])}
+    own = own_scores(list(entries), scores_of(found["dense"]), scores_of(found["bm25"]), weights, len(entries))
+    documents = {entry.source_id: entry.score for entry in found["document"]}
+    likelihood = likelihoods(documents, best_of_each(entries.values(), own), float(own.min()))
+    source_id, share = likely(likelihood)
+    name = names.get(source_id, frozenset())
+    asked = sorted(question.words if source_id in first else name)
+    if share < _LEAST or not asked:
+        return None
+    rare = min(_RARE, max(1, store.count(DOCUMENT, question.where) // 2))
+    one_word = [Query("bm25", SparseVector((word,), (1.0,)), rare + 1, DOCUMENT, question.where) for word in asked]
+    having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
+    order = sorted(likelihood, key=lambda each: (-likelihood[each], each))
+    chunk = store.vectors([first[source_id]]).get(first[source_id]) if source_id in first else None
+    if chunk is not None and chunk.dense is not None and chunk.sparse is not None:
+        known = name.union(chunk.sparse.indices)
+        rest = without_name(question.terms, question.words, known)
+        if rest is not None and names_in_first_chunk(question.words, known, having, source_id, rare):
+            dense = question.vector - float(question.vector @ chunk.dense) * chunk.dense
+            return Naming(source_id, rest, dense, order)
+    rest = without_name(question.terms, question.words, name)
+    if rest is not None and any(0 < len(having[word]) <= rare for word in name):
+        return Naming(source_id, rest, question.vector, order)
+    return None
 
 
-def likely(likelihood: Mapping[str, float]) -> tuple[str, float]:
-    """Return the most likely document and its share of the likelihood."""
-    source_id = max(sorted(likelihood), key=likelihood.__getitem__)
-    values = np.array(list(likelihood.values()))
-    return source_id, float(1 / np.exp(values - likelihood[source_id]).sum())
+def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
+    """Return the words of a question that name a document: those of its file, and its title if all of it is there."""
+    title = question.read_name(entry.title or "")
+    name = question.read_name(name_of(entry.source_id)) & question.words
+    return name | title if title <= question.words else name
 
 
 def without_name(terms: SparseVector, words: Collection[int], name: Collection[int]) -> SparseVector | None:

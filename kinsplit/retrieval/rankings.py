@@ -14,28 +14,10 @@ from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.identity import name_of
 from kinsplit.options import KinWeights
-from kinsplit.retrieval.naming import (
-    FIRST,
-    LEAST,
-    RARE,
-    Naming,
-    likelihoods,
-    likely,
-    names_in_first_chunk,
-    without_name,
-)
+from kinsplit.retrieval.naming import Naming, find_naming
 from kinsplit.retrieval.passage import Candidate
-from kinsplit.retrieval.scoring import (
-    KinRankings,
-    NamedRankings,
-    ScoredEntry,
-    best_of_each,
-    own_scores,
-    score_with_kin,
-    unit,
-)
+from kinsplit.retrieval.scoring import KinRankings, NamedRankings, ScoredEntry, score_with_kin, scores_of, unit
 from kinsplit.spans import holds, overlap
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry, Query, Where
@@ -128,7 +110,7 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     queries = {name: query for name, query in wanted.items() if query is not None}
     found = dict(zip(queries, (yield list(queries.values())), strict=True))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
-    if weights.document and (naming := (yield from _naming(store, question, weights, found))) is not None:
+    if weights.document and (naming := (yield from find_naming(store, question, weights, found))) is not None:
         return (yield from _evidence_within(question, weights, found, naming))
     inside = [
         ask(question.level, weights.inside, source_id)
@@ -138,69 +120,21 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
     answers = yield [*inside, *missing]
     entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *answers[: len(inside)])}
-    scores: dict[str, dict[str, float]] = {using: _scores(found[using]) for using in ("dense", "bm25")}
+    scores: dict[str, dict[str, float]] = {using: scores_of(found[using]) for using in ("dense", "bm25")}
     for query, answer in zip((*inside, *missing), answers, strict=True):
-        scores[query.using] |= _scores(answer)
-    parent, parent_dense = (_scores(found.get(name, ())) for name in ("parent", "parent_dense"))
+        scores[query.using] |= scores_of(answer)
+    parent, parent_dense = (scores_of(found.get(name, ())) for name in ("parent", "parent_dense"))
     return KinRankings(entries, scores["dense"], scores["bm25"], parent, parent_dense, documents)
 
 
-class _Named(NamedTuple):
-    """What a question names, and the most likely documents."""
-
-    naming: Naming
-    documents: Sequence[str]
-
-
-def _naming(
-    store: ChunkStore, question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]]
-) -> Generator[Sequence[Query], list[list[Entry]], _Named | None]:
-    """Find the document that a question names, by a rare word of its name, or by the words of its first chunk."""
-    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"])}
-    titles = {entry.source_id: entry.title for entry in chain(entries.values(), found["document"])}
-    if not entries or not question.words:
-        return None
-    own = own_scores(list(entries), _scores(found["dense"]), _scores(found["bm25"]), weights, len(entries))
-    scores = {entry.source_id: entry.score for entry in found["document"]}
-    likelihood = likelihoods(scores, best_of_each(entries.values(), own), float(own.min()))
-    source_id, share = likely(likelihood)
-    if share < LEAST:
-        return None
-    name = question.read_name(name_of(source_id)) & question.words
-    title = question.read_name(titles[source_id] or "")
-    name |= title if title <= question.words else set()
-    first = next((e for e in found["bm25"][:FIRST] if e.source_id == source_id and e.index == 0), None)
-    asked = sorted(question.words if first is not None else name)
-    if not asked:
-        return None
-    rare = min(RARE, max(1, store.count(DOCUMENT, question.where) // 2))
-    one_word = [Query("bm25", SparseVector((word,), (1.0,)), rare + 1, DOCUMENT, question.where) for word in asked]
-    having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
-    documents = sorted(likelihood, key=lambda each: (-likelihood[each], each))[: weights.best_documents]
-    if first is not None:
-        vectors = store.vectors([first.id])[first.id]
-        names = name | frozenset(vectors.sparse.indices if vectors.sparse else ())
-        if vectors.dense is not None and names_in_first_chunk(question.words, names, having, source_id, rare):
-            rest = without_name(question.terms, question.words, names)
-            if rest is not None:
-                dense = question.vector - float(question.vector @ vectors.dense) * vectors.dense
-                return _Named(Naming(source_id, rest, dense), documents)
-    if any(0 < len(having[word]) <= rare for word in name):
-        rest = without_name(question.terms, question.words, name)
-        if rest is not None:
-            return _Named(Naming(source_id, rest, question.vector), documents)
-    return None
-
-
 def _evidence_within(
-    question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]], named: _Named
+    question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]], naming: Naming
 ) -> Steps:
     """Complete the evidence for a question that names a document: inside the most likely ones, without the name."""
-    naming, documents = named
     rest = replace(question, dense=naming.dense, terms=naming.terms)
     inside = [
         ask(question.level, weights.inside, source_id)
-        for source_id in documents
+        for source_id in naming.likely[: weights.best_documents]
         for ask in (rest.by_meaning, rest.by_terms)
     ]
     within = yield inside
@@ -209,10 +143,10 @@ def _evidence_within(
     best = [entry for each in lists for entry in each[: _BEST if weights.siblings else 0]]
     wanted = entries.keys() | {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
     known: dict[tuple[bool, str], dict[str, float]] = {
-        (False, "dense"): _scores(found["dense"]),
-        (False, "bm25"): _scores(found["bm25"]),
-        (True, "dense"): _scores(chain(*within[::2])),
-        (True, "bm25"): _scores(chain(*within[1::2])),
+        (False, "dense"): scores_of(found["dense"]),
+        (False, "bm25"): scores_of(found["bm25"]),
+        (True, "dense"): scores_of(chain(*within[::2])),
+        (True, "bm25"): scores_of(chain(*within[1::2])),
     }
     if naming.dense is question.dense:
         known[False, "dense"] |= known.pop((True, "dense"))
@@ -224,13 +158,13 @@ def _evidence_within(
         )
     }
     for key, answer in zip(asked, (yield list(asked.values())), strict=True):
-        known[key] |= _scores(answer)
+        known[key] |= scores_of(answer)
     return KinRankings(
         entries,
         known[False, "dense"],
         known[False, "bm25"],
-        _scores(found.get("parent", ())),
-        _scores(found.get("parent_dense", ())),
+        scores_of(found.get("parent", ())),
+        scores_of(found.get("parent_dense", ())),
         {entry.source_id: entry.score for entry in found["document"]},
         NamedRankings(naming.source_id, known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"]),
     )
@@ -255,10 +189,6 @@ def _missing(
     queries = question.of_ids("dense", wanted - {entry.id for entry in dense})
     # A term ranking below its limit holds every chunk that has a term of the question.
     return queries if len(terms) < limit else queries + question.of_ids("bm25", wanted - {entry.id for entry in terms})
-
-
-def _scores(entries: Iterable[Entry]) -> dict[str, float]:
-    return {entry.id: entry.score for entry in entries}
 
 
 def _best_documents(dense: Sequence[Entry], documents: dict[str, float], number: int) -> list[str]:
@@ -384,7 +314,7 @@ def _find(*stages: Literal["dense", "bm25"]) -> Callable[[ChunkStore, SearchQues
     def find(_: ChunkStore, question: SearchQuestion, __: KinWeights, limit: int) -> Steps:
         ask = {"dense": question.by_meaning, "bm25": question.by_terms}
         answers = yield [ask[stage](question.level, limit) for stage in stages]
-        scores = {stage: _scores(answer) for stage, answer in zip(stages, answers, strict=True)}
+        scores = {stage: scores_of(answer) for stage, answer in zip(stages, answers, strict=True)}
         entries = {entry.id: entry for entry in chain(*answers)}
         return KinRankings(entries, scores.get("dense", {}), scores.get("bm25", {}))
 

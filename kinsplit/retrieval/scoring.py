@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.options import KinWeights
-from kinsplit.retrieval.naming import likelihoods
 from kinsplit.stores.values import Entry
 
 #: Approximate characters per token of English, for strategies that don't count tokens.
 _CHARACTERS_PER_TOKEN = 4
-# Lowest score of a document relative to the most likely one.
-_LOWEST = -4.0
+# Weights of a document's term score, as a share of the best one, and of its best chunk, and the lowest score of a
+# document relative to the most likely one: from a study on six labelled sets (see docs/kin-scoring.md).
+_DOCUMENT_TERMS, _BEST_CHUNK, _LOWEST = 5.0, 0.6, -4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,33 @@ def _within_named(
     first = np.array([entry.source_id == named.source_id and entry.index == 0 for entry in entries])
     total[first] = np.maximum(total, own + weight * standard(siblings))[first]
     return total
+
+
+def likelihoods(documents: Mapping[str, float], best: Mapping[str, float], lowest: float) -> dict[str, float]:
+    """Return the log-likelihood, up to a constant, that a question means a document, by source id.
+
+    Args:
+        documents: Term scores of whole documents.
+        best: Best own score of each document's chunks.
+        lowest: Lowest own score of any chunk, for documents without one.
+    """
+    highest = max(documents.values(), default=0.0) or 1.0
+    return {
+        source_id: _DOCUMENT_TERMS * documents.get(source_id, 0.0) / highest + _BEST_CHUNK * best.get(source_id, lowest)
+        for source_id in {**documents, **best}
+    }
+
+
+def likely(likelihood: Mapping[str, float]) -> tuple[str, float]:
+    """Return the most likely document and its share of the likelihood."""
+    source_id = max(sorted(likelihood), key=likelihood.__getitem__)
+    values = np.array(list(likelihood.values()))
+    return source_id, float(1 / np.exp(values - likelihood[source_id]).sum())
+
+
+def scores_of(entries: Iterable[Entry]) -> dict[str, float]:
+    """Return the scores of a ranking by the entries' ids."""
+    return {entry.id: entry.score for entry in entries}
 
 
 def best_of_each(entries: Iterable[Entry], own: NDArray[np.float64]) -> dict[str, float]:
