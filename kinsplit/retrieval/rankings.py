@@ -90,7 +90,7 @@ Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
 
 
 def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
-    """Find candidates and all scores that count for them, in two calls to the store, or three if a document is named.
+    """Find candidates and all scores that count for them, in two calls to the store, or more if a document is named.
 
     The first call fetches the best chunks by meaning and by terms, the best parents and the best documents; rankings
     without weight are not requested. The second completes the evidence: it asks for the scores that these rankings
@@ -232,7 +232,7 @@ KIN = Ranking("kin", "By meaning and terms, each chunk with its kin", find_evide
 def find_candidates(
     store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int, ranking: Ranking = KIN
 ) -> list[Candidate]:
-    """Find the chunks that answer a question, with their texts, in at most three calls to the store.
+    """Find the chunks that answer a question, with their texts.
 
     Args:
         store: The store.
