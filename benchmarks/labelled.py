@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +22,56 @@ FOLDERS = {
     **{f"xquad {language}": (f"xquad/{language}",) for language in XQUAD},
 }
 
+#: Folders of sets whose questions name their documents.
+NAMED = {"maud": ("legalbench_rag/maud",), "maudcut": ("legalbench_rag/maudcut",)}
+
 
 def labelled_sets(root: Path = SHARED_DATA) -> list[Dataset]:
     """Return the labelled sets that are available."""
+    return _sets(FOLDERS, root)
+
+
+def named_sets(root: Path = SHARED_DATA) -> list[Dataset]:
+    """Return sets whose questions name their documents, and some whose documents have the name of another."""
+    known = {dataset.name: dataset for dataset in (*_sets(NAMED, root), *labelled_sets(root))}
+    found = [known[name] for name in ("privacy_qa", *NAMED) if name in known]
+    titles = [titled(known["xquad de"])] if "xquad de" in known else []
+    return [*found, *titles, *(rotated(dataset) for dataset in found if dataset.name != "maud")]
+
+
+def titled(dataset: Dataset) -> Dataset:
+    """Return a set of German questions, each of which begins with the name of the article that answers it."""
+    questions = tuple(
+        replace(question, text=f'Betrachte den Artikel "{question.labels[0].places[0].source_id}"; {question.text}')
+        for question in dataset.questions
+    )
+    return replace(dataset, name=f"{dataset.name}, titled", questions=questions)
+
+
+def rotated(dataset: Dataset) -> Dataset:
+    """Return a set in which each document has the name of the next one."""
+    ids = [document.id for document in dataset.documents]
+    names = dict(zip(ids, [*ids[1:], *ids[:1]], strict=True))
+    documents = tuple(
+        replace(document, id=names[document.id], metadata={**document.metadata, "title": names[document.id]})
+        for document in dataset.documents
+    )
+    questions = tuple(
+        replace(
+            question,
+            labels=tuple(
+                replace(label, places=tuple(p._replace(source_id=names[p.source_id]) for p in label.places))
+                for label in question.labels
+            ),
+        )
+        for question in dataset.questions
+    )
+    return replace(dataset, name=f"{dataset.name}, wrong names", documents=documents, questions=questions)
+
+
+def _sets(named: Mapping[str, Sequence[str]], root: Path) -> list[Dataset]:
     sets = []
-    for name, patterns in FOLDERS.items():
+    for name, patterns in named.items():
         folders = [f for pattern in patterns for f in sorted(root.glob(pattern)) if (f / "queries.jsonl").is_file()]
         if folders:
             sets.append(load(folders, format="kinsplit", name=name))

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import replace
 from io import BytesIO
 
 from systems import fast
+
+from kinsplit.chunk import Chunk, Document
+from kinsplit.identity import content_hash
+from kinsplit.parsers import Strategy
+
+
+def with_file_names(strategy: Strategy) -> Strategy:
+    """Return a strategy whose chunks begin with the name of their file, for the embedder and for BM25.
+
+    LlamaIndex embeds metadata this way, `file_name` first; LangChain's users write it before the text.
+    """
+    made = copy(strategy)
+
+    def chunk_many(documents: Iterable[Document]) -> list[list[Chunk]]:
+        return [[_named(chunk) for chunk in chunks] for chunks in strategy.chunk_many(documents)]
+
+    made.chunk_many = chunk_many  # type: ignore[method-assign]
+    return made
+
+
+def _named(chunk: Chunk) -> Chunk:
+    beside = replace(chunk.beside, placement=f"file_name: {chunk.source_id.rpartition('/')[2]}")
+    return replace(chunk, beside=beside, content_hash=content_hash(chunk.text, beside.context))
 
 
 def semchunk_160(text: str) -> Sequence[tuple[int, int]]:

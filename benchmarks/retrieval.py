@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from labelled import labelled_sets
+from labelled import labelled_sets, named_sets, sampled
 from numpy.typing import NDArray
+from peers import with_file_names
 from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
@@ -75,22 +76,30 @@ def main(
         list[str] | None, typer.Option(metavar="A=X,B=Y", help="Also try these weights; may be repeated.")
     ] = None,
     late: Annotated[bool, typer.Option("--late", help="Also measure late chunking.")] = False,
+    named: Annotated[
+        bool, typer.Option("--named", help="Measure sets whose questions name their documents instead.")
+    ] = False,
+    questions: Annotated[int | None, typer.Option(help="Sample at most so many questions of each set.")] = None,
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the tables of docs/kin-scoring.md here.")] = None,
 ) -> None:
     """Measure kinsplit's default, with each weight of kin scoring switched off in turn, beside peers' pipelines."""
-    sets = [labelled for labelled in labelled_sets() if only in labelled.name]
+    sets = [labelled for labelled in (named_sets() if named else labelled_sets()) if only in labelled.name]
     if not sets:
         raise typer.BadParameter(f"There is no labelled set below {SHARED_DATA} whose name contains {only!r}.")
     strategy = default_strategy() if chunk_size is None else create("sentence", chunk_size=chunk_size, chunk_overlap=0)
     parameters = ", ".join(f"{key}={value}" for key, value in strategy.parameters.items())
     console.print(f"kinsplit's strategy: {strategy.name} ({parameters})")
     results, outcomes, tables = {}, [], []
-    for labelled in sets:
+    for labelled in sets if questions is None else [sampled(labelled, questions) for labelled in sets]:
         shares: Shares = {}
         if peers:
-            shares |= measure(labelled, dict(map(from_spec, PEERS)), PEER_RANKERS, cache)
+            splitters = dict(map(from_spec, PEERS))
+            shares |= measure(labelled, splitters, PEER_RANKERS, cache)
+            if named:
+                first = {f"{label}, file name first": with_file_names(each) for label, each in splitters.items()}
+                shares |= measure(labelled, first, PEER_RANKERS, cache)
         shares |= measure(
             labelled, {"kinsplit": strategy}, {**KIN_RANKERS, **FRONT_DOOR, **tried(weights or ())}, cache
         )

@@ -73,6 +73,7 @@ class Levels(Contract):
                     chunk.token_count,
                     len(chunk.text),
                     tuple(chunk.metadata.get("sibling_files", ())),
+                    chunk.metadata.get("title"),
                     entry.score,
                 )
                 for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)
