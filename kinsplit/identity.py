@@ -99,6 +99,11 @@ def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
     return content_hash(text, f"{context}\x1f{around}" if around else context)
 
 
-def document_hash(hashes: Iterable[str]) -> str:
-    """Return the content hash of the chunk that represents a whole document: 128 bits as 32 hexadecimal digits."""
-    return content_hash("\n".join(hashes))
+def document_hash(hashes: Iterable[str], title: str = "") -> str:
+    """Return the content hash of the chunk that represents a whole document: 128 bits as 32 hexadecimal digits.
+
+    Args:
+        hashes: Content hashes of its leaves.
+        title: Its title, whose words are among its terms.
+    """
+    return content_hash("\n".join(hashes), title)

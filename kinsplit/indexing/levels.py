@@ -87,7 +87,7 @@ def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gath
         spans=(Span(0, end),),
         text="",
         content_hash=document_hash(
-            [title_of(document.metadata), *(chunk.content_hash for chunk in chunks if chunk.level == 0)]
+            (chunk.content_hash for chunk in chunks if chunk.level == 0), title_of(document.metadata)
         ),
         metadata={
             **document.metadata,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ from kinsplit.indexing.contexts import ContextWarning, ContextWriter
 from kinsplit.indexing.reports import AddEvent, ContextsWritten
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.parsers import Cost, create
-from tests.language_models.fake_server import FakeServer
+from tests.language_models.fake_server import FakeServer, serving
 
 SMALL = create("sentence", chunk_size=10, chunk_overlap=0)
 OWLS = Document("birds/owls.md", "# Owls\n\nThey hunt at night. They hear mice well in the dark, and eat them.")
 LARKS = Document("birds/larks.md", "They sing at dawn, high up in the air. They rise early on every day.")
-pytest_plugins = ("tests.language_models.conftest",)
 
 
 class Writer:
@@ -55,6 +54,13 @@ def opened(address: str, model: object, **options: Any) -> Index:
 
 def leaves(index: Index) -> list[Chunk]:
     return index.find({})
+
+
+@pytest.fixture
+def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    with serving() as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,8 @@ from kinsplit.language_models import registry as language_models
 from tests.local_server import QuietHandler, running
 
 Exchange = dict[str, Any]
+#: Where servers tell the window of a model.
+FACTS = {"/v1/models", "/props", "/info"}
 
 
 @dataclass
@@ -32,7 +34,8 @@ class Replay:
     """A server that answers with recorded exchanges.
 
     A request gets the first answer that wasn't given yet among those to its path whose recorded values it has, and
-    after these the last one again. Any other request fails the test.
+    after these the last one again. Any other request fails the test, but for those for facts of models, which servers
+    needn't answer.
 
     Attributes:
         exchanges: The exchanges.
@@ -53,6 +56,8 @@ class Replay:
 
     def answer(self, method: str, path: str, body: dict[str, Any]) -> Exchange:
         """Return the exchange that answers a request."""
+        if path in FACTS and not any(each["path"] == path for each in self.exchanges):
+            return {"status": 404, "headers": {}, "answer": "not told"}
         self.asked.append(body)
         fitting = [
             each

@@ -94,7 +94,7 @@ def test_what_openai_refuses_is_told_without_the_key(openai: Replay, monkeypatch
     assert openai.asked == []
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(EmbedderUnavailableError, match="Incorrect API key provided") as wrong:
-        create_embedder("openai:text-embedding-3-large:dimensions=4").embed(["a"])
+        create_embedder("openai:text-embedding-3-large?dimensions=4").embed(["a"])
     assert KEY not in str(wrong.value)
     with pytest.raises(EmbeddingError, match="You exceeded your current quota"):
         create_embedder("openai:text-embedding-ada-002").embed(["a"])

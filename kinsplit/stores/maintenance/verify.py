@@ -11,7 +11,7 @@ from typing import Literal
 from kinsplit.chunk import DOCUMENT, RECORD, Beside, Chunk
 from kinsplit.details import whole
 from kinsplit.errors import inline
-from kinsplit.identity import chunk_id, document_hash, embedding_hash
+from kinsplit.identity import chunk_id, document_hash, embedding_hash, title_of
 from kinsplit.spans import holds, stretches
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Damage
@@ -192,7 +192,8 @@ def _copied(chunk: Chunk) -> Iterator[Inconsistency]:
 def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Inconsistency]:
     if chunk.level == DOCUMENT:
         # A framework's content hash covers more than the text.
-        if all(map(_own, leaves)) and chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
+        expected = document_hash((leaf.content_hash for leaf in leaves), title_of(chunk.metadata))
+        if all(map(_own, leaves)) and chunk.content_hash != expected:
             yield _problem(chunk, "hash", "content_hash is not that of its leaves")
     elif _REPLACED in chunk.text + chunk.context:
         return
