@@ -73,7 +73,7 @@ def make_document(leaves: Sequence[Chunk], title: str = "", **metadata: Any) -> 
         level=DOCUMENT,
         spans=(Span(0, leaves[-1].end),),
         text="",
-        content_hash=document_hash(leaf.content_hash for leaf in leaves),
+        content_hash=document_hash((leaf.content_hash for leaf in leaves), title),
         metadata={"title": title, **metadata},
     )
 
