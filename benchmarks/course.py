@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import typer
+from labelled import COURSE_FOLDERS, read
 from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
@@ -23,11 +24,9 @@ from kinsplit import Index
 from kinsplit.chunk import Document
 from kinsplit.embedding import create as embedder
 from kinsplit.evaluation.significance import compare, estimate
-from kinsplit.loaders import discover, load_files
 from kinsplit.retrieval import Passage
 
 COURSE, FILING = SHARED_DATA / "course_mit_6.0001", SHARED_DATA / "tesla_10k"
-FOLDERS = ("lectures", "psets", "pages_md")
 #: Targets: share of hits at rank 1 and among the first 3, reranked in two stages as in the course search that kinsplit
 #: replaces; number of answered questions of the filing.
 AT_1, AT_3, ANSWERED = 0.90, 1.0, 4
@@ -58,7 +57,7 @@ def main() -> None:
     """Ask the course's questions and the filing's."""
     if not COURSE.is_dir():
         raise typer.BadParameter(f"There is no course below {SHARED_DATA}.")
-    documents = list(read(COURSE, FOLDERS))
+    documents = list(read(*(COURSE / folder for folder in COURSE_FOLDERS)))
     questions = json.loads((_HERE / "course_questions.json").read_text(encoding="utf-8"))
     console.print(f"{len(documents)} documents, {len(questions)} questions")
     with Index("memory:") as index:
@@ -84,14 +83,6 @@ def main() -> None:
         console.print(f"{one.strategy}: {100 * one.difference.mean:+.0f} points at rank 1, p = {one.p_value:.4f}")
     found = filing() if FILING.is_dir() else None
     verdict(rows[-1], found)
-
-
-def read(root: Path, folders: Sequence[str]) -> Sequence[Document]:
-    """Return the documents below some folders, each with its path there as its id."""
-    files = discover([root / folder for folder in folders]).files
-    # Texts that another program extracted from the PDFs are not part of the course.
-    kept = [file for file in files if not file.path.name.endswith((".pdf.txt", ".json"))]
-    return [document for loaded in load_files(kept) for document in loaded.documents]
 
 
 def whole_documents(documents: Sequence[Document]) -> Search:
