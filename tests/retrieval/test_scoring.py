@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from kinsplit import Document, Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.options import NO_KIN, KinWeights
+from kinsplit.retrieval import SearchQuestion
+from kinsplit.retrieval.rankings import find_evidence, rank_together
 from kinsplit.retrieval.scoring import KinRankings, score_with_kin, sibling_weight
 from kinsplit.stores import Entry
 
@@ -137,6 +140,71 @@ def test_every_candidate_is_judged_once_with_finite_scores_best_first(scores: li
     assert all(np.isfinite(list(j.scores.values())).all() for j in judged)
     assert [j.score for j in judged] == sorted((j.score for j in judged), reverse=True)
     assert all(j.score == j.scores["kin"] for j in judged)
+
+
+def scores(found: KinRankings, weights: KinWeights) -> dict[str, float]:
+    return {scored.entry.id: scored.score for scored in score_with_kin(found, weights)}
+
+
+def test_terms_say_the_less_the_fewer_of_the_words_the_best_chunk_has() -> None:
+    entries = [entry(f"d{i}", i) for i in range(12)]
+    found = evidence(
+        *entries, dense={f"d{i}": 0.5 + 0.01 * i for i in range(12)}, bm25={"d0": 9.0}, document={"d": 9.0}
+    )
+    margins = []
+    for share in (1.0, 0.5, 0.1, 0.0):
+        own = scores(replace(found, share=share), ALONE)
+        margins.append(own["d0"] - own["d11"])
+
+    assert margins[0] > 0 > margins[2]
+    assert margins[0] == margins[1] > margins[2] > margins[3]
+    # By meaning alone, as if there were no terms.
+    assert scores(replace(found, share=0.0), KinWeights()) == scores(replace(found, bm25={}, document={}), KinWeights())
+
+
+def test_a_model_that_tells_nothing_apart_leaves_the_words_their_say() -> None:
+    entries = [entry(f"d{i}", i) for i in range(12)]
+    found = evidence(*entries, dense={f"d{i}": 0.5 for i in range(12)}, bm25={"d0": 9.0}, document={"d": 9.0})
+
+    assert scores(replace(found, share=0.05), KinWeights()) == scores(found, KinWeights())
+
+
+def test_the_only_document_with_a_word_counts_no_more_among_more_candidates() -> None:
+    def lead(number: int) -> float:
+        entries = [entry(f"d{i}", source=f"d{i}") for i in range(number)]
+        found = scores(evidence(*entries, document={"d0": 5.0}), NO_KIN.model_copy(update={"document": 1.0}))
+        return found["d0"] - found["d1"]
+
+    assert lead(4) < lead(40)
+    assert lead(400) == pytest.approx(9.0, abs=0.2)
+
+
+def test_one_rare_everyday_word_does_not_beat_meaning() -> None:
+    tasks = ("likes cool weather.", "needs fine soil.", "tastes bitter when dry.", "stands well in half shade.")
+    texts = {
+        f"{crop}{i}": f"{crop} {task}" for crop in ("Kale", "Chard", "Endive", "Cress") for i, task in enumerate(tasks)
+    }
+    texts["slugs"] = "Slugs come out after dark and devour lettuce. Copper keeps them off the bed."
+    texts["bus"] = "The bus to the seed fair stops at the mill and stops again at noon."
+    with Index("memory:") as index:
+        for name, text in texts.items():
+            index.add(Document(name, text))
+        best, *_ = index.search("How do I stop creatures nibbling my greens?", top_k=1)
+        (known, *_) = index.search("When does the bus to the fair stop at the mill?", top_k=1)
+    assert (best.source_id, known.source_id) == ("slugs", "bus")
+
+
+@pytest.mark.parametrize(
+    ("asked", "share"),
+    [("warranty delivery", 1.0), ("warranty", 1.0), ("warranty zebra", 0.5), ("zebra giraffe", 0.0), ("the", 1.0)],
+)
+def test_evidence_knows_the_share_of_the_words_that_one_chunk_has(asked: str, share: float) -> None:
+    with Index("memory:", embedder="hash") as index:
+        for text in ("Warranty and delivery.", "Payment and notice.", "Liability."):
+            index.add(Document(text, text))
+        question = SearchQuestion.of(asked, index.embedder.embed_query(asked), index.bm25)
+        (found,) = rank_together(index.store, [find_evidence(index.store, question, KinWeights(), 10)])
+    assert found.share == pytest.approx(share, abs=0.02)
 
 
 def test_nothing_found_is_nothing() -> None:
