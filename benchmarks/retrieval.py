@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
 
+from kinsplit.embedding import Embedder
 from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.rankers import Ranker
@@ -134,7 +135,7 @@ def measure(
     strategies: Mapping[str, Strategy],
     ways: Mapping[str, Ranker],
     cache: Path | bool,
-    embedder: str = "bundled",
+    embedder: str | Embedder = "bundled",
     embedding_context: str = "headings",
 ) -> Shares:
     """Return the share found for each question, by strategy and ranker."""
