@@ -90,7 +90,8 @@ class KinWeights(Settings):
     """Weights and pool sizes of kin scoring, chosen by `benchmarks/weights.py` (see docs/kin-scoring.md).
 
     All scores are standardised over the candidates, so that weights are comparable. The scores of a ranking also count
-    by its peak, the standard score of its best candidate: a ranking in which nothing stands out says little.
+    by its peak, the standard score of its best candidate: a ranking in which nothing stands out says little. Those of
+    terms count less for a question few of whose words any chunk has.
 
     Attributes:
         bm25: Weight of the squared term score relative to the cosine, each times its peak. Both make a chunk's own

@@ -37,6 +37,7 @@ with pytest.MonkeyPatch.context() as path:
     import targets
     import texts
     import timing
+    import vague
     from systems import SYSTEMS, Piece, System
 
 from tests.shared_data import shared_text
@@ -156,6 +157,34 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
     assert (wanted, met) == ("at least without kin - 0.5", True)
     assert [wanted.split(" at least")[0] for wanted, _, _ in front] == list(retrieval.FRONT_DOOR)
     assert "| kinsplit, default | " in retrieval.as_markdown(tiny, first)
+
+
+def test_every_vague_question_quotes_its_document() -> None:
+    course, *others = labelled.vague_sets()
+    assert course.name == "vague course"
+    assert len(course.questions) == 55
+    assert others or not texts.SHARED_DATA.is_dir()
+    for each in (course, *others):
+        assert all(question.labels[0].places[0].span for question in each.questions)
+        assert len({question.id for question in each.questions}) == len(each.questions)
+
+
+def test_a_quotation_that_is_not_found_once_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"set": "course", "question": "?", "document": "course/lecture_01.md", "quotation": "Python"}
+    file = tmp_path / "vague_questions.json"
+    file.write_text(json.dumps([row]))
+    monkeypatch.setattr(labelled, "__file__", str(file))
+    with pytest.raises(ValueError, match=r"lecture_01\.md must contain 'Python' once, not "):
+        labelled.vague_sets()
+
+
+def test_rankings_are_compared_on_vague_questions(tmp_path: Path) -> None:
+    few = labelled.sampled(labelled.vague_sets()[0], 3)
+    strategies = {"kinsplit": create("sentence", chunk_size=400, chunk_overlap=0)}
+    shares = retrieval.measure(few, strategies, vague.RANKERS, tmp_path, "hash")
+    both, pooled = vague.together([(few, shares), (few, shares)])
+    assert len(both.questions) == 6
+    assert pooled["kinsplit", "default"].shape == (6, len(retrieval.BUDGETS))
 
 
 def figures(milliseconds: float, seconds: float) -> dict[str, Any]:
