@@ -14,13 +14,15 @@ from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
 from kinsplit.stores.values import LAYERS, Layer, Query, layer_of
 
 _WEIGHTS = """
-asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])
-    AS a(number, field, term, asked)),
+asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::int[], %s::smallint[], %s::bigint[], %s::float8[])
+    AS a(number, best, field, term, asked)),
 size AS MATERIALIZED ({sizes}),
 counted AS MATERIALIZED (SELECT field, term, coalesce(chunks, 0)::float8 AS df
     FROM (SELECT DISTINCT field, term FROM asked) AS a LEFT JOIN {counts} USING (field, term)),
 rare AS MATERIALIZED (SELECT number, term, df, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf,
-        greatest({least}, {read} - sum(df) OVER (PARTITION BY number ORDER BY df, term) + df)::bigint AS most
+        CASE count(*) OVER (PARTITION BY number) WHEN 1 THEN best
+            ELSE greatest({least}, {read} - sum(df) OVER (PARTITION BY number ORDER BY df, term) + df)
+        END::bigint AS most
     FROM asked JOIN counted USING (field, term) JOIN size USING (field))
 """
 # The number of chunks with terms of a field.
@@ -30,7 +32,8 @@ SELECT {field}::smallint AS field, coalesce(sum(chunks), 0)::float8 AS n FROM {s
 """
 #: Largest number of matching chunks whose vectors are all compared for a ranking by meaning alone.
 _MOST = 20_000
-#: Chunks that a ranking of all reads: so many by its terms together, the rarest first, and at least so many by each.
+#: Chunks that a ranking of all reads: so many by its terms together, the rarest first, and at least so many by each. A
+#: ranking by a single term reads only the best.
 _READ, _LEAST = 50_000, 5_000
 #: How many times as many as wanted are scored in full where a term has more chunks.
 _RESCORED = 10
@@ -219,7 +222,7 @@ def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
     terms in common, so each is looked up once.
     """
     asked = [
-        (number, field_of(query.level), *pair)
+        (number, query.limit * _RESCORED, field_of(query.level), *pair)
         for number, query in enumerate(queries)
         if isinstance(query.vector, SparseVector)
         for pair in zip(query.vector.indices, query.vector.values, strict=True)
@@ -227,7 +230,7 @@ def _weights(tables: Tables, queries: Sequence[Query]) -> list[Statement]:
     fields = sorted({field_of(query.level) for query in queries if query.using == "bm25"})
     if not fields:
         return []
-    columns = [list(column) for column in zip(*asked, strict=True)] or [[], [], [], []]
+    columns = [list(column) for column in zip(*asked, strict=True)] or [[], [], [], [], []]
     sizes = [sql.SQL(_SIZE).format(field=field, sizes=tables.sizes, **_range(LAYERS[field])) for field in fields]
     least = max(_LEAST, *(query.limit for query in queries))
     text = sql.SQL(_WEIGHTS).format(sizes=sql.SQL(_ALL).join(sizes), counts=tables.counts, read=_READ, least=least)
