@@ -15,7 +15,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.options import KinWeights
-from kinsplit.retrieval.naming import Naming, find_naming
+from kinsplit.retrieval.names import Naming, find_naming
 from kinsplit.retrieval.passage import Candidate
 from kinsplit.retrieval.scoring import KinRankings, NamedRankings, ScoredEntry, score_with_kin, scores_of, unit
 from kinsplit.spans import holds, overlap
@@ -25,6 +25,12 @@ from kinsplit.support.telemetry import span
 
 #: Number of chunks at the top of each ranking whose siblings are scored by themselves.
 _BEST = 5
+#: Most words of a question that are asked for alone: a sample of more, as in scripts without spaces.
+_ALONE = 8
+
+
+def _no_words(_: str) -> frozenset[int]:
+    return frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +51,7 @@ class SearchQuestion:
     level: int = 0
     where: Where | None = None
     words: frozenset[int] = frozenset()
-    read_name: Callable[[str], frozenset[int]] = lambda _: frozenset()
+    read_name: Callable[[str], frozenset[int]] = _no_words
 
     @classmethod
     def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
@@ -71,6 +77,10 @@ class SearchQuestion:
         """Return the query for the term ranking of one source, or of all."""
         return Query("bm25", self.terms, limit, level, self._within(source_id))
 
+    def by_word(self, word: int, level: int, limit: int) -> Query:
+        """Return the query for the ranking by one word."""
+        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self.where)
+
     def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
         """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
         vector = self.vector if using == "dense" else self.terms
@@ -92,11 +102,11 @@ Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
 def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
     """Find candidates and all scores that count for them, in two calls to the store, or more if a document is named.
 
-    The first call fetches the best chunks by meaning and by terms, the best parents and the best documents; rankings
-    without weight are not requested. The second completes the evidence: it asks for the scores that these rankings
-    lack, of the chunks they found and of the best ones' siblings, and searches inside the best documents, since a
-    question that names its document also has answers there that resemble it only a little. `limit` is the minimum
-    number of chunks to take from each ranking.
+    The first call fetches the best chunks by meaning, by terms and by single words, the best parents and the best
+    documents; rankings without weight are not requested. The second completes the evidence: it asks for the scores that
+    these rankings lack, of the chunks they found and of the best ones' siblings, and searches inside the best
+    documents, since a question that names its document also has answers there that resemble it only a little. `limit`
+    is the minimum number of chunks to take from each ranking.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     asks_documents = weights.document or weights.best_documents
@@ -108,10 +118,14 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
         "document": question.by_terms(DOCUMENT, weights.documents) if asks_documents else None,
     }
     queries = {name: query for name, query in wanted.items() if query is not None}
-    found = dict(zip(queries, (yield list(queries.values())), strict=True))
+    # Terms are numbered by hashes, so that the first are a sample.
+    alone = [question.by_word(word, question.level, 1) for word in sorted(question.words)[:_ALONE]]
+    answers = yield [*queries.values(), *alone]
+    found = dict(zip(queries, answers, strict=False))
+    share = _matched(found["bm25"], answers[len(queries) :], len(question.words))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     if weights.document and (naming := (yield from find_naming(store, question, weights, found))) is not None:
-        return (yield from _evidence_within(question, weights, found, naming))
+        return (yield from _evidence_within(question, weights, found, naming, share))
     inside = [
         ask(question.level, weights.inside, source_id)
         for source_id in _best_documents(found["dense"], documents, weights.best_documents)
@@ -124,11 +138,15 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     for query, answer in zip((*inside, *missing), answers, strict=True):
         scores[query.using] |= scores_of(answer)
     parent, parent_dense = (scores_of(found.get(name, ())) for name in ("parent", "parent_dense"))
-    return KinRankings(entries, scores["dense"], scores["bm25"], parent, parent_dense, documents)
+    return KinRankings(entries, scores["dense"], scores["bm25"], parent, parent_dense, documents, share=share)
 
 
 def _evidence_within(
-    question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]], naming: Naming
+    question: SearchQuestion,
+    weights: KinWeights,
+    found: Mapping[str, Sequence[Entry]],
+    naming: Naming,
+    share: float,
 ) -> Steps:
     """Complete the evidence for a question that names a document: inside the most likely ones, without the name."""
     rest = replace(question, dense=naming.dense, terms=naming.terms)
@@ -167,7 +185,21 @@ def _evidence_within(
         scores_of(found.get("parent_dense", ())),
         {entry.source_id: entry.score for entry in found["document"]},
         NamedRankings(naming.source_id, known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"]),
+        share,
     )
+
+
+def _matched(best: Sequence[Entry], alone: Sequence[Sequence[Entry]], number: int) -> float:
+    """Return the best term score as a share of the sum of what each of so many words scores at best.
+
+    The words asked for alone may be a sample. A word that no chunk has counts as much as the rarest one found. A
+    question without words has all of them.
+    """
+    known = [hits[0].score for hits in alone if hits]
+    if not known or not best:
+        return 0.0 if alone else 1.0
+    mean = (sum(known) + (len(alone) - len(known)) * max(known)) / len(alone)
+    return min(1.0, best[0].score / (number * mean))
 
 
 def _wanted(found: Mapping[str, Sequence[Entry]], *, siblings: bool) -> set[str]:

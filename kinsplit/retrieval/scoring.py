@@ -17,6 +17,12 @@ from kinsplit.stores.values import Entry
 
 #: Approximate characters per token of English, for strategies that don't count tokens.
 _CHARACTERS_PER_TOKEN = 4
+# Share of the question's words that a chunk must have for words to count in full, for each standard deviation by which
+# the best cosine stands out; see docs/kin-scoring.md.
+_NEEDED = 1 / 6
+# Highest standard score of parents and documents. Without it, the only document with a rare word would count the more,
+# the more candidates there are.
+_HIGHEST = 3.0
 # Weights of a document's term score, as a share of the best one, and of its best chunk, and the lowest score of a
 # document relative to the most likely one: from a study on six labelled sets (see docs/kin-scoring.md).
 _DOCUMENT_TERMS, _BEST_CHUNK, _LOWEST = 5.0, 0.6, -4.0
@@ -42,6 +48,8 @@ class KinRankings:
     parent_dense: Mapping[str, float] = field(default_factory=dict)  # Cosine by parent id.
     document: Mapping[str, float] = field(default_factory=dict)  # Term score by source id.
     named: NamedRankings | None = None
+    # Share of the question's words, by their scores, that the chunk with the best term score has.
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,8 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
         return []
     sources = [entry.source_id for entry in entries]
     parents = [entry.parent_id for entry in entries]
-    own, siblings = _own_and_siblings(entries, evidence.dense, evidence.bm25, weights)
+    trusted = trust(evidence)
+    own, siblings = _own_and_siblings(entries, evidence.dense, evidence.bm25, trusted * weights.bm25)
     best = best_of_each(entries, own)
     best_chunks = np.array([best[source_id] for source_id in sources])
     if evidence.named is not None:
@@ -73,9 +82,9 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
         total = (
             own
             + sibling_weight(entries, weights) * standard(siblings)
-            + weights.parent * outstanding(_values(parents, evidence.parent))
-            + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True))
-            + weights.document * outstanding(_values(sources, evidence.document))
+            + trusted * weights.parent * outstanding(_values(parents, evidence.parent), highest=_HIGHEST)
+            + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True), highest=_HIGHEST)
+            + trusted * weights.document * outstanding(_values(sources, evidence.document), highest=_HIGHEST)
             + weights.best_chunk * standard(best_chunks)
         )
     order = zip((-total).tolist(), sources, [entry.index for entry in entries], range(len(entries)), strict=True)
@@ -94,6 +103,18 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
         }
         found.append(ScoredEntry(entry, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
     return found
+
+
+def trust(evidence: KinRankings) -> float:
+    """Return the share, from 0 to 1, of their weights with which terms count for one question.
+
+    It is less than 1 if no chunk has many of the question's words: one rare word, or the few that a question in another
+    language than the text shares with it, say little. The further the best cosine stands out, the more words it takes
+    to contradict it.
+    """
+    cosines = _values(list(evidence.entries), evidence.dense, lowest=True)
+    needed = _NEEDED * float(standard(cosines).max())
+    return 1.0 if evidence.share >= needed else evidence.share / needed
 
 
 def sibling_weight(entries: Sequence[Entry], weights: KinWeights) -> float:
@@ -127,29 +148,29 @@ def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[
     return (values - values[:number].mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
 
 
-def outstanding(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:
-    """Return standard scores times their peak, the highest of them; arguments as in `standard`."""
-    scores = standard(values, number)
+def outstanding(values: NDArray[np.float64], number: int | None = None, highest: float = np.inf) -> NDArray[np.float64]:
+    """Return standard scores, of which none is above a highest one, times their peak; see `standard` for the number."""
+    scores = np.minimum(standard(values, number), highest)
     return scores * float(scores[:number].max())
 
 
 def own_scores(
-    ids: Sequence[str], dense: Mapping[str, float], bm25: Mapping[str, float], weights: KinWeights, number: int
+    ids: Sequence[str], dense: Mapping[str, float], bm25: Mapping[str, float], weight: float, number: int
 ) -> NDArray[np.float64]:
-    """Return the own score of each chunk, standardised over that many of them, from the first."""
+    """Return the own score of each chunk, given the weight of terms, standardised over so many, from the first."""
     cosines = _values(ids, dense, lowest=True)
     # Squared, since half of the question's words say less than half of what all of them say.
     terms = _values(ids, bm25) ** 2
-    return standard(outstanding(cosines, number) + weights.bm25 * outstanding(terms, number), number)
+    return standard(outstanding(cosines, number) + weight * outstanding(terms, number), number)
 
 
 def _own_and_siblings(
-    entries: Sequence[Entry], dense: Mapping[str, float], bm25: Mapping[str, float], weights: KinWeights
+    entries: Sequence[Entry], dense: Mapping[str, float], bm25: Mapping[str, float], weight: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
     number = len(entries)
     ids = list(dict.fromkeys((*(entry.id for entry in entries), *dense, *bm25)))
-    own = own_scores(ids, dense, bm25, weights, number)
+    own = own_scores(ids, dense, bm25, weight, number)
     # Two more rows: one for no neighbour, one for neighbours without a score.
     nobody, others = len(ids), len(ids) + 1
     rows: dict[str | None, int] = {id_: row for row, id_ in enumerate(ids)}
@@ -174,7 +195,7 @@ def _within_named(
     The document's first chunk, which often has the names, may count by the whole question.
     """
     entries = list(evidence.entries.values())
-    within, beside = _own_and_siblings(entries, named.dense, named.bm25, weights)
+    within, beside = _own_and_siblings(entries, named.dense, named.bm25, trust(evidence) * weights.bm25)
     likelihood = likelihoods(evidence.document, best_of_each(entries, own), float(own.min()))
     weight, highest = sibling_weight(entries, weights), max(likelihood.values())
     documents = np.array([max(_LOWEST, likelihood[entry.source_id] - highest) for entry in entries])

@@ -75,7 +75,7 @@ def find_naming(
     if not question.words or not (first or any(names.values())):
         return None
     entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"])}
-    own = own_scores(list(entries), scores_of(found["dense"]), scores_of(found["bm25"]), weights, len(entries))
+    own = own_scores(list(entries), scores_of(found["dense"]), scores_of(found["bm25"]), weights.bm25, len(entries))
     documents = {entry.source_id: entry.score for entry in found["document"]}
     likelihood = likelihoods(documents, best_of_each(entries.values(), own), float(own.min()))
     source_id, share = likely(likelihood)
@@ -84,7 +84,7 @@ def find_naming(
     if share < _LEAST or not asked:
         return None
     rare = min(_RARE, max(1, store.count(DOCUMENT, question.where) // 2))
-    one_word = [Query("bm25", SparseVector((word,), (1.0,)), rare + 1, DOCUMENT, question.where) for word in asked]
+    one_word = [question.by_word(word, DOCUMENT, rare + 1) for word in asked]
     having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
     order = sorted(likelihood, key=lambda each: (-likelihood[each], each))
     chunk = store.vectors([first[source_id]]).get(first[source_id]) if source_id in first else None
