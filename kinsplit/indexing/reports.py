@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kinsplit.embedding.remote_models.base import Used
@@ -137,6 +137,7 @@ class AddReport:
         gone: Ids of documents deleted because their file is gone.
         seconds: Wall time, without that of Ray's start.
         used: Requests, tokens and cost of an embedding model on a server; None for a model on this machine.
+        courses: Number of the given files of each course (see `kinsplit.loaders`), in order of the courses' names.
     """
 
     documents: int = 0
@@ -153,6 +154,7 @@ class AddReport:
     gone: tuple[str, ...] = ()
     seconds: float = 0.0
     used: Used | None = None
+    courses: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, event: FileRead | DocumentReport) -> None:
         """Add a file or a document."""

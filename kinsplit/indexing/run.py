@@ -19,6 +19,7 @@ from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, ne
 from kinsplit.indexing.overlap import Inbox
 from kinsplit.indexing.reports import AddReport, ContextsWritten, DocumentReport, FileRead, OnEvent, TextsEmbedded
 from kinsplit.loaders import Discovery, Limits, SourceFile, discover, load_files
+from kinsplit.loaders.discovery import count_courses
 from kinsplit.options import AddOptions
 from kinsplit.stores.store import ChunkStore
 from kinsplit.support.telemetry import span
@@ -47,7 +48,8 @@ def add(
     ids = {source.source_id for source in new_files(store, fingerprint, found.files)}
     changed = {source.source_id: source for source in found.files if known is None or not known(source)}
     new = (source for source in changed.values() if source.source_id in ids)
-    report = AddReport(warnings=warn_of_duplicates(find_duplicates(store, fingerprint, new, changed)))
+    warned = warn_of_duplicates(find_duplicates(store, fingerprint, new, changed))
+    report = AddReport(warnings=warned, courses=count_courses(found.files))
     kept = {source.source_id for source in found.files} - changed.keys()
 
     def happened(event: FileRead | DocumentReport) -> None:

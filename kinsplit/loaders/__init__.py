@@ -26,9 +26,10 @@ rejected only if the file itself is given.
 
 **Facts.** Every document's metadata has `file_path` (the file's id), `file_type` (the format's name), `group_id` (files
 of one folder with a common prefix: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
-the group), and if known `title` (on one line), `course` and `subject`. Below the given folder, the first folder is the
-subject and the second the course; a single folder is the course; without any, the given folder is. A `course.toml` in a
-folder overrides these and the groups (see `course_file`).
+the group), and if known `title` (on one line), `course` and `subject`. The course is the nearest folder that
+looks like one course by the names in it (`lectures`, `week 1`, `lecture_1.pdf`), wherever it is, or else of the file's
+own folder; the subject is the folder of the course below the given one. A `course.toml` in a folder, or in one above,
+overrides these and the groups (see `course_file`).
 
 **Encodings.** Offsets count the code points of `Document.text`, which is decoded by the first rule that applies:
 

@@ -18,9 +18,10 @@ Every key is optional, and an inner folder's file takes precedence over an outer
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -138,15 +139,69 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
         yield FileKin(own, readable(group), [other for other in members.get(group, ()) if other != own])
 
 
-def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict[str, str]:
-    """Read `course` and `subject`, as far as known, from the folders between the given one and the file."""
-    if subject is not None:
-        facts = {"subject": subject, "course": folders[1] if len(folders) > 1 else ""}
-    elif len(folders) > 1:
-        facts = {"subject": folders[0], "course": folders[1]}
-    else:
-        facts = {"course": folders[0] if folders else root}
-    return {key: readable(value) for key, value in facts.items() if value}
+#: Names of folders and files that teach a part of a course. Some say so only with a number.
+_LESSON = re.compile(
+    r"(lectures?|exercises?|solutions?|assignments?|homeworks?|problem[ _-]?sets?|psets?|labs?|tutorials?|recitations?"
+    r"|seminars?|quiz(zes)?|exams?|midterms?|slides|handouts|lessons?|weeks?|transcripts?)([^a-z]|$)"
+    r"|(lec|ex|sol|hw|ps|ch|chapter|unit|module|session|day|part|section|wk)s?[ ._-]?\d+"
+    r"|\d{1,2}([_-]\d{1,2})*$|\d{1,2}[ ._-]+[^\d ._-]",
+    re.IGNORECASE,
+)
+#: Names of folders inside courses that other folders have, too.
+_MATERIAL = re.compile(
+    r"(pages?|notes?|code|src|scripts?|notebooks?|data|images?|img|figures?|media|videos?|audio|docs?|files?|assets"
+    r"|resources|materials?|readings?|references|projects?|extras?|chapters|units|modules|sessions)([^a-z]|$)",
+    re.IGNORECASE,
+)
+
+
+def is_course(folders: Sequence[str], files: Sequence[str]) -> bool:
+    """Return whether a folder looks like one course, by the names in it.
+
+    At least half of its folders, or of its files, are named as parts of a course are (`lectures`, `week 1`, `pages`),
+    and one of them as something that is taught. Otherwise all of its folders are, beside each other or beside files.
+    """
+    parts = [name for name in folders if _is_part(name)]
+    if 2 * len(parts) >= len(folders) and any(map(_LESSON.match, parts)):
+        return True
+    if 2 * sum(map(bool, map(_LESSON.match, files))) >= max(1, len(files)):
+        return True
+    return 0 < len(folders) == len(parts) and (len(parts) > 1 or bool(files))
+
+
+def course_folder(folder: PurePath, looks: Callable[[PurePath], bool]) -> PurePath:
+    """Return the folder of the course to which the files of a folder belong; their own if nothing says so.
+
+    It depends on the folders alone, so that it is the same from wherever they are given.
+
+    Args:
+        folder: The folder.
+        looks: Tells whether a folder looks like one course; see `is_course`.
+    """
+    found = None
+    for place in (folder, *folder.parents):
+        if place.name and looks(place):
+            found = place
+        elif found is not None and not _is_part(place.name):
+            break
+        if found is not None and not _is_part(found.name):
+            break
+    return found or folder
+
+
+def _is_part(name: str) -> bool:
+    return bool(_LESSON.match(name) or _MATERIAL.match(name))
+
+
+def course_facts(
+    base: PurePath, folder: PurePath, subject: str | None, looks: Callable[[PurePath], bool]
+) -> dict[str, str]:
+    """Read `course` and `subject`, as far as known, from folders: the subject's is that of the course, below `base`."""
+    course = course_folder(folder, looks)
+    above = course.parent
+    if subject is None and above != base and above.is_relative_to(base):
+        subject = above.name
+    return {key: readable(value) for key, value in (("subject", subject), ("course", course.name)) if value}
 
 
 def _group(stem: str, known: set[str]) -> str:

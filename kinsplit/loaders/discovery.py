@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.course_file import CourseFiles, course_facts, kin_facts, readable
+from kinsplit.loaders.course_file import CourseFiles, course_facts, is_course, kin_facts, readable
 from kinsplit.loaders.formats.code import missing_outlines
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 
@@ -48,6 +50,21 @@ def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
         else:
             listing.skipped.append(path)
     return listing
+
+
+@lru_cache(1024)
+def looks_like_course(folder: PurePath) -> bool:
+    """Return whether a folder looks like one course; False if it can't be listed."""
+    folders: list[str] = []
+    files: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name[0] != "." and entry.name not in (COURSE_FILE, *NEVER_WALKED):
+                    (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.name)
+    except OSError:
+        return False
+    return is_course(folders, files)
 
 
 def _visible(folder: Path) -> Iterator[Path]:
@@ -222,6 +239,11 @@ def collect(
     return tuple(sorted(skipped)), tuple(folders)
 
 
+def count_courses(files: Iterable[SourceFile]) -> dict[str, int]:
+    """Return the number of files of each course, in order of the courses' names."""
+    return dict(sorted(Counter(file.metadata["course"] for file in files if "course" in file.metadata).items()))
+
+
 def warn_of_missing_outlines(files: Iterable[SourceFile]) -> None:
     """Warn of source files that have no outline, since the grammars are not installed."""
     if advice := missing_outlines(source.path for source in files):
@@ -234,6 +256,7 @@ def walk(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] =
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if not items or "" in items:  # which Path takes for the working directory
         raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
+    looks_like_course.cache_clear()
     alone: dict[Path, set[Path]] = {}
     for path in map(Path, items):
         if broken := dangling(path):
@@ -248,19 +271,20 @@ def walk(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] =
             file = checked_file(path, subjects, readers)
             alone.setdefault(file.parent, set()).add(file)
     for folder, files in alone.items():  # by folder, so that `*.md` lists it once
-        courses, error = _courses(CourseFiles(), folder)
+        courses, failed = _courses_above(folder, folder)
+        courses, error = _courses(courses, folder)
         all_files = sorted(files.union(folder / name for name in list_folder(folder, readers).files))
-        sources = sources_of(folder, folder, [file.name for file in all_files], courses, readers)
+        sources = sources_of(folder, folder, [file.name for file in all_files], courses, readers, looks_like_course)
         given = [replace(source, given=True) for source in sources if source.path in files]
-        yield FileShard([*_failed(folder, folder, error), *given])
+        yield FileShard([*failed, *_failed(folder, folder, error), *given])
 
 
 def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]) -> Iterator[FileShard]:
     """Walk a given folder, or a subject of it, and yield each folder's files."""
     empty = True
-    courses, broken = _courses(CourseFiles(), base) if top != base else (CourseFiles(), None)
-    if broken:
-        yield FileShard(_failed(base, base, broken))
+    courses, failed = _courses_above(base, top)
+    if failed:
+        yield FileShard(failed)
     waiting = [(top, courses)]
     skipped = 0
     while waiting:
@@ -279,7 +303,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Seq
         waiting.extend((inner, courses) for inner in listing.folders)
         skipped += len(listing.skipped)
         empty = empty and not listing.files
-        sources = sources_of(base, folder, listing.files, courses, readers, subject)
+        sources = sources_of(base, folder, listing.files, courses, readers, looks_like_course, subject)
         yield FileShard(chain(sources, _failed(base, folder, broken)), listing.skipped)
     if empty:
         rule = f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {known()}."
@@ -305,6 +329,15 @@ def _courses(courses: CourseFiles, folder: Path) -> tuple[CourseFiles, LoadError
         return courses, error
 
 
+def _courses_above(base: Path, folder: Path) -> tuple[CourseFiles, list[SourceFile]]:
+    """Return the course files of the folders above one, and those that can't be read as files that fail."""
+    courses, failed = CourseFiles(), list[SourceFile]()
+    for above in reversed(folder.parents):
+        courses, error = _courses(courses, above)
+        failed += _failed(base if above.is_relative_to(base) else above, above, error)
+    return courses, failed
+
+
 def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFile]:
     """Return an unreadable course file as a file that fails."""
     path = folder / COURSE_FILE
@@ -317,10 +350,11 @@ def sources_of(
     names: Sequence[str],
     courses: CourseFiles,
     readers: Sequence[str],
+    looks: Callable[[PurePath], bool],
     subject: str | None = None,
 ) -> Iterator[SourceFile]:
-    """Yield the files of one folder with their facts."""
-    facts = course_facts(base.name, folder.relative_to(base).parts, subject)
+    """Yield the files of one folder with their facts; `looks` tells which folders look like one course."""
+    facts = course_facts(base, folder, subject, looks)
     stated = {name: known for name in names if (known := courses.of(folder / name))}
     groups = {name: known["group_id"] for name, known in stated.items() if "group_id" in known}
     for name, own in zip(names, kin_facts(folder_id(base, folder), names, groups), strict=True):

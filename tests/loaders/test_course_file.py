@@ -93,7 +93,7 @@ def test_a_broken_course_file_is_reported_and_the_rest_goes_on(course, content, 
         raise results.pop("mit/a/course.toml").error
     assert len(results) == 4
     assert not any(loaded.error for loaded in results.values())
-    assert results["mit/a/lectures/lec1.md"].documents[0].metadata["course"] == "lectures"
+    assert results["mit/a/lectures/lec1.md"].documents[0].metadata["course"] == "a"
 
 
 def test_marks_line_ends_and_blanks_of_any_kind_are_read(course):
@@ -131,3 +131,64 @@ def test_a_changed_course_file_updates_what_is_indexed_without_embedding(course)
 
     assert (report.updated, report.embedded) == (3, 0)
     assert len(found) > 0
+
+
+REAL = (
+    *(
+        "algebra/lectures/one.md",
+        "algebra/lectures/sorting/two.md",
+        "algebra/exercises/3_1/ex1.md",
+        "algebra/README.md",
+    ),
+    *("algebra/numpy/arrays/a.md", "botany/leaves.md", "botany/labs/week1/code/run.py", "chess/pages/a.md"),
+    *("chess/code/b.py", "drawing/a.md", "6_0001/lecture_1.md", "6_0001/lecture_2.md", "6_0001/extra/more.md"),
+)
+
+
+def courses(*paths: Path, **options) -> dict[Path, str]:
+    return {source.path: source.metadata["course"] for source in discover(list(paths), **options).files}
+
+
+def test_a_folder_has_the_same_course_however_it_is_given(tmp_path):
+    root = tree(tmp_path / "uni", *REAL)
+    above = courses(root)
+
+    assert {path.relative_to(root).parts[0] for path in above} == {*above.values()}
+    assert all(path.relative_to(root).parts[0] == course for path, course in above.items())
+    for given in [*root.rglob("*")]:
+        assert courses(given) == {path: above[path] for path in above if path.is_relative_to(given)}
+    assert (
+        courses(*sorted(root.iterdir()))
+        == courses(root, subjects=sorted(path.name for path in root.iterdir()))
+        == above
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "course"),
+    [
+        (("notes/a.md",), "notes"),
+        (("docs/a.md", "Music/b.md", "Documents/c.md", "Pictures/d.md"), "docs"),
+        (("Lectures/algebra/a.md", "Music/a.md", "Pictures/a.md"), "algebra"),
+        (("2023/a.md", "2024/a.md"), "2023"),
+        (("01 Sets/a.md", "02 Maps/a.md"), "home"),
+        (("18.06/a.md", "18.01/a.md"), "18.06"),
+    ],
+)
+def test_folders_that_others_have_too_are_no_course_around_them(tmp_path, names, course):
+    root = tree(tmp_path / "home", *names)
+
+    assert courses(root)[root / names[0]] == course
+
+
+def test_a_course_file_holds_from_within(course):
+    (course / "a" / "lectures" / "deep").mkdir()
+    (course / "a" / "lectures" / "deep" / "x.md").write_text("X.")
+
+    assert facts(course / "a" / "lectures" / "deep")["deep/x.md"]["course"] == "6.0001"
+    assert facts(course / "a" / "lectures" / "lec1.md")["lectures/lec1.md"]["title"] == "What is Computation?"
+
+
+def test_the_report_counts_the_files_of_each_course(course):
+    with Index("memory:", embedder="hash") as index:
+        assert index.add(course).courses == {"6.0001": 3, "b": 1}

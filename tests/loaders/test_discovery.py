@@ -105,7 +105,7 @@ def test_course_and_subject_by_depth(tmp_path):
         "root/a.md": (None, "root"),
         "root/one/a.md": (None, "one"),
         "root/one/two/a.md": ("one", "two"),
-        "root/one/two/three/a.md": ("one", "two"),
+        "root/one/two/three/a.md": ("two", "three"),
     }
 
 
@@ -115,7 +115,7 @@ def test_subjects_limit_the_walk(tmp_path):
     found = facts(root, subjects=["cs"])
 
     assert {key: (value["subject"], value.get("course")) for key, value in found.items()} == {
-        "data/cs/a.md": ("cs", None),
+        "data/cs/a.md": ("cs", "cs"),
         "data/cs/6_0001/b.md": ("cs", "6_0001"),
     }
     assert ids(root, subjects=["math", "cs", "math"]) == ["data/cs/6_0001/b.md", "data/cs/a.md", "data/math/c.md"]

@@ -12,7 +12,15 @@ import typer
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.derive import from_options
 from kinsplit.cli.options import STORE, Paths, with_strategy
-from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, show_cost, summary, to_dict
+from kinsplit.cli.output.index_report import (
+    describe_courses,
+    file_line,
+    report_loaded,
+    report_skipped,
+    show_cost,
+    summary,
+    to_dict,
+)
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
@@ -112,7 +120,7 @@ def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal
 
 
 def _show(report: AddReport, documents: Sequence[DocumentReport], terminal: Terminal) -> int:
-    terminal.outcome(to_dict(report, documents), figures(summary(report)))
+    terminal.outcome(to_dict(report, documents), figures(summary(report)), *describe_courses(report.courses))
     return exit_code(failed=report.failures, done=report.documents)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Suffixes that are named before the rest is only counted.
 _KINDS = 8
+#: Courses that are named before the rest is only counted.
+_COURSES = 20
 
 
 def file_line(name: str, reports: Sequence[DocumentReport]) -> Text:
@@ -71,6 +74,17 @@ def summary(report: AddReport) -> list[tuple[str, str, str]]:
     ]
 
 
+def describe_courses(courses: Mapping[str, int]) -> list[str]:
+    """Return in one line, or none, which courses were recognised and how to name others."""
+    if not courses:
+        return []
+    shown = ", ".join(
+        f"{inline(name)} ({counted(number, 'file')})" for name, number in islice(courses.items(), _COURSES)
+    )
+    more = f" and {len(courses) - _COURSES:,} more" if len(courses) > _COURSES else ""
+    return [f"Course{'s' * (len(courses) > 1)}: {shown}{more}. To change one, name it in a course.toml in its folder."]
+
+
 def describe_use(used: Used) -> str:
     """Return the requests to an embedding model on a server and their cost in words."""
     cost = "price not known: set KINSPLIT_EMBEDDING_PRICE" if used.cost is None else f"${used.cost:,.4f}"
@@ -84,6 +98,7 @@ def to_dict(report: AddReport, documents: Sequence[DocumentReport]) -> dict[str,
         **_counts(report),
         "pruned": report.pruned,
         "gone": list(report.gone),
+        "courses": dict(report.courses),
         "failed": [{"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed],
         "warnings": list(report.warnings),
         "seconds": report.seconds,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import translate
-from itertools import chain
-from pathlib import Path, PurePosixPath
+from itertools import chain, pairwise
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TypeVar
 
 from kinsplit.chunk import ABSOLUTE_PATH
@@ -21,7 +21,7 @@ from kinsplit.errors import LoadError
 from kinsplit.identity import chunk_id
 from kinsplit.indexing.origins import with_path, would_replace
 from kinsplit.loaders import Limits, Loaded, SourceFile, discovery
-from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
+from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles, is_course
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.registry import format_of, known
 from kinsplit.stores import ChunkStore
@@ -181,11 +181,12 @@ def _single(
     """Yield a file that is given itself, or those that match a pattern, with the facts that their folders have."""
     folders = _listed(system, str(root if is_pattern else root.parent), recursive=is_pattern)
     pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
+    looks = _looks(root, folders)
     for folder, names in folders.items():
         if _is_hidden(folder, root):
             continue
         courses = _courses(system, CourseFiles(), folder, names)
-        sources = discovery.sources_of(folder, folder, _readable(names, readers), courses, readers)
+        sources = discovery.sources_of(folder, folder, _readable(names, readers), courses, readers, looks)
         yield discovery.FileShard(
             replace(source, given=True) for source in sources if pattern.fullmatch(str(source.path))
         )
@@ -202,6 +203,7 @@ def _below(
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
         yield discovery.FileShard(folder=discovery.folder_id(base, top))
+    looks = _looks(base, folders)
     for folder, names in folders.items():
         searched = next((top for top in tops if folder.is_relative_to(top)), None)
         if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
@@ -212,7 +214,7 @@ def _below(
                 courses = _courses(system, courses, above, folders.get(above, ()))
         subject = searched.name if subjects else None
         yield discovery.FileShard(
-            discovery.sources_of(base, folder, _readable(names, readers), courses, readers, subject)
+            discovery.sources_of(base, folder, _readable(names, readers), courses, readers, looks, subject)
         )
 
 
@@ -224,6 +226,17 @@ def _listed(system: fs.FileSystem, folder: str, *, recursive: bool) -> dict[Pure
             parent, _, name = info.path.rpartition("/")
             folders.setdefault(parent, []).append(name)
     return dict(sorted((PurePosixPath(parent), sorted(names)) for parent, names in folders.items()))
+
+
+def _looks(base: PurePosixPath, folders: Mapping[PurePosixPath, list[str]]) -> Callable[[PurePath], bool]:
+    """Return what tells whether a folder looks like one course, of those from `base` on, with their files."""
+    inner: dict[PurePath, set[str]] = {}
+    for folder in folders:
+        for below, above in pairwise((folder, *folder.parents)):
+            if above.is_relative_to(base) and not _is_hidden(below, base):
+                inner.setdefault(above, set()).add(below.name)
+    files = dict[PurePath, list[str]](folders.items())
+    return lambda folder: is_course([*inner.get(folder, ())], files.get(folder, []))
 
 
 def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:

@@ -27,6 +27,7 @@ from kinsplit.integrations.ray.nodes import cause_of, check_nodes, noting_node
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
 from kinsplit.keywords import AddKeywords, IndexKeywords
 from kinsplit.loaders import Limits
+from kinsplit.loaders.discovery import count_courses
 from kinsplit.options import AddOptions, IndexOptions
 from kinsplit.stores.address import has_server
 from kinsplit.support.extras import needs
@@ -119,7 +120,8 @@ def _index(source: Any, address: str, settings: _Settings, on_event: OnEvent) ->
     with Index(address, collection=settings.collection, **options) as opened:
         model = _portable(model, opened.embedder)
         embed = (model, opened.embedding_context, resources.tokens, cache)
-        report, seen = AddReport(), TemporaryDict[None]()
+        courses = count_courses(given.files) if isinstance(given, FoundFiles) else {}
+        report, seen = AddReport(courses=courses), TemporaryDict[None]()
         with opened.store.first_load():
             reports = _reports(opened, given, pool, embed, (address, settings.collection, model), adding.limits, report)
             requests, tokens = _consume(reports, report, seen, on_event, partial(warn_of_long, opened.embedder))

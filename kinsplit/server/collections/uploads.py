@@ -279,7 +279,8 @@ class UploadFolder:
         folder = PurePath(self._prefix)
         layers = CourseFiles().inside(self._path).layers
         names = sorted({*list_folder(self._path).files, name})
-        sources = sources_of(folder, folder, names, CourseFiles(tuple((folder, own) for _, own in layers)), ())
+        courses = CourseFiles(tuple((folder, own) for _, own in layers))
+        sources = sources_of(folder, folder, names, courses, (), lambda _: False)  # It has no folders.
         source = next(source for source in sources if source.path.name == name)
         try:
             loaded = load_file(replace(source, path=path, given=True, scoped=True))
