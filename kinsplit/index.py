@@ -30,6 +30,7 @@ from kinsplit.parsers import Strategy, create, default_strategy, names, own_reso
 from kinsplit.retrieval import Passage, SearchQuestion, create_reranker, search
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
+from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.stores.values import Where
 from kinsplit.support.telemetry import Attributes, model_span, span
 from kinsplit.support.threads import in_own_thread, in_thread
@@ -242,7 +243,7 @@ class Index:
             **options: See `kinsplit.SearchOptions`.
 
         Returns:
-            Passages, best first.
+            Passages, best first. If there are none, a `FilterWarning` names each value of `where` that no chunk has.
 
         Raises:
             InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
@@ -274,6 +275,8 @@ class Index:
                 self.store, query, question, self.store.schema.fingerprint, asked, reranker, tokenizer, terms, levels
             )
             record(passages=len(passages))
+        if not passages:
+            warn_of_unmatched(self.store, asked.where)
         return passages
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:

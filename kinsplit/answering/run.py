@@ -102,7 +102,8 @@ def run(
     draft = Draft(question, fitting or found)
     yield values.SourcesFound(draft.sources)
     if not found:
-        yield draft.notice("nothing_found", "No passage was found.")
+        unmatched = index.store.unmatched(search.get("where"))
+        yield draft.notice("nothing_found", " ".join(("No passage was found.", *unmatched)))
         yield draft.piece(NOT_FOUND)
         yield draft.finish("not_in_material")
     elif model is None:

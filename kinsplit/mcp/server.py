@@ -34,6 +34,7 @@ from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.request_options import parse_filter
 from kinsplit.server.settings import ServiceSettings
+from kinsplit.support.threads import in_thread
 from kinsplit.wire import Extent, RankedText, RowView, answer_row, passage_row, visible_metadata
 
 _LOG = logging.getLogger("kinsplit.mcp")
@@ -45,6 +46,7 @@ _ROWS, _AROUND = 100, 50
 _END = 2**31
 #: Characters of an excerpt; a longer one is read in several calls.
 MOST = 20_000
+_NOTICES = "If nothing is found: each value of `where` that no chunk has, and near ones."
 _UNKNOWN = "list_documents lists the ids."
 
 
@@ -65,6 +67,7 @@ class FoundPassages(RowView):
 
     collection: str = Field(description="Collection that was searched.")
     passages: list[PassageResult] = Field(description="Passages, best first; empty if nothing was found or fits.")
+    notices: list[str] = Field(description=_NOTICES)
 
 
 class AnswerSource(DocumentPlace):
@@ -124,12 +127,13 @@ class Documents(RowView):
     total: int = Field(description="Number of documents that match.")
     offset: int = Field(description="Number of documents before this page.")
     documents: list[DocumentEntry]
+    notices: list[str] = Field(description=_NOTICES)
 
 
-def to_found(collection: str, passages: Sequence[Passage]) -> FoundPassages:
+def to_found(collection: str, passages: Sequence[Passage], notices: Sequence[str] = ()) -> FoundPassages:
     """Return the passages that a search found."""
     rows = [_cited(passage_row(each, rank)) for rank, each in enumerate(passages, 1)]
-    return FoundPassages.model_validate({"collection": collection, "passages": rows})
+    return FoundPassages.model_validate({"collection": collection, "passages": rows, "notices": notices})
 
 
 def to_answered(collection: str, answer: Answer) -> Answered:
@@ -201,14 +205,17 @@ def list_page(
     """List the documents of a collection that match a filter."""
     store = collection.index.store
     sources = store.sources(0, where)
+    notices: list[str] = []
     if not sources:
         store.check_fields(where)
+        notices = store.unmatched(where)
     page = dict(islice(sources.items(), offset, offset + limit))
     fingerprint = collection.index.strategy.fingerprint
     first = {chunk.source_id: chunk for chunk in store.get([chunk_id(id_, fingerprint, 0, 0) for id_ in page])}
     rows = [DocumentEntry(source_id=id_, chunks=n, metadata=_metadata(first.get(id_))) for id_, n in page.items()]
     names, total = [each.name for each in collections], len(sources)
-    return Documents(collection=collection.name, collections=names, total=total, offset=offset, documents=rows)
+    listed = {"collection": collection.name, "collections": names, "total": total, "offset": offset}
+    return Documents.model_validate({**listed, "documents": rows, "notices": notices})
 
 
 def _metadata(chunk: Chunk | None) -> dict[str, Any]:
@@ -307,8 +314,10 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         """
         with _reported():
             picked = collections.pick(collection)
-            passages = await picked.index.asearch(question, where=parse_filter(where), **options)
-        return to_found(picked.name, passages)
+            wanted = parse_filter(where)
+            passages = await picked.index.asearch(question, where=wanted, **options)
+            notices = [] if passages else await in_thread(picked.index.store.unmatched, wanted)
+        return to_found(picked.name, passages, notices)
 
 
 def _add_ask(server: MCPServer, collections: Collections) -> None:

@@ -119,6 +119,7 @@ class SearchAnswer(OfCollection):
 
     query: str = Field(description="The question.")
     passages: list[FoundPassage] = Field(description="Passages, best first; empty if none is found or fits the budget.")
+    notices: list[str] = Field(description="If none is found: each value of `where` that no chunk has, and near ones.")
 
 
 class Page(OfCollection):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from kinsplit.chunk import PLACED, RESERVED, UNSEEN
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
@@ -49,6 +48,11 @@ class OneOf:
     floats: tuple[float, ...] = ()
     booleans: tuple[bool, ...] = ()
     empty: bool = False
+
+    @property
+    def values(self) -> list[str | int | float | bool]:
+        """All values."""
+        return [*self.strings, *self.integers, *self.floats, *self.booleans]
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,46 +354,6 @@ def _one_of(key: str, wanted: object) -> OneOf:
 def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:
     """Return the strings to which conditions limit a key, or None if they don't."""
     return next((each.strings for each in conditions if isinstance(each, OneOf) and each.key == key), None)
-
-
-# Those that kinsplit writes, so that a chunk may lack them without a mistake in the filter.
-_OWN = RESERVED | PLACED | {"subject", "group_id"}
-
-
-def named_fields(conditions: Iterable[Condition]) -> Iterator[str]:
-    """Yield the fields that must have a value by some conditions, or must not, without kinsplit's own."""
-    for condition in conditions:
-        if isinstance(condition, Not):
-            yield from named_fields(condition.conditions)
-        elif isinstance(condition, Either):
-            for group in condition.groups:
-                yield from named_fields(group)
-        elif isinstance(condition, HasId) or (isinstance(condition, OneOf) and condition.empty):
-            continue
-        elif condition.key.partition(".")[0] not in _OWN:
-            yield condition.key
-
-
-def unknown_field(name: str, payloads: Iterable[Mapping[str, object]]) -> InvalidParameterError | None:
-    """Return the error about a field that no chunk has, if its name resembles one that some of these payloads have."""
-    from difflib import get_close_matches
-
-    known = _OWN.union(*map(_fields, payloads)).difference(UNSEEN)
-    near = get_close_matches(name, sorted(field for field in known if not field.startswith("_")), 1, 0.75)
-    if not near:
-        return None
-    return InvalidParameterError("where", "must name fields that chunks have", name, f"Did you mean {near[0]!r}?")
-
-
-def _fields(payload: Mapping[str, object], before: str = "") -> Iterator[str]:
-    for key, value in payload.items():
-        yield f"{before}{key}"
-        if isinstance(value, dict):
-            yield from _fields(value, f"{before}{key}.")
-        elif isinstance(value, list):
-            for member in value:
-                if isinstance(member, dict):
-                    yield from _fields(member, f"{before}{key}[].")
 
 
 # A JSON number of at most 64 bits, since Python refuses to parse very long ones.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from typing import NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import MissingContentError
-from kinsplit.stores.filters import Condition, check_query, named_fields, to_conditions, unknown_field
+from kinsplit.stores.filter_check import FilterWarning, named_fields, unknown_field, unknown_value, wanted_values
+from kinsplit.stores.filters import Condition, check_query, paths_of, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, Payloads, contents_of, from_payload, state_of, to_entry
 from kinsplit.stores.plan import Plan, check_source, compare, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.values import (
@@ -30,8 +32,8 @@ T = TypeVar("T")
 
 #: Sources whose points are looked up together.
 _SOURCES = 1000
-# Sources whose payloads show the fields of a collection.
-_SAMPLE = 20
+# Sources whose payloads show the fields of a collection, and the values of a field.
+_SAMPLE, _WIDE_SAMPLE = 20, 1000
 
 
 class FoundPoint(NamedTuple):
@@ -72,11 +74,29 @@ class ChunkStore(ABC):
             if name in self._fields or self.count(None, {name: {"$exists": True}}):
                 self._fields.add(name)
                 continue
-            sources = list(self.sources(0))
-            sample = sources[:: max(1, len(sources) // _SAMPLE)]
-            error = unknown_field(name, self._payloads(to_conditions(None, {"source_id": sample})).values())
+            error = unknown_field(name, self._sampled(_SAMPLE))
             if error is not None:
                 raise error
+
+    def unmatched(self, where: Where | None) -> list[str]:
+        """Return a sentence about each value of a filter that no chunk has, with the nearest ones that chunks have.
+
+        Those are looked for in at most 1,000 documents, the first chunk of each.
+        """
+        return [
+            unknown_value(each, self._sampled(_WIDE_SAMPLE, each.key))
+            for each in wanted_values(to_conditions(None, where))
+            if not self.count(None, {each.key: each.values})
+        ]
+
+    def _sampled(self, number: int, key: str = "") -> list[Payload]:
+        """Return the payloads of the chunks of some sources, or those of the first chunks with one key."""
+        sources = list(self.sources(0))
+        where: dict[str, Any] = {"source_id": sources[:: max(1, -(-len(sources) // number))]}
+        if not key:
+            return list(self._payloads(to_conditions(None, where)).values())
+        conditions = to_conditions(0, {**where, "chunk_index": 0})
+        return list(self._payloads(conditions, [*{str(path[0]) for path in paths_of(key)}]).values())
 
     def known(self, source_id: str) -> dict[str, Content]:
         """Return level and content hash of every stored chunk of a source by chunk id, in one round trip."""
@@ -373,6 +393,12 @@ class ChunkStore(ABC):
     @abstractmethod
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         """Run validated queries in one round trip, with whole payloads or some of their keys."""
+
+
+def warn_of_unmatched(store: ChunkStore, where: Where | None) -> None:
+    """Warn of each value of a filter that no chunk has, after a search that found nothing."""
+    for message in store.unmatched(where):
+        warnings.warn(FilterWarning(message), stacklevel=3)
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -31,6 +31,7 @@ from kinsplit.answering import (
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, ModelUnavailableError
 from kinsplit.parsers import create
+from kinsplit.stores.filter_check import FilterWarning
 from kinsplit.wire import answer_row, event_row
 from tests.answering.conftest import TEXTS
 from tests.answering.helpers import Scripted
@@ -127,8 +128,10 @@ def test_an_answer_does_not_depend_on_how_it_is_cut(shared: Index, reply: str, c
 
 @pytest.mark.parametrize("model", [None, Scripted([GOOD])])
 def test_nothing_is_asked_where_nothing_is_found(index: Index, model: Scripted | None) -> None:
-    found = ask(index, QUESTION, model, where={"course": "none"})
+    with pytest.warns(FilterWarning):
+        found = ask(index, QUESTION, model, where={"course": "none"})
 
+    assert found.notices[0].message == "No passage was found. where: no chunk has course = 'none'."
     assert (found.text, found.verdict, found.model, found.sources) == (NOT_FOUND, "not_in_material", None, ())
     assert kinds(found) == ["nothing_found"]
     assert model is None or not model.prompts

@@ -131,7 +131,8 @@ def test_json_holds_the_finished_answer(indexed: Cli, fake: FakeServer) -> None:
 def test_nothing_found_is_said(indexed: Cli) -> None:
     result = indexed("ask", QUESTION, *HASH, "--where", "file_type=none")
     assert (result.exit_code, result.stdout) == (0, "The passages do not hold the answer.\n")
-    assert result.stderr == "Warning: No passage was found.\n"
+    there = "The values there: 'json', 'markdown', 'pdf', 'text'."
+    assert result.stderr == f"Warning: No passage was found. where: no chunk has file_type = 'none'. {there}\n"
 
 
 def test_what_a_model_says_can_not_act_on_the_terminal(indexed: Cli, fake: FakeServer) -> None:

@@ -185,6 +185,10 @@ def test_delete_takes_a_filter(indexed: Cli) -> None:
     again = indexed("delete", "--where", "group_id=loops")
     assert (again.exit_code, again.stdout) == (0, "Nothing found.\n")
     for wrong in (("delete",), ("search", "loop", *HASH)):
+        near = indexed(*wrong, "--where", "file_type=Markdown")
+        assert (near.exit_code, near.stdout) == (0, "Nothing found.\n")
+        assert near.stderr == "Warning: where: no chunk has file_type = 'Markdown'. Did you mean 'markdown'?\n"
+    for wrong in (("delete",), ("search", "loop", *HASH)):
         misspelt = indexed(*wrong, "--where", "file_tipe=text")
         assert misspelt.exit_code == 2
         assert (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from qdrant_client import models
 from kinsplit import Document, Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.stores.filter_check import FilterWarning
 from tests.integrations.test_langchain_store import HashEmbeddings
 
 METADATA: dict[str, dict[str, Any]] = {
@@ -257,7 +259,8 @@ def test_a_misspelt_field_is_an_error_in_llama_index(llama: llama_index.Kinsplit
 def test_a_field_that_only_later_documents_have_is_none(chain: langchain.KinsplitVectorStore) -> None:
     for where in ({"language": "de"}, {"titel": None}, {"title": "x"}, {"titel": {"$exists": False}, "year": 1}):
         chain.find(where)
-        chain.similarity_search("text", filter=where)
+        with warnings.catch_warnings(action="ignore", category=FilterWarning):
+            chain.similarity_search("text", filter=where)
         assert chain.count(where) in (0, 3)
     empty = langchain.KinsplitVectorStore(HashEmbeddings(), "memory:")
     assert empty.find({"titel": "x"}) == []
@@ -275,4 +278,15 @@ def test_a_misspelt_field_is_an_error_in_an_index(ranking: Any) -> None:
         ):
             with pytest.raises(InvalidParameterError, match="Did you mean 'lecturer'"):
                 door()
-        assert index.search("owl", where={"lecturer": "Bob"}, ranking=ranking) == []
+        with pytest.warns(FilterWarning, match="no chunk has lecturer = 'ada'. Did you mean 'Ada'?"):
+            assert index.search("owl", where={"lecturer": "ada"}, ranking=ranking) == []
+
+
+def test_a_value_that_no_chunk_has_is_a_warning_of_vector_stores(
+    chain: langchain.KinsplitVectorStore, llama: llama_index.KinsplitVectorStore
+) -> None:
+    with pytest.warns(FilterWarning, match="no chunk has title = 'cats!'. Did you mean 'Cats'"):
+        chain.similarity_search("text", filter={"title": "cats!"})
+    wanted = MetadataFilters(filters=[MetadataFilter(key="title", value="cats!", operator=FilterOperator.EQ)])
+    with pytest.warns(FilterWarning, match="no chunk has title = 'cats!'. Did you mean 'Cats'"):
+        llama.query(VectorStoreQuery([1.0, 0.5], filters=wanted))

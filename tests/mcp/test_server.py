@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from kinsplit.mcp import server as tools
 from kinsplit.server.collections import Collections
+from kinsplit.stores.filter_check import FilterWarning
 from tests.answering.helpers import Scripted
 from tests.cli.conftest import environment
 from tests.mcp.conftest import FIRST, SECRET, TEXT
@@ -73,6 +74,11 @@ async def test_found_passages_are_slices_with_citations(connect: Connect) -> Non
         assert passage["citation"].startswith(f"{passage['source_id']}")
         filtered = await call(client, "search", question="larks", where={"year": 2020}, window=0, budget=9)
         assert {each["source_id"] for each in filtered["passages"]} == {"paged.pdf"}
+        with pytest.warns(FilterWarning):
+            nothing = await call(client, "search", question="larks", where={"year": 2021})
+        listed = await call(client, "list_documents", where={"year": 2021})
+        assert nothing["notices"] == listed["notices"]
+        assert nothing["notices"][0].startswith("where: no chunk has year = '2021'. Did you mean '2024' or '2020'")
         assert {each["citation"].partition(" [")[0] for each in filtered["passages"]} <= {
             "paged.pdf, p. 1",
             "paged.pdf, p. 2",

@@ -10,6 +10,7 @@ import pytest
 from kinsplit import Index
 from kinsplit.retrieval import LanguageModelReranker, Ranked
 from kinsplit.retrieval.rankings import names
+from kinsplit.stores.filter_check import FilterWarning
 from tests.server.conftest import HOME, STORE, Connect, error_of
 
 
@@ -88,6 +89,14 @@ async def test_the_default_and_the_names_can_be_set(connect: Connect) -> None:
 async def test_filters(client: httpx.AsyncClient, where: list[str], found: set[str]) -> None:
     answer = (await client.get("/search", params={"q": "words", "top_k": 20, "where": where})).json()
     assert {passage["source_id"] for passage in answer["passages"]} == found
+    assert answer["notices"] == []
+
+
+@pytest.mark.parametrize("render", [False, True])
+async def test_a_value_that_no_chunk_has_is_a_notice(client: httpx.AsyncClient, render: bool) -> None:
+    with pytest.warns(FilterWarning):
+        answer = (await client.get("/search", params={"q": "words", "where": "course=CS", "render": render})).json()
+    assert (answer["passages"], answer["notices"]) == ([], ["where: no chunk has course = 'CS'. Did you mean 'cs'?"])
 
 
 @pytest.mark.parametrize(

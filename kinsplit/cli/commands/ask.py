@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import closing
 from itertools import chain
 from typing import Unpack
@@ -43,8 +44,11 @@ def ask(
     """
     from kinsplit.answering import Withheld, answer, collect
     from kinsplit.index import Index
+    from kinsplit.stores.filter_check import FilterWarning
 
-    with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
+    # A notice of the answer says the same.
+    silence = warnings.catch_warnings(action="ignore", category=FilterWarning)
+    with silence, Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
         events = answer(opened, question, model, **options)
         with closing(events):
             if terminal.as_json:

@@ -224,6 +224,7 @@ def delete(
         where (KEY=VALUE): Delete the documents with this metadata; syntax as in kinsplit search.
     """
     from kinsplit.stores import open_store
+    from kinsplit.stores.store import warn_of_unmatched
 
     conditions = parse_where(where)
     if not (sources or conditions):
@@ -232,6 +233,7 @@ def delete(
         found = opened.sources(0, conditions) if conditions else {}
         if not found:
             opened.check_fields(conditions)
+            warn_of_unmatched(opened, conditions)
         deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
     lines = [f"{source_id}  Deleted {counted(number, 'chunk')}" for source_id, number in deleted.items() if number]
     missing = [source_id for source_id, number in deleted.items() if not number]

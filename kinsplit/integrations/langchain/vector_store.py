@@ -34,6 +34,7 @@ from kinsplit.integrations.shared.collection import (
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Query
+from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 from kinsplit.tokenizers import describe
 
@@ -354,7 +355,10 @@ class KinsplitVectorStore(VectorStore):
 
 def _search(store: ChunkStore, vector: list[float], limit: int, where: Filter | None) -> list[Hit]:
     dense = np.asarray(vector, dtype=np.float32)
-    (hits,) = store.search([Query("dense", dense, limit, where=to_where(store, where))])
+    wanted = to_where(store, where)
+    (hits,) = store.search([Query("dense", dense, limit, where=wanted)])
+    if not hits:
+        warn_of_unmatched(store, wanted)
     return hits
 
 

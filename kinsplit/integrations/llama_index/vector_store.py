@@ -33,6 +33,7 @@ from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Vectors
+from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.stores.values import Where
 from kinsplit.support.threads import in_thread, with_awaiting
 
@@ -252,6 +253,8 @@ def _search(
     store: ChunkStore, query: types.VectorStoreQuery, where: Where, score_threshold: float | None
 ) -> list[list[Hit]]:
     rankings = _rankings(store, query, where)
+    if not any(rankings):
+        warn_of_unmatched(store, where)
     if score_threshold is None or query.mode is types.VectorStoreQueryMode.SPARSE:
         return rankings
     dense, *others = rankings

@@ -51,26 +51,30 @@ async def search(
     searchers = model_workers if uses_model else workers
     if not asked.render:
         return await respond(searchers, collections.call, collection, _answer, asked.q, options)
-    name, passages = await searchers.run(collections.call, collection, _search, asked.q, options)
+    name, passages, notices = await searchers.run(collections.call, collection, _search, asked.q, options)
     # No thread waits for this.
     views = await viewer.views([shown_passage(passage) for passage in passages])
-    return await respond(workers, _answered, asked.q, name, passages, views)
+    return await respond(workers, _answered, asked.q, name, passages, notices, views)
 
 
 def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
     return _answered(query, *_search(collection, query, options), [])
 
 
-def _answered(query: str, name: str, passages: Sequence[Passage], views: Sequence[TextView]) -> SearchAnswer:
+def _answered(
+    query: str, name: str, passages: Sequence[Passage], notices: Sequence[str], views: Sequence[TextView]
+) -> SearchAnswer:
     """Return the response to a question, with a view of each passage, or without any."""
     pairs = enumerate(zip_longest(passages, views), 1)
     found = [to_found_passage(rank, passage, view) for rank, (passage, view) in pairs]
-    return SearchAnswer(query=query, strategy=name, passages=found)
+    return SearchAnswer(query=query, strategy=name, passages=found, notices=notices)
 
 
-def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, list[Passage]]:
+def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, list[Passage], list[str]]:
+    """Return the collection's name, the passages and, if there are none, what the filter asks for in vain."""
     try:
-        return collection.name, collection.index.search(query, **options)
+        passages = collection.index.search(query, **options)
+        return collection.name, passages, [] if passages else collection.index.store.unmatched(options.get("where"))
     except InvalidParameterError as error:
         if error.field != "query":
             raise
