@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from kinsplit.answering.prompt import build_prompt
 from kinsplit.answering.values import Source
+from kinsplit.chunk import Chunk
 from kinsplit.language_models.protocol import PLANNED
-from kinsplit.retrieval import Budget, Passage, shorten
+from kinsplit.retrieval import Budget, Passage, related_once, shorten
 from kinsplit.tokenizers.protocol import IntArray
 from kinsplit.tokenizers.registry import count_tokens
 
@@ -52,13 +53,14 @@ class _Estimate:
         return np.array([count_tokens(text) for text in texts], dtype=np.int64)
 
 
-def number(passages: Iterable[Passage]) -> list[Source]:
-    """Return passages as sources numbered from 1, each followed by its related files."""
+def number(passages: Sequence[Passage]) -> list[Source]:
+    """Return passages as sources numbered from 1, each followed by its related files that have none."""
     numbers = count(1)
-    return [source for passage in passages for source in _sources(passage, numbers)]
+    pairs = zip(passages, related_once(passages), strict=True)
+    return [source for passage, related in pairs for source in _sources(passage, related, numbers)]
 
 
-def _sources(passage: Passage, numbers: Iterator[int]) -> Iterator[Source]:
+def _sources(passage: Passage, related: Sequence[Chunk], numbers: Iterator[int]) -> Iterator[Source]:
     yield Source(
         next(numbers),
         passage.best.chunk,
@@ -71,7 +73,7 @@ def _sources(passage: Passage, numbers: Iterator[int]) -> Iterator[Source]:
         passage.beside,
         passage,
     )
-    for chunk in passage.related:
+    for chunk in related:
         file = str(chunk.metadata.get("file_path", chunk.source_id))
         yield Source(next(numbers), chunk, (chunk,), chunk.spans, chunk.text, None, passage.score, file, chunk.beside)
 

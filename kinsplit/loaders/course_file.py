@@ -21,10 +21,10 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -114,29 +114,40 @@ def _metadata(facts: Settings, keys: Mapping[str, str]) -> dict[str, str]:
 
 
 class FileKin(NamedTuple):
-    """A file's id, its group, and the ids of the other files of that group."""
+    """A file's id, its group, the ids of the other files of that group, and those before and after in a series."""
 
     source_id: str
     group_id: str
     siblings: list[str]
+    neighbours: dict[str, str]  # `previous_file` and `next_file`, as far as there are such files.
 
 
 def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> Iterator[FileKin]:
     """Group the files of one folder by their names, and yield the facts of each.
 
-    `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
+    `lecture_10.pdf`, `lecture_10_code.py` and `exercise_10.md` form the group `lecture_10`; `lecture_1.pdf` is of
+    another group, and in the series of `lecture_10.pdf`.
     """
     stems = [PurePath(name).stem for name in names]
     known = set(stems)
-    groups = [stated.get(name) or _group(stem, known) for name, stem in zip(names, stems, strict=True)]
+    lectures = {number: stem for stem in sorted(known, reverse=True) if (number := _number(_LECTURE, stem))}
+
+    def group(stem: str) -> str:
+        own = _group(stem, known)
+        return lectures.get(_number(_WITH_LECTURE, own), own)
+
+    groups = [stated.get(name) or group(stem) for name, stem in zip(names, stems, strict=True)]
+    there = set(names)
     # Most files have no kin, and a folder may have very many files.
-    members: dict[str, list[str]] = {group: [] for group, number in Counter(groups).items() if number > 1}
-    for name, group in zip(names, groups, strict=True):
-        if group in members:
-            members[group].append(_id(folder_id, name))
-    for name, group in zip(names, groups, strict=True):
+    members: dict[str, list[str]] = {named: [] for named, number in Counter(groups).items() if number > 1}
+    for name, named in zip(names, groups, strict=True):
+        if named in members:
+            members[named].append(_id(folder_id, name))
+    for name, named in zip(names, groups, strict=True):
         own = _id(folder_id, name)
-        yield FileKin(own, readable(group), [other for other in members.get(group, ()) if other != own])
+        found = {"previous_file": _neighbour(name, there, -1), "next_file": _neighbour(name, there, 1)}
+        beside = {key: _id(folder_id, other) for key, other in found.items() if other is not None}
+        yield FileKin(own, readable(named), [other for other in members.get(named, ()) if other != own], beside)
 
 
 #: Names of folders and files that teach a part of a course. Some say so only with a number.
@@ -202,6 +213,30 @@ def course_facts(
     if subject is None and above != base and above.is_relative_to(base):
         subject = above.name
     return {key: readable(value) for key, value in (("subject", subject), ("course", course.name)) if value}
+
+
+# Files that are a lecture, and those that belong to the lecture of their number.
+_LECTURE = re.compile(r"(?:lecture|lec|lesson|slides)[ _-]?0*(\d+)", re.IGNORECASE)
+_WITH_LECTURE = re.compile(
+    r"(?:exercise|ex|solution|sol|notes|code|handout|transcript|worksheet|lecture|lec|lesson|slides)s?[ _-]?0*(\d+)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(\d+)")
+
+
+def _number(pattern: re.Pattern[str], stem: str) -> str:
+    found = pattern.fullmatch(stem)
+    return found[1] if found else ""
+
+
+def _neighbour(name: str, names: Set[str], step: Literal[1, -1]) -> str | None:
+    """Return the next or previous file of a series, whose names differ in one number; up to two may be missing."""
+    before, digits, after = (*_NUMBER.split(name, maxsplit=1), "", "")[:3]
+    if not 0 < len(digits) < 10:  # Longer ones are no places in a series.
+        return None
+    numbers = (int(digits) + step * distance for distance in (1, 2, 3))
+    others = (f"{before}{number:0{width}}{after}" for number in numbers if number >= 0 for width in (1, len(digits)))
+    return next((other for other in others if other in names), None)
 
 
 def _group(stem: str, known: set[str]) -> str:

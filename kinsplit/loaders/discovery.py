@@ -131,7 +131,8 @@ class SourceFile:
     Attributes:
         path: Absolute path.
         source_id: Id of the file, the same on every machine (see the package docstring).
-        metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and if known `course` and `subject`.
+        metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and if known `previous_file`,
+            `next_file`, `course` and `subject`.
         given: Whether the file itself was given, and not a folder that contains it.
         error: Reason why there is nothing to load; None for a file.
         reader: Name of the reader that reads it; empty for the first one that knows its suffix.
@@ -362,7 +363,7 @@ def sources_of(
         fmt = format_of(file, readers)
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
-            metadata |= {"sibling_files": own.siblings, **facts, **stated.get(name, {})}
+            metadata |= {"sibling_files": own.siblings, **own.neighbours, **facts, **stated.get(name, {})}
             error = dangling(file) if isinstance(file, Path) else None
             yield SourceFile(Path(file), own.source_id, metadata, error=error, reader=fmt.reader)
 

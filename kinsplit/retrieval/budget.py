@@ -113,7 +113,7 @@ class Context:
     """The context of hits: their siblings or parents, and related files."""
 
     around: Callable[[Chunk], Sequence[Chunk]]  # Consecutive siblings with the chunk itself, or its parent alone.
-    related: Callable[[Chunk], Sequence[Chunk]]  # Other unchunked files of an unchunked document's group.
+    related: Callable[[Chunk], Sequence[Chunk]]  # First chunks of the other files of the document's group.
     within_sections: bool = False  # Whether passages end where the heading path changes.
     longest: int = sys.maxsize  # Most chunks of a passage, where the number of passages is limited.
 
@@ -132,7 +132,7 @@ def context_of(chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: s
 
     def related(chunk: Chunk) -> Sequence[Chunk]:
         found = (chunks.get(id_) for id_ in expansion.related(chunk, fingerprint))
-        return [other for other in found if other is not None and other.total == 1]
+        return [other for other in found if other is not None]
 
     return Context(around, related, expansion.within_sections, longest(expansion))
 
@@ -221,6 +221,8 @@ class _Purchase:
         self._left += kept
         for hit in self._hits:
             self._take_context(hit)
+        for hit in self._hits:
+            self._take_related(hit.chunk)
 
     def passages(self) -> list[Passage]:
         """Return what was bought, in the order of the best hits."""
@@ -312,8 +314,11 @@ class _Purchase:
             for side in sides:
                 if distance < len(side) and not (self._has_place(side[distance]) and self._take(side[distance])):
                     side.clear()
+
+    def _take_related(self, chunk: Chunk) -> None:
+        """Buy the other files of a hit's group of which nothing is bought yet."""
         for other in self._context.related(chunk):
-            if other.id not in self._taken and self._take(other):
+            if other.source_id not in self._covered and self._take(other):
                 self._related.setdefault(chunk.id, []).append(other)
 
     def _take_parent(self, chunk: Chunk) -> bool:

@@ -17,6 +17,9 @@ from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry
 from kinsplit.support.settings import Settings
 
+#: Most files that are related to a hit; a group is a lecture with its code, its exercises and their solutions.
+MOST_RELATED = 4
+
 
 class Expansion(Settings):
     """Kin to add to a hit.
@@ -58,10 +61,10 @@ class Expansion(Settings):
         }
 
     def related(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
-        """Return the ids of the other files in an unchunked document's group, as if they were unchunked too."""
-        if hit.total > 1 or hit.level or not self.window:
+        """Return the ids of the first chunks of the other files in a document's group, at most `MOST_RELATED`."""
+        if hit.level or not self.window:
             return []
-        return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)]
+        return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)[:MOST_RELATED]]
 
 
 def fetch_kin(
@@ -138,7 +141,7 @@ def arrange(
             neighbour.add(more, hit)
         elif len(groups) < top_k:
             others = (chunks.get(id_) for id_ in expansion.related(hit.chunk, fingerprint))
-            related = [other for other in others if other is not None and other.total == 1]
+            related = [other for other in others if other is not None]
             groups.append(_Group(_beside(hit.chunk, around, groups), hit, related))
     return [join(group.chunks.values(), group.hits, group.related) for group in groups]
 

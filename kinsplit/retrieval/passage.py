@@ -51,7 +51,8 @@ class Passage:
             passage.
         hits: The chunks that were found, best first.
         chunks: All chunks of the passage, in document order; the parent alone if parents were requested.
-        related: The other unchunked files of an unchunked document's group, such as the code of a lecture, whole.
+        related: The other files of the document's group, such as the code of a lecture: the first chunk of each, which
+            is the whole file if its `total` is 1.
         beside: Headings and note of the best hit; header, language and speaker that the text continues.
         pages: First and last page, counted from 1, if the document has pages.
         times: Start and end in seconds, if the document is a transcript.
@@ -109,6 +110,16 @@ class Passage:
     def with_score(self, stage: str, score: float) -> Passage:
         """Return the passage ranked by the score of a further stage."""
         return replace(self, score=score, scores={**self.scores, stage: score})
+
+
+def related_once(passages: Sequence[Passage]) -> list[list[Chunk]]:
+    """Return the related chunks of each passage whose documents have no passage, each once."""
+    shown = {passage.source_id for passage in passages}
+    found: list[list[Chunk]] = []
+    for passage in passages:
+        found.append([chunk for chunk in passage.related if chunk.source_id not in shown])
+        shown |= {chunk.source_id for chunk in passage.related}
+    return found
 
 
 def cite(source_id: str, start: int, end: int, pages: tuple[int, int] | None) -> str:

@@ -98,17 +98,17 @@ class FoundChunk(ChunkPlace, Scored):
 
 
 class Related(Model):
-    """Another file of the same group, indexed as one chunk."""
+    """Another file of the same group."""
 
     source_id: str = Field(description="Id of its document.")
-    text: str = Field(description="Text of the file.")
+    text: str = Field(description="Text of its first chunk.")
 
 
 class FoundPassage(Located, RankedText, Scored):
     """A passage of a document that answers the question."""
 
     hits: list[FoundChunk] = Field(description="Chunks of the passage that were found, best first.")
-    related: list[Related] = Field(description="Other files of the same group, for a file indexed as one chunk.")
+    related: list[Related] = Field(description="Other files of the same group, such as the code of a lecture.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     times: tuple[float, float] | None = Field(description="Start and end in seconds, in a transcript.")
     view: TextView | None = Field(description="How it can be shown; null unless `render` is set.")

@@ -39,6 +39,7 @@ def test_a_course_file_holds_for_its_folder_and_all_below(course):
         "file_type": "markdown",
         "group_id": "lecture 1",
         "sibling_files": ["mit/a/lectures/lec1code.py"],
+        "next_file": "mit/a/lectures/lec2.md",
         "course": "6.0001",
         "subject": "cs",
         "course_title": "Introduction to Python",

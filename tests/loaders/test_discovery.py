@@ -83,6 +83,43 @@ def test_a_group_is_the_shortest_prefix_and_stays_in_its_folder(tmp_path):
     assert found["c/a/w-10.md"]["sibling_files"] == found["c/b/w-1.txt"]["sibling_files"] == []
 
 
+def test_files_of_one_lecture_are_siblings_and_never_those_of_another(tmp_path):
+    names = ("lecture_01.md", "lecture_01_code.py", "exercise_1.md", "solution 1.md", "lec2.pdf", "exercise_2.md")
+    found = facts(tree(tmp_path / "c", *names, "ps1.md", "lecture_11.md", "exercise_3.md"))
+
+    groups = {name: facts["group_id"] for name, facts in found.items()}
+    assert groups == {
+        **{f"c/{name}": "lecture_01" for name in names[:4]},
+        **{f"c/{name}": "lec2" for name in names[4:]},
+        "c/ps1.md": "ps1",
+        "c/lecture_11.md": "lecture_11",
+        "c/exercise_3.md": "exercise_3",
+    }
+    for name, own in found.items():
+        assert own["sibling_files"] == sorted(
+            other for other in groups if other != name and groups[other] == groups[name]
+        )
+
+
+def test_the_next_and_the_previous_file_of_a_series_are_named(tmp_path):
+    names = ("lec2.md", "lec9.md", "lec10.md", "lec12.md", "lec2code.py", "lec9code.py", "note 08.md", "note 09.md")
+    found = facts(tree(tmp_path / "c", *names, "note 10.md", "a.md", "x" + "1" * 40 + ".md"))
+
+    assert {name: (own.get("previous_file"), own.get("next_file")) for name, own in found.items()} == {
+        "c/lec2.md": (None, None),
+        "c/lec9.md": (None, "c/lec10.md"),
+        "c/lec10.md": ("c/lec9.md", "c/lec12.md"),
+        "c/lec12.md": ("c/lec10.md", None),
+        "c/lec2code.py": (None, None),
+        "c/lec9code.py": (None, None),
+        "c/note 08.md": (None, "c/note 09.md"),
+        "c/note 09.md": ("c/note 08.md", "c/note 10.md"),
+        "c/note 10.md": ("c/note 09.md", None),
+        "c/a.md": (None, None),
+        "c/x" + "1" * 40 + ".md": (None, None),
+    }
+
+
 def test_siblings_of_a_file_given_by_itself_come_from_its_folder(tmp_path):
     folder = tree(tmp_path / "cs", "lecture_10.pdf", "lecture_10_code.py", "other.md")
 

@@ -188,7 +188,7 @@ def test_a_chunk_is_found_by_file_and_index(courses: Cli) -> None:
 TABLE.row(
     "Sibling files of the group, for documents that are not chunked",
     "`passage.related`",
-    "tests/retrieval/test_pipeline.py::test_a_document_that_is_not_chunked_brings_its_sibling_files",
+    "tests/retrieval/test_pipeline.py::test_a_document_brings_its_sibling_files",
 )
 TABLE.row(
     "`use_reranker=True`: rerank the candidates, expand, rerank the passages",

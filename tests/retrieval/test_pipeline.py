@@ -11,7 +11,7 @@ from kinsplit.chunk import Document
 from kinsplit.embedding import create
 from kinsplit.errors import InvalidParameterError
 from kinsplit.options import NO_KIN, KinWeights, SearchOptions
-from kinsplit.retrieval import Passage, Ranked, Reranker, RerankWarning, find_candidates, search
+from kinsplit.retrieval import Passage, Ranked, Reranker, RerankWarning, find_candidates, related_once, search
 from kinsplit.retrieval.rankings import find_entries
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import STRATEGY, CountingStore, course, question
@@ -195,7 +195,7 @@ def test_a_table_does_not_break_its_section(heading: str) -> None:
     assert "Others are green" in found.text
 
 
-def test_a_document_that_is_not_chunked_brings_its_sibling_files() -> None:
+def test_a_document_brings_its_sibling_files() -> None:
     notes = Document("10.md", "Merge sort halves a list.", {"sibling_files": ["10.py", "10.pdf"]})
     code = Document("10.py", "def merge_sort(items): ...", {"sibling_files": ["10.md", "10.pdf"]})
     chunked = Document("10.pdf", "Slides about sorting. " * 20, {"sibling_files": ["10.md", "10.py"]})
@@ -203,11 +203,22 @@ def test_a_document_that_is_not_chunked_brings_its_sibling_files() -> None:
 
     (passage,) = ask(store, "halves a list", top_k=1, candidates=1)
 
-    assert (passage.text, [chunk.text for chunk in passage.related]) == (notes.text, [code.text])
+    assert (passage.text, [chunk.source_id for chunk in passage.related]) == (notes.text, ["10.py", "10.pdf"])
+    assert [(chunk.index, chunk.total > 1) for chunk in passage.related] == [(0, False), (0, True)]
     assert store.calls == ["rank", "rank", "get"]
     tokens = int(resolve("bundled").count([notes.text])[0])
     (alone,) = ask(store, "halves a list", top_k=1, candidates=1, budget=tokens)
     assert (alone.text, alone.related) == (notes.text, ())
+    (slides,) = ask(store, "slides about sorting", top_k=1, candidates=1)
+    assert (slides.source_id, [chunk.text for chunk in slides.related]) == ("10.pdf", [notes.text, code.text])
+    passages = ask(store, "sorting slides", top_k=9)
+    assert {passage.source_id for passage in passages} == {"10.md", "10.py", "10.pdf"}
+    assert related_once(passages) == [[] for _ in passages]
+    assert all(passage.related for passage in passages)
+    ample = ask(store, "slides about sorting", budget=tokens + 60)
+    assert len({chunk.id for passage in ample for chunk in (*passage.chunks, *passage.related)}) == sum(
+        len(passage.chunks) + len(passage.related) for passage in ample
+    )
 
 
 async def test_an_index_answers_an_event_loop_alike() -> None:

@@ -80,6 +80,8 @@ def show(
     show_text(terminal, passage if size is None or not whole else best, best, words, size, plain=plain)
     if passage.related:
         terminal.line(f"Related: {', '.join(chunk.source_id for chunk in passage.related)}")
+    if following := passage.metadata.get("next_file"):
+        terminal.line(f"Next: {following}")
 
 
 def show_text(

@@ -12,7 +12,7 @@ from kinsplit.evaluation.measures.passages import Slices
 from kinsplit.index import Index
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import EvaluationOptions, KinWeights, SearchOptions
-from kinsplit.retrieval import KIN, Ranking, SearchQuestion, find_candidates, rankings
+from kinsplit.retrieval import KIN, Ranking, SearchQuestion, find_candidates, rankings, related_once
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore
 
@@ -60,8 +60,9 @@ def search(**options: Unpack[SearchKeywords]) -> Ranker:
 
     def passages(index: Index, question: str, budget: int) -> list[Slices]:
         slices: list[Slices] = []
-        for passage in index.search(question, **_within(budget, options)):
-            slices += [passage, *passage.related]
+        found = index.search(question, **_within(budget, options))
+        for passage, related in zip(found, related_once(found), strict=True):
+            slices += [passage, *related]
         return slices
 
     return Ranker(_named("search", options), "Passages of Index.search", _rank_of(options), passages)

@@ -45,7 +45,9 @@ _POSITION = frozenset(
     {"chunk_id", "source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", DOCUMENT_CONTEXT}
 )
 _UNNEEDED = (
-    (frozenset(HIDDEN) - _POSITION) | {*OFFSETS} | {"start_index", "end_index", "absolute_path", "sibling_files"}
+    (frozenset(HIDDEN) - _POSITION)
+    | {*OFFSETS}
+    | {"start_index", "end_index", "absolute_path", "sibling_files", "previous_file", "next_file"}
 )
 _NEEDED_DETAILS = ("spans", "beside", "score", "related_to")
 

@@ -17,7 +17,7 @@ from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
-from kinsplit.retrieval import Passage
+from kinsplit.retrieval import Passage, related_once
 
 
 class Result(NamedTuple):
@@ -29,15 +29,15 @@ class Result(NamedTuple):
     score: float | None  # Higher is better.
 
 
-def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Result]:
-    """Return passages as results, each followed by its related files, with all metadata or `slimmed`."""
+def to_results(passages: Sequence[Passage], *, slim: bool = False) -> list[Result]:
+    """Return passages as results, each followed by its related files that have none, all of them or `slimmed`."""
     results = []
-    for passage in passages:
+    for passage, related in zip(passages, related_once(passages), strict=True):
         hits = [(from_chunk(hit.chunk).id, hit.score) for hit in passage.hits]
         best = from_chunk(passage.best.chunk)
         result = to_result(passage, best.id, best.metadata, to_finding(passage.score, passage.scores, hits))
         results.append(result)
-        results += [to_related(chunk, result) for chunk in passage.related]
+        results += [to_related(chunk, result) for chunk in related]
     return [result._replace(metadata=slimmed(result.metadata)) for result in results] if slim else results
 
 

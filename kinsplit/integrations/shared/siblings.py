@@ -23,7 +23,7 @@ from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.integrations.shared.results import Result, related_to, to_finding, to_related, to_result
 from kinsplit.options import ExpansionOptions, SearchOptions
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, context_of, spend
+from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, context_of, related_once, spend
 from kinsplit.retrieval.expand import arrange
 from kinsplit.tokenizers import BUNDLED, resolve
 
@@ -96,7 +96,8 @@ class ExpansionStage(FieldModel, ExpansionOptions):
             passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
         else:
             passages = spend(budget, candidates, context_of(chunks, expansion, kin.fingerprint))
-        expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
+        pairs = zip(passages, related_once(passages), strict=True)
+        expanded = [one for passage, related in pairs for one in _expanded(passage, related, numbers, found)]
         expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
         if expansion.window:
             results = [one.result for one in expanded if one.result is not None]
@@ -172,7 +173,9 @@ def _completed(found: Sequence[FoundNode], reader: KinReader) -> Sequence[FoundN
     return [one._replace(metadata={**kept.get(stored_id(one.id), {}), **one.metadata}) for one in found]
 
 
-def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[FoundNode]) -> Iterator[Expanded]:
+def _expanded(
+    passage: Passage, related: Sequence[Chunk], numbers: Mapping[str, int], found: Sequence[FoundNode]
+) -> Iterator[Expanded]:
     hits = [found[numbers[id_]] for id_ in dict.fromkeys(hit.chunk.id for hit in passage.hits)]
     number = numbers[passage.best.chunk.id]
     own = whole(found[number].metadata)
@@ -180,7 +183,7 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
     metadata = {key: value for key, value in passage.metadata.items() if key not in finding}
     result = to_result(replace(passage, metadata=metadata), found[number].id, own, finding)
     yield Expanded(number, result)
-    for chunk in passage.related:
+    for chunk in related:
         yield Expanded(number, to_related(chunk, result), related=True)
 
 
