@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # The place of a chunk in its document.
 _PLACE = [field.shown for field in FIELDS if field.shown not in (None, "source_id", "text")]
 
+#: Description of `location` in the schemas.
+LOCATION = "Course, title, section and pages or time in one line, for readers."
+
 
 class RowView(BaseModel):
     """Base of the views of rows: a view takes its own keys from a row, and ignores the others."""
@@ -41,6 +44,7 @@ class RankedText(Extent):
     rank: int = Field(description="Rank, from 1.")
     score: float = Field(description="Score of the ranking; higher is better, and comparable within one search only.")
     source_id: str = Field(description="Id of the document.")
+    location: str = Field(description=LOCATION)
     text: str = Field(description="Text of the passage; a blank line separates several spans.")
     chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
 
@@ -74,7 +78,7 @@ def passage_row(passage: Passage, rank: int = 1) -> dict[str, Any]:
         "scores": dict(passage.scores),
         **_given(passage, "source_id", "start", "end"),
         "spans": [list(span) for span in passage.spans],
-        **_given(passage, "pages", "times", "context"),
+        **_given(passage, "pages", "times", "location", "context"),
         "beside": passage.beside.to_dict(),
         "text": passage.text,
         "chunks": [chunk.id for chunk in passage.chunks],
@@ -118,12 +122,14 @@ def _given(part: object, *names: str) -> dict[str, Any]:
 
 
 def _hit(hit: Candidate) -> dict[str, Any]:
-    return {**place_row(hit.chunk), "score": hit.score, "scores": dict(hit.scores)}
+    from kinsplit.retrieval.passage import location_of
+
+    return {**place_row(hit.chunk), "location": location_of(hit.chunk), "score": hit.score, "scores": dict(hit.scores)}
 
 
 def _source(source: Source) -> dict[str, Any]:
     return {
-        **_given(source, "number", "source_id", "file", "pages", "section", "score"),
+        **_given(source, "number", "source_id", "file", "pages", "section", "location", "score"),
         "start": source.spans[0].start,
         "end": source.spans[-1].end,
         "spans": [list(span) for span in source.spans],

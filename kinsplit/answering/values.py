@@ -7,6 +7,7 @@ from typing import Literal
 
 from kinsplit.chunk import Beside, Chunk, pages_of
 from kinsplit.retrieval import Passage
+from kinsplit.retrieval.passage import location_of
 from kinsplit.spans import Span, stretches
 
 #: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
@@ -60,6 +61,11 @@ class Source:
     def section(self) -> str:
         """Heading path of the best hit."""
         return self.beside.path
+
+    @property
+    def location(self) -> str:
+        """Course, title, section and pages or time in one line; see `kinsplit.retrieval.locate`."""
+        return location_of(self.best) if self.passage is None else self.passage.location
 
     def locate(self, start: int, end: int) -> Span:
         """Return the position of a part of the text in the document, from its first to its last slice.

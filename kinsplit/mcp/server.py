@@ -35,7 +35,7 @@ from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.request_options import parse_filter
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.support.threads import in_thread
-from kinsplit.wire import Extent, RankedText, RowView, answer_row, passage_row, visible_metadata
+from kinsplit.wire import LOCATION, Extent, RankedText, RowView, answer_row, passage_row, visible_metadata
 
 _LOG = logging.getLogger("kinsplit.mcp")
 #: Nothing is changed, and nothing outside the index is reached.
@@ -74,6 +74,7 @@ class AnswerSource(DocumentPlace):
     """A passage that an answer cites by its number."""
 
     number: int = Field(description="Number in the answer's citations, such as [1].")
+    location: str = Field(description=LOCATION)
     text: str = Field(description="Text of the passage.")
 
 

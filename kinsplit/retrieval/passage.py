@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import GAP, PLACED, SEPARATOR, Beside, Chunk
+from kinsplit.chunk import GAP, PLACED, SEPARATOR, Beside, Chunk, pages_of
 from kinsplit.errors import StoreError
 from kinsplit.spans import Span, stretches
 
@@ -98,6 +99,11 @@ class Passage:
         return cite(self.source_id, self.start, self.end, self.pages)
 
     @property
+    def location(self) -> str:
+        """Course, title, section and pages or time in one line; see `locate`."""
+        return locate(self.source_id, self.metadata, self.beside, self.pages, self.times)
+
+    @property
     def best(self) -> Candidate:
         """The hit that gave the passage its score."""
         return self.hits[0]
@@ -125,6 +131,40 @@ def related_once(passages: Sequence[Passage]) -> list[list[Chunk]]:
 def cite(source_id: str, start: int, end: int, pages: tuple[int, int] | None) -> str:
     """Return a citation of a part of a document, such as "notes.pdf, p. 3-4 [120:480]"."""
     return f"{source_id}{f', p. {page_range(pages)}' if pages else ''} [{start}:{end}]"
+
+
+def locate(
+    source_id: str,
+    metadata: Mapping[str, Any],
+    beside: Beside,
+    pages: tuple[int, int] | None,
+    times: tuple[float, float] | None = None,
+) -> str:
+    """Return where a text is in one line, such as "6.0001 > What is Computation? > Machines, p. 3-4".
+
+    Without a title and headings, the file has its place. What two neighbouring parts share is said once.
+    """
+    names = [metadata.get("course"), metadata.get("title"), *beside.headings]
+    if not any(names[1:]):
+        names.append(PurePath(str(metadata.get("file_path", source_id))).name)
+    parts = [" ".join(str(name).split()) for name in (*names, *beside.note.splitlines()) if name]
+    shown = [part for number, part in enumerate(parts) if part not in parts[max(0, number - 1) : number]]
+    place = f", p. {page_range(pages)}" if pages else f", {'-'.join(map(clock, times))}" if times else ""
+    return f"{' > '.join(shown)}{place}"
+
+
+def location_of(chunk: Chunk) -> str:
+    """Return where a chunk is in one line; see `locate`."""
+    start, end = chunk.metadata.get("time_start"), chunk.metadata.get("time_end")
+    times = None if start is None or end is None else (float(start), float(end))
+    return locate(chunk.source_id, chunk.metadata, chunk.beside, pages_of(chunk), times)
+
+
+def clock(seconds: float) -> str:
+    """Return a time in a recording, such as 1:02:07."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def page_range(pages: tuple[int, int]) -> str:

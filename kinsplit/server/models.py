@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kinsplit.chunk import Chunk
 from kinsplit.retrieval import Passage
 from kinsplit.spans import Span, stretches
-from kinsplit.wire import Extent, RankedText, chunk_row, passage_row, place_row
+from kinsplit.wire import LOCATION, Extent, RankedText, chunk_row, passage_row, place_row
 
 Pair = tuple[int, int]
 
@@ -95,6 +95,8 @@ class Scored(Model):
 
 class FoundChunk(ChunkPlace, Scored):
     """A hit; its `ranges` are in the text of the passage."""
+
+    location: str = Field(description=LOCATION)
 
 
 class Related(Model):

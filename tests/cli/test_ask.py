@@ -75,7 +75,7 @@ def test_what_was_not_found_is_told(indexed: Cli, fake: FakeServer) -> None:
 
 def test_pages_are_told_of_the_passage_and_of_each_sentence(indexed: Cli) -> None:
     question = ("ask", "Which leaf has no children of a tree with a root?", *HASH, "--top-k", "1")
-    assert "[1] course/cs/trees.pdf, pages 1-2, chunk 2/2 (score " in indexed(*question).stdout
+    assert "[1] course/cs/trees.pdf, chunk 2/2, cs > trees.pdf, p. 1-2 (score " in indexed(*question).stdout
 
     found = json.loads(indexed(*question, "--json").stdout)
     assert found["text"] == "“A leaf has no children.” [1]\n\n“A tree has a root.” [1]"

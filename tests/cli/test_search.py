@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kinsplit import Index
-from kinsplit.chunk import Beside
-from kinsplit.cli.output.passages import QueryWords, clock, excerpt, section_of
+from kinsplit.cli.output.passages import QueryWords, excerpt
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
 from kinsplit.retrieval.rankings import names
@@ -32,22 +31,8 @@ def test_a_result_looks_as_the_course_search_showed_it(indexed: Cli) -> None:
     assert lines[0].startswith("[Result 1] (score ")
     assert lines[1] == "File: course/cs/sorting.md"
     assert lines[2].startswith("Chunk: ")
-    assert "Section: Sorting > Merge sort" in lines
+    assert "In: cs > Sorting > Merge sort" in lines
     assert lines[-1].startswith("    Merge")
-
-
-@pytest.mark.parametrize(
-    ("beside", "section"),
-    [
-        (Beside(("Sorting", "Merge \n sort")), "Sorting > Merge sort"),
-        (Beside(note="stack.py\nclass Stack > def push"), "stack.py > class Stack > def push"),
-        (Beside(("Prices",), header="| a | b |\n| --- | --- |"), "Prices"),
-        (Beside(language="python", speaker="Ann"), ""),
-        (Beside(), ""),
-    ],
-)
-def test_a_section_is_one_line_of_headings(beside: Beside, section: str) -> None:
-    assert section_of(beside) == section
 
 
 def test_every_ranking_can_be_named(indexed: Cli) -> None:
@@ -75,7 +60,7 @@ def test_pages_and_documents_are_shown_where_they_are_known(indexed: Cli) -> Non
     alice = indexed("search", "2 rabbits", *alone).stdout.splitlines()
 
     assert "File: course/cs/trees.pdf" in tree
-    assert "Page: 2" in tree
+    assert "In: cs > trees.pdf, p. 2" in tree
     assert "Chunk: 2/2" in tree
     assert alice[1:3] == ["File: course/math/alice.jsonl", "Document: alice:ch02"]
 
@@ -84,7 +69,7 @@ def test_the_passage_around_a_hit_is_told(indexed: Cli) -> None:
     lines = indexed("search", "leaf children", *HASH, "--top-k", "1").stdout.splitlines()
 
     assert "Chunk: 2/2 (passage 1-2)" in lines
-    assert "Pages: 1-2" in lines
+    assert "In: cs > trees.pdf, p. 1-2" in lines
 
 
 def test_json_holds_whole_passages(indexed: Cli) -> None:
@@ -116,7 +101,7 @@ def test_json_holds_whole_passages(indexed: Cli) -> None:
             "hits",
             "metadata",
         ),
-        *("scores", "related"),
+        *("scores", "related", "location"),
     }
 
 
@@ -266,6 +251,5 @@ def test_a_passage_of_a_transcript_says_when_it_was_said(cli: Cli, tmp_path: Pat
     shown = cli("search", "loop", *HASH, "--top-k", "1").stdout
     whole = json.loads(cli("search", "loop", *HASH, "--top-k", "1", "--json").stdout)["passages"][0]
 
-    assert "Time: 0:59-1:00:09\n" in shown
+    assert f"In: {tmp_path.name} > lecture.vtt, 0:59-1:00:09\n" in shown
     assert whole["times"] == [59.0, 3609.9]
-    assert clock(3725) == "1:02:05"

@@ -182,11 +182,6 @@ def _source_line(source: Source, *, is_cited: bool) -> Text:
     parts = [source.file]
     if best.source_id != source.file:
         parts.append(best.source_id)
-    if source.pages is not None:
-        first, last = source.pages
-        parts.append(f"pages {first}-{last}" if last > first else f"page {first}")
-    parts.append(f"chunk {best.index + 1}/{best.total}")
-    if source.section:
-        parts.append(" ".join(source.section.split()))
+    parts += [f"chunk {best.index + 1}/{best.total}", source.location]
     style = _VALID if is_cited else "dim"
     return Text.assemble((f"[{source.number}]", style), " ", inline(", ".join(parts)), f" (score {source.score:.4f})")

@@ -17,7 +17,7 @@ from kinsplit.markup.terminal import rendered
 
 if TYPE_CHECKING:
     from kinsplit.answering import Source
-    from kinsplit.chunk import Beside, Chunk
+    from kinsplit.chunk import Chunk
     from kinsplit.embedding.sparse import Bm25Embedder
     from kinsplit.retrieval import Passage
 
@@ -68,13 +68,7 @@ def show(
     if best.source_id != file_of(passage):
         terminal.line(f"Document: {best.source_id}")
     terminal.line(f"Chunk: {chunk_of(passage)}")
-    if passage.pages is not None:
-        first, last = passage.pages
-        terminal.line(f"Pages: {first}-{last}" if last > first else f"Page: {first}")
-    if passage.times is not None:
-        terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
-    if section := section_of(passage.beside):
-        terminal.line(f"Section: {section}")
+    terminal.line(f"In: {passage.location}")
     # A hit may be cut where a budget ends.
     whole = passage.start <= best.start and best.end <= passage.end
     show_text(terminal, passage if size is None or not whole else best, best, words, size, plain=plain)
@@ -100,18 +94,6 @@ def show_text(
         return
     lines = rendered(terminal.out, terminal.quote_width, shown.text, kind, shown.beside.header, best.source_id)
     terminal.lines(_most_relevant(lines, words, len(lines) if size is None else _LINES))
-
-
-def section_of(beside: Beside) -> str:
-    """Return the headings of a passage in one line, and the note beside it."""
-    return " > ".join(" ".join(line.split()) for line in (*beside.headings, *beside.note.splitlines()))
-
-
-def clock(seconds: float) -> str:
-    """Return a time in a recording, such as 1:02:07."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def file_of(passage: Passage) -> str:

@@ -58,6 +58,7 @@ def to_result(passage: Passage, id_: str, best: Mapping[str, Any], finding: Mapp
         metadata["spans"] = [list(span) for span in passage.spans]
     if "start_index" in metadata:  # LangChain's key, from the best hit.
         metadata |= {"start_index": passage.start, "end_index": passage.end}
+    metadata["location"] = passage.location
     if passage.pages:
         metadata["page_start"], metadata["page_end"] = passage.pages
     if passage.times:
