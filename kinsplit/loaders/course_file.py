@@ -122,11 +122,13 @@ class FileKin(NamedTuple):
     neighbours: dict[str, str]  # `previous_file` and `next_file`, as far as there are such files.
 
 
-def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> Iterator[FileKin]:
+def kin_facts(
+    folder_id: str, names: Sequence[str], stated: Mapping[str, str], beside: Mapping[int, Sequence[str]]
+) -> Iterator[FileKin]:
     """Group the files of one folder by their names, and yield the facts of each.
 
     `lecture_10.pdf`, `lecture_10_code.py` and `exercise_10.md` form the group `lecture_10`; `lecture_1.pdf` is of
-    another group, and in the series of `lecture_10.pdf`.
+    another group, and in the series of `lecture_10.pdf`. `beside` are the ids of files of other folders by number.
     """
     stems = [PurePath(name).stem for name in names]
     known = set(stems)
@@ -146,8 +148,9 @@ def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -
     for name, named in zip(names, groups, strict=True):
         own = _id(folder_id, name)
         found = {"previous_file": _neighbour(name, there, -1), "next_file": _neighbour(name, there, 1)}
-        beside = {key: _id(folder_id, other) for key, other in found.items() if other is not None}
-        yield FileKin(own, readable(named), [other for other in members.get(named, ()) if other != own], beside)
+        neighbours = {key: _id(folder_id, other) for key, other in found.items() if other is not None}
+        siblings = [other for other in members.get(named, ()) if other != own]
+        yield FileKin(own, readable(named), [*siblings, *beside.get(number_of(name), ())], neighbours)
 
 
 #: Names of folders and files that teach a part of a course. Some say so only with a number.
@@ -221,12 +224,27 @@ _WITH_LECTURE = re.compile(
     r"(?:exercise|ex|solution|sol|notes|code|handout|transcript|worksheet|lecture|lec|lesson|slides)s?[ _-]?0*(\d+)",
     re.IGNORECASE,
 )
+_LECTURES = re.compile(r"(?:lecture|lesson|slide)s?", re.IGNORECASE)
+_WITH_LECTURES = re.compile(r"(?:exercise|solution|note|code|handout|transcript|worksheet)s?", re.IGNORECASE)
 _NUMBER = re.compile(r"(\d+)")
 
 
 def _number(pattern: re.Pattern[str], stem: str) -> str:
     found = pattern.fullmatch(stem)
     return found[1] if found else ""
+
+
+def folders_of_lectures(folders: Sequence[str]) -> list[str]:
+    """Return the names of folders that hold lectures, and what belongs to them by number; none without lectures."""
+    if not any(map(_LECTURES.fullmatch, folders)):
+        return []
+    return [name for name in folders if _LECTURES.fullmatch(name) or _WITH_LECTURES.fullmatch(name)]
+
+
+def number_of(name: str) -> int:
+    """Return the first number in a file's name; -1 if there is none, or one too long for a lecture's."""
+    found = _NUMBER.search(name)
+    return int(found[1]) if found and len(found[1]) < 4 else -1
 
 
 def _neighbour(name: str, names: Set[str], step: Literal[1, -1]) -> str | None:

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -14,7 +15,15 @@ from typing import Any, Literal, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.course_file import CourseFiles, course_facts, is_course, kin_facts, readable
+from kinsplit.loaders.course_file import (
+    CourseFiles,
+    course_facts,
+    folders_of_lectures,
+    is_course,
+    kin_facts,
+    number_of,
+    readable,
+)
 from kinsplit.loaders.formats.code import missing_outlines
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 
@@ -358,7 +367,8 @@ def sources_of(
     facts = course_facts(base, folder, subject, looks)
     stated = {name: known for name in names if (known := courses.of(folder / name))}
     groups = {name: known["group_id"] for name, known in stated.items() if "group_id" in known}
-    for name, own in zip(names, kin_facts(folder_id(base, folder), names, groups), strict=True):
+    kin = kin_facts(folder_id(base, folder), names, groups, _files_beside(base, folder, readers))
+    for name, own in zip(names, kin, strict=True):
         file = folder / name
         fmt = format_of(file, readers)
         if fmt is not None:
@@ -366,6 +376,21 @@ def sources_of(
             metadata |= {"sibling_files": own.siblings, **own.neighbours, **facts, **stated.get(name, {})}
             error = dangling(file) if isinstance(file, Path) else None
             yield SourceFile(Path(file), own.source_id, metadata, error=error, reader=fmt.reader)
+
+
+def _files_beside(base: PurePath, folder: PurePath, readers: Sequence[str]) -> dict[int, list[str]]:
+    """Return the ids of the files that belong to those of a folder, by number: its `lectures` and their `exercises`."""
+    found: dict[int, list[str]] = {}
+    if folder == base or not isinstance(folder, Path) or not folders_of_lectures(["lectures", folder.name])[1:]:
+        return found
+    with suppress(LoadError):
+        above = list_folder(folder.parent, readers)
+        beside = folders_of_lectures([other.name for other in above.folders])
+        for other in (folder.parent / name for name in beside if folder.name in beside and name != folder.name):
+            for name in list_folder(other, readers).files:
+                found.setdefault(number_of(name), []).append(f"{folder_id(base, other)}/{readable(name)}")
+    found.pop(-1, None)
+    return found
 
 
 def folder_id(base: PurePath, folder: PurePath) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kinsplit import Document
+from kinsplit import Document, Index
 from kinsplit.errors import LoadError
 from kinsplit.indexing import run
 from kinsplit.indexing.run import DuplicateWarning
@@ -270,3 +270,21 @@ def test_a_file_that_is_there_under_another_id_is_said_once_with_the_remedy(tmp_
         (tmp_path / "other" / "math").mkdir(parents=True)
         (tmp_path / "other" / "math" / "a.md").write_text("Elsewhere.")
         assert index.add(tmp_path / "other").warnings == ()
+
+
+@pytest.mark.parametrize("times", [1, 40])
+def test_a_lecture_leads_to_its_code_and_to_the_next_one(tmp_path, times):
+    root = tmp_path / "course"
+    root.mkdir()
+    (root / "lecture_1.md").write_text(
+        "# Sorting\n\n" + "Bubble sort swaps neighbours until the list is sorted. " * times
+    )
+    (root / "lecture_1_code.py").write_text("def bubble(numbers):\n    return sorted(numbers)\n" * times)
+    (root / "lecture_2.md").write_text("# Trees\n\nA tree has a root.")
+    with Index("memory:", embedder="hash") as index:
+        index.add(root)
+        (passage,) = index.search("how does bubble sort swap neighbours?", top_k=1)
+
+    assert (passage.chunks[0].total > 1) == (times > 1)
+    assert (passage.source_id, passage.metadata["next_file"]) == ("course/lecture_1.md", "course/lecture_2.md")
+    assert [chunk.source_id for chunk in passage.related] == ["course/lecture_1_code.py"]

@@ -101,6 +101,28 @@ def test_files_of_one_lecture_are_siblings_and_never_those_of_another(tmp_path):
         )
 
 
+def test_lectures_and_exercises_in_folders_of_their_own_are_siblings_by_number(tmp_path):
+    names = (
+        "lectures/01 Sets.pdf",
+        "lectures/02 Maps.pdf",
+        "exercises/ex1.md",
+        "exercises/ex2.md",
+        "lectures/intro.md",
+    )
+    root = tree(tmp_path / "c", *names, "solutions/ex1.md", "psets/ps1.md", "data/1.csv", "exercises/hints.md")
+
+    found = {name: own["sibling_files"] for name, own in facts(root).items()}
+
+    assert {name: others for name, others in found.items() if others} == {
+        "c/lectures/01 Sets.pdf": ["c/exercises/ex1.md", "c/solutions/ex1.md"],
+        "c/lectures/02 Maps.pdf": ["c/exercises/ex2.md"],
+        "c/exercises/ex1.md": ["c/lectures/01 Sets.pdf", "c/solutions/ex1.md"],
+        "c/exercises/ex2.md": ["c/lectures/02 Maps.pdf"],
+        "c/solutions/ex1.md": ["c/exercises/ex1.md", "c/lectures/01 Sets.pdf"],
+    }
+    assert facts(root / "lectures")["lectures/01 Sets.pdf"]["sibling_files"] == []
+
+
 def test_the_next_and_the_previous_file_of_a_series_are_named(tmp_path):
     names = ("lec2.md", "lec9.md", "lec10.md", "lec12.md", "lec2code.py", "lec9code.py", "note 08.md", "note 09.md")
     found = facts(tree(tmp_path / "c", *names, "note 10.md", "a.md", "x" + "1" * 40 + ".md"))
