@@ -128,6 +128,7 @@ def test_an_embedding_object_that_is_down_raises_its_own_exception() -> None:
         asyncio.run(store.aadd_documents(FRUIT))
 
 
+@pytest.mark.filterwarnings("ignore::kinsplit.stores.filter_check.FilterWarning")
 def test_filters(store: KinsplitVectorStore) -> None:
     store.add_documents(FRUIT)
 

@@ -192,6 +192,7 @@ def test_the_three_modes(store: KinsplitVectorStore) -> None:
     assert len(hybrid.ids or []) == 1
 
 
+@pytest.mark.filterwarnings("ignore::kinsplit.stores.filter_check.FilterWarning")
 def test_filters(store: KinsplitVectorStore) -> None:
     nodes = embedded(foreign())
     store.add(nodes)
