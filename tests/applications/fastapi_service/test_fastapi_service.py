@@ -70,6 +70,7 @@ def test_an_upload_after_a_change_embeds_what_changed(start: Start, data: Path, 
     assert files_of(client.ask(NEWS)) == {new}
 
 
+@pytest.mark.filterwarnings("ignore::kinsplit.stores.filter_check.FilterWarning")
 @versions
 def test_files_are_found_by_filter_and_deleted_after_a_restart(start: Start, data: Path, version: str) -> None:
     client = Client(start, version)

@@ -47,6 +47,7 @@ def test_a_second_run_embeds_what_changed(start: Start, data: Path, version: str
     assert any(NEWS in each.page_content for each in context(application, NEWS))
 
 
+@pytest.mark.filterwarnings("ignore::kinsplit.stores.filter_check.FilterWarning")
 @versions
 def test_a_file_that_is_gone_is_forgotten(start: Start, data: Path, version: str) -> None:
     name = f"langchain_template.{version}"
