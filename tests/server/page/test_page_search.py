@@ -61,6 +61,7 @@ def test_a_long_passage_shows_its_hit_and_opens(visit: Visit) -> None:
     assert len(first.locator(".text").inner_text()) > short + 200
 
 
+@pytest.mark.filterwarnings("ignore::kinsplit.stores.filter_check.FilterWarning")
 def test_filters_are_offered_and_taken_away(visit: Visit) -> None:
     page = visit("#/search?q=rabbits+loop")
     page.get_by_role("button", name="course 6.0001").first.click()
@@ -74,6 +75,7 @@ def test_filters_are_offered_and_taken_away(visit: Visit) -> None:
     expect(page.get_by_text("Remove a filter, or rephrase the question.")).to_be_visible()
 
 
+@pytest.mark.filterwarnings("ignore::kinsplit.stores.filter_check.FilterWarning")
 def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
     page = visit("#/search?q=rabbits+loop")
     passages = page.locator(".passage .open")
@@ -103,6 +105,7 @@ def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
     expect(kind).to_have_value("docx")
     page.get_by_label("Strategy").select_option("structure")
     expect(page.get_by_text("Nothing found")).to_be_visible()
+    expect(page.get_by_text("no chunk has file_type = 'docx'")).to_be_visible()
     expect(kind).to_have_value("docx")
 
 

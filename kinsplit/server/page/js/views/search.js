@@ -71,13 +71,13 @@ export async function mount(root, params, { signal, state }) {
     results.removeAttribute("aria-busy");
   }
 
-  function show({ passages, strategy }) {
+  function show({ passages, strategy, notices }) {
     const found = passages.length ? counted(passages.length, "passage") : "No passage";
     const said = `${found} found by ${strategy}`;
     announce(said);
     if (!passages.length) {
       const remedy = options.filters.where.length ? "Remove a filter, or rephrase the question." : "Rephrase the question.";
-      results.replaceChildren(empty("Nothing found", el("p", {}, remedy)));
+      results.replaceChildren(empty("Nothing found", ...[...notices, remedy].map((line) => el("p", {}, line))));
       return;
     }
     const most = largest(passages);
