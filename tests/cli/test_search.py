@@ -202,18 +202,13 @@ def test_words_are_those_of_the_language_that_the_collection_was_made_with(cli: 
     (tmp_path / "haus.txt").write_text("Die alten Häuser stehen am Markt. Of the two, one is new.", encoding="utf-8")
     assert cli("index", "haus.txt", *HASH, "--language", "german").exit_code == 0
     assert cli("index", "haus.txt", *HASH).exit_code == 0
-    assert (
-        json.loads(cli("info", "--json").stdout)["schema"]["sparse"]
-        == "bm25:german:256:forms+parts+acronyms+grams+names"
-    )
+    sparse = "bm25:german:256:forms+parts+acronyms+grams+names"
+    assert json.loads(cli("info", "--json").stdout)["schema"]["sparse"] == sparse
 
     (passage,) = json.loads(cli("search", "eines Hauses", *HASH, "--json").stdout)["passages"]
     assert passage["scores"]["bm25"] > 0
     other = cli("index", "haus.txt", *HASH, "--language", "english")
-    assert (other.exit_code, f"sparse is {sparse!r} there" in other.stderr) == (
-        2,
-        True,
-    )
+    assert (other.exit_code, f"sparse is {sparse!r} there" in other.stderr) == (2, True)
     unknown = cli("index", "haus.txt", *HASH, "--language", "elvish")
     assert (unknown.exit_code, "must name a known language" in unknown.stderr) == (2, True)
     german = Bm25Embedder("german")
