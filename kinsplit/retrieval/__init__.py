@@ -1,6 +1,6 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
-from kinsplit.options import Ranked, Reranker
+from kinsplit.options import NO_KIN, KinWeights, Ranked, Reranker
 from kinsplit.retrieval.budget import Budget, context_of, shorten, spend
 from kinsplit.retrieval.expand import Expansion, arrange
 from kinsplit.retrieval.passage import Candidate, Passage, cite, join, related_once
@@ -14,11 +14,13 @@ from kinsplit.retrieval.search import search
 
 __all__ = [
     "KIN",
+    "NO_KIN",
     "Budget",
     "Candidate",
     "CrossEncoderReranker",
     "Expansion",
     "ItemReader",
+    "KinWeights",
     "LanguageModelReranker",
     "LateInteractionReranker",
     "Passage",
