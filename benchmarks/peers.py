@@ -20,12 +20,12 @@ def with_file_names(strategy: Strategy) -> Strategy:
 
     LlamaIndex embeds metadata this way, `file_name` first; LangChain's users write it before the text.
     """
-    made = copy(strategy)
+    made, split = copy(strategy), strategy.chunk_many
 
     def chunk_many(documents: Iterable[Document]) -> list[list[Chunk]]:
-        return [[_named(chunk) for chunk in chunks] for chunks in strategy.chunk_many(documents)]
+        return [[_named(chunk) for chunk in chunks] for chunks in split(documents)]
 
-    made.chunk_many = chunk_many  # type: ignore[method-assign]
+    object.__setattr__(made, "chunk_many", chunk_many)  # A strategy is frozen.
     return made
 
 

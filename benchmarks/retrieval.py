@@ -100,7 +100,8 @@ def main(
             shares |= measure(labelled, splitters, PEER_RANKERS, cache)
             if named:
                 first = {f"{label}, file name first": with_file_names(each) for label, each in splitters.items()}
-                shares |= measure(labelled, first, PEER_RANKERS, cache)
+                # Not cached, since these strategies describe themselves as those that they are copies of.
+                shares |= measure(labelled, first, PEER_RANKERS, cache=False)
         shares |= measure(
             labelled, {"kinsplit": strategy}, {**KIN_RANKERS, **FRONT_DOOR, **tried(weights or ())}, cache
         )
