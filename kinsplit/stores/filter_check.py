@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kinsplit.chunk import PLACED, RESERVED, UNSEEN
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, inline
-from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, paths_of
+from kinsplit.stores.filters import Condition, HasId, OneOf, Path, paths_of, single_conditions
 
 # Those that kinsplit writes, so that a chunk may lack them without a mistake in the filter.
 _OWN = RESERVED | PLACED | {"subject", "group_id"}
@@ -20,15 +20,10 @@ class FilterWarning(KinsplitWarning):
 
 def named_fields(conditions: Iterable[Condition]) -> Iterator[str]:
     """Yield the fields that must have a value by some conditions, or must not, without kinsplit's own."""
-    for condition in conditions:
-        if isinstance(condition, Not):
-            yield from named_fields(condition.conditions)
-        elif isinstance(condition, Either):
-            for group in condition.groups:
-                yield from named_fields(group)
-        elif isinstance(condition, HasId) or (isinstance(condition, OneOf) and condition.empty):
+    for condition in single_conditions(conditions):
+        if isinstance(condition, HasId) or (isinstance(condition, OneOf) and condition.empty):
             continue
-        elif condition.key.partition(".")[0] not in _OWN:
+        if condition.key.partition(".")[0] not in _OWN:
             yield condition.key
 
 
@@ -45,11 +40,8 @@ def unknown_field(name: str, payloads: Iterable[Mapping[str, object]]) -> Invali
 
 def wanted_values(conditions: Iterable[Condition]) -> Iterator[OneOf]:
     """Yield the conditions that a key has one of some values, without those on kinsplit's own keys."""
-    for condition in conditions:
-        if isinstance(condition, Either):
-            for group in condition.groups:
-                yield from wanted_values(group)
-        elif isinstance(condition, OneOf) and condition.values and condition.key not in RESERVED | PLACED:
+    for condition in single_conditions(conditions, negated=False):
+        if isinstance(condition, OneOf) and condition.values and condition.key not in RESERVED | PLACED:
             yield condition
 
 

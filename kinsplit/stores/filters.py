@@ -92,7 +92,20 @@ class Either:
     groups: tuple[tuple[Condition, ...], ...]
 
 
-Condition: TypeAlias = OneOf | Range | TimeRange | HasId | Not | Either
+SingleCondition: TypeAlias = OneOf | Range | TimeRange | HasId
+Condition: TypeAlias = SingleCondition | Not | Either
+
+
+def single_conditions(conditions: Iterable[Condition], *, negated: bool = True) -> Iterator[SingleCondition]:
+    """Yield the conditions on one key or on ids, also those of alternatives, and of negations unless left out."""
+    for condition in conditions:
+        if isinstance(condition, Either):
+            for group in condition.groups:
+                yield from single_conditions(group, negated=negated)
+        elif not isinstance(condition, Not):
+            yield condition
+        elif negated:
+            yield from single_conditions(condition.conditions)
 
 
 # A condition that nothing meets.

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import qdrant_edge as qe
 
 from kinsplit.stores.engines.qdrant.payload import INDEXES, roots_of, written
-from kinsplit.stores.filters import Condition, Either, Not, OneOf, Path, paths_of
+from kinsplit.stores.filters import Condition, OneOf, Path, paths_of, single_conditions
 from kinsplit.stores.values import INDEXED
 
 Kind = Literal["keyword", "integer", "bool"]
@@ -110,13 +110,8 @@ class KeyIndexes:
 
 
 def _equalities(conditions: Sequence[Condition]) -> Iterator[tuple[str, Kind]]:
-    for condition in conditions:
-        if isinstance(condition, Not):
-            yield from _equalities(condition.conditions)
-        elif isinstance(condition, Either):
-            for group in condition.groups:
-                yield from _equalities(group)
-        elif isinstance(condition, OneOf) and condition.key not in INDEXED and not condition.floats:
+    for condition in single_conditions(conditions):
+        if isinstance(condition, OneOf) and condition.key not in INDEXED and not condition.floats:
             kinds: dict[Kind, Sequence[object]]
             kinds = {"keyword": condition.strings, "integer": condition.integers, "bool": condition.booleans}
             given = [kind for kind, values in kinds.items() if values]
