@@ -189,7 +189,7 @@ def _unknown(field: str, shown: str, name: str, known: list[str]) -> InvalidPara
 
 
 class ModelCard(Settings):
-    """What is known of a model, from its own files, from its server, or from the options of its spec.
+    """Properties of a model, read from its files, reported by its server, or set in its spec.
 
     Attributes:
         weights: Identity of the weights: a hash of them, or the name of the model where they can't be read.

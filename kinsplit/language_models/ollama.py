@@ -51,7 +51,7 @@ class OllamaModel:
 
     @property
     def card(self) -> ModelCard:
-        """What the server tells of the model, with the window that is requested."""
+        """Details of the model as reported by the server, with the window that requests ask for."""
         told = self._server.ask(lambda client, _: of_ollama(client, {"model": self.model})) or {}
         window = self._window or min(USUAL_WINDOW, told.get("window", USUAL_WINDOW))
         return ModelCard(weights=self.name, **{**told, "window": window})

@@ -56,7 +56,7 @@ class OpenAIModel:
 
     @property
     def card(self) -> ModelCard:
-        """What the server tells of the model."""
+        """Details of the model as reported by the server."""
         told = {"window": USUAL_WINDOW, **of_openai(self._server, self.model, embeds=False)}
         return ModelCard(weights=self.name, **{**told, "window": self._window or told["window"]})
 

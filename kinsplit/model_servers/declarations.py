@@ -20,7 +20,7 @@ _BATCH = 512
 
 
 def of_openai(server: ModelServer, model: str, *, embeds: bool) -> dict[str, Any]:
-    """Return what a server with OpenAI's API tells of a model; OpenAI itself tells nothing and isn't asked.
+    """Return a model's details from a server with OpenAI's API; OpenAI itself reports none and isn't asked.
 
     `GET /models` is asked first, then llama.cpp's `/props` or the `/info` of text-embeddings-inference.
     """
@@ -50,7 +50,7 @@ def models_of(server: ModelServer) -> list[str] | None:
 
 
 def of_ollama(client: OpenAI, body: dict[str, Any]) -> dict[str, Any]:
-    """Return what Ollama tells of a model, from the metadata of its GGUF file."""
+    """Return a model's details from Ollama, which reads the metadata of its GGUF file."""
     told = post(client, "/api/show", body).json()
     return of_gguf(told.get("model_info") or {}) if isinstance(told, dict) else {}
 

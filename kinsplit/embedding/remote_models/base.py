@@ -226,7 +226,7 @@ class RemoteEmbedder(SlicingEmbedder):
 
     @abstractmethod
     def _told(self) -> dict[str, Any]:
-        """Return what the server or a table tells of the model, as fields of its card."""
+        """Return the fields of the model's card that the server or a table knows."""
 
     @abstractmethod
     def _request(self, texts: list[str]) -> EmbeddingAnswer | FailedCall: ...
