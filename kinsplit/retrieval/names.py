@@ -102,7 +102,7 @@ def find_naming(
 
 def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
     """Return the words of a question that name a document: those of its file, and its title if all of it is there."""
-    title = question.read_name(entry.title or "")
+    title = question.read_name(entry.title)
     name = question.read_name(name_of(entry.source_id)) & question.words
     return name | title if title <= question.words else name
 

@@ -158,9 +158,9 @@ def _evidence_within(
     within = yield inside
     lists = [found["dense"], found["bm25"], *within]
     entries = {entry.id: entry for entry in chain(*lists)}
-    best = [entry for each in lists for entry in each[: _BEST if weights.siblings else 0]]
-    wanted = entries.keys() | {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
-    known: dict[tuple[bool, str], dict[str, float]] = {
+    wanted = _wanted(lists, siblings=bool(weights.siblings))
+    # By whether the name is left out, and by ranking.
+    known: dict[tuple[bool, Literal["dense", "bm25"]], dict[str, float]] = {
         (False, "dense"): scores_of(found["dense"]),
         (False, "bm25"): scores_of(found["bm25"]),
         (True, "dense"): scores_of(chain(*within[::2])),
@@ -171,9 +171,7 @@ def _evidence_within(
     asked = {
         key: query
         for key, scores in known.items()
-        for query in (rest if key[0] else question).of_ids(
-            "dense" if key[1] == "dense" else "bm25", wanted - scores.keys()
-        )
+        for query in (rest if key[0] else question).of_ids(key[1], wanted - scores.keys())
     }
     for key, answer in zip(asked, (yield list(asked.values())), strict=True):
         known[key] |= scores_of(answer)
@@ -202,12 +200,11 @@ def _matched(best: Sequence[Entry], alone: Sequence[Sequence[Entry]], number: in
     return min(1.0, best[0].score / (number * mean))
 
 
-def _wanted(found: Mapping[str, Sequence[Entry]], *, siblings: bool) -> set[str]:
-    """Return the ids of the chunks found, and of the best ones' siblings."""
-    dense, terms = found["dense"], found["bm25"]
-    wanted = {entry.id for entry in (*dense, *terms)}
+def _wanted(found: Sequence[Sequence[Entry]], *, siblings: bool) -> set[str]:
+    """Return the ids of the chunks that rankings found, and of the siblings of each one's best."""
+    wanted = {entry.id for entry in chain(*found)}
     if siblings:
-        best = (*dense[:_BEST], *terms[:_BEST])
+        best = [entry for ranking in found for entry in ranking[:_BEST]]
         wanted |= {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
     return wanted
 
@@ -217,7 +214,7 @@ def _missing(
 ) -> list[Query]:
     """Return the queries for scores that full rankings lack: of the chunks found, and of the best ones' siblings."""
     dense, terms = found["dense"], found["bm25"]
-    wanted = _wanted(found, siblings=siblings)
+    wanted = _wanted((dense, terms), siblings=siblings)
     queries = question.of_ids("dense", wanted - {entry.id for entry in dense})
     # A term ranking below its limit holds every chunk that has a term of the question.
     return queries if len(terms) < limit else queries + question.of_ids("bm25", wanted - {entry.id for entry in terms})

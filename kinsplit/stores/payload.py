@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Beside, Chunk, select
 from kinsplit.details import flat
 from kinsplit.errors import StoreError, require
+from kinsplit.identity import title_of
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.values import Entry
@@ -123,11 +124,11 @@ ENTRY_KEYS = (*_ENTRY, "sibling_files", "title")
 
 def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
     """Return the entry of a ranking from the `ENTRY_KEYS` of a payload."""
-    siblings, title = payload.get("sibling_files"), payload.get("title")
+    siblings = payload.get("sibling_files")
     return Entry(
         id=chunk_id,
         sibling_files=tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
-        title=title if isinstance(title, str) else None,
+        title=title_of(payload),
         score=score,
         **{attribute: payload[key] for key, attribute in _ENTRY.items()},
     )

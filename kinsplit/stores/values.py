@@ -185,7 +185,7 @@ class Entry:
         token_count: Length in tokens, if the strategy counts them.
         length: Length in characters.
         sibling_files: Source ids of the other files of the document's group.
-        title: Title of the document, if its metadata has one.
+        title: Title of the document; empty if its metadata has none.
         score: Score of the engine; higher is better, comparable within one query only.
     """
 
@@ -200,7 +200,7 @@ class Entry:
     token_count: int | None
     length: int
     sibling_files: tuple[str, ...]
-    title: str | None
+    title: str
     score: float
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import InvalidParameterError
+from kinsplit.identity import title_of
 from kinsplit.stores.maintenance.doctor import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry, Query, SyncReport, Vectors
@@ -73,7 +74,7 @@ class Levels(Contract):
                     chunk.token_count,
                     len(chunk.text),
                     tuple(chunk.metadata.get("sibling_files", ())),
-                    chunk.metadata.get("title"),
+                    title_of(chunk.metadata),
                     entry.score,
                 )
                 for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)
