@@ -79,12 +79,13 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
     if evidence.named is not None:
         total = _within_named(evidence, evidence.named, weights, own, siblings)
     else:
+        beyond = _beyond(entries, evidence)
         total = (
             own
             + sibling_weight(entries, weights) * standard(siblings)
-            + trusted * weights.parent * outstanding(_values(parents, evidence.parent), highest=_HIGHEST)
+            + trusted * weights.parent * beyond * outstanding(_values(parents, evidence.parent), highest=_HIGHEST)
             + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True), highest=_HIGHEST)
-            + trusted * weights.document * outstanding(_values(sources, evidence.document), highest=_HIGHEST)
+            + trusted * weights.document * beyond * outstanding(_values(sources, evidence.document), highest=_HIGHEST)
             + weights.best_chunk * standard(best_chunks)
         )
     order = zip((-total).tolist(), sources, [entry.index for entry in entries], range(len(entries)), strict=True)
@@ -181,6 +182,19 @@ def _own_and_siblings(
     count = (before != nobody).astype(int) + (after != nobody)
     own = own[:number]
     return own, np.divide(scores[before] + scores[after], count, out=own.copy(), where=count > 0)
+
+
+def _beyond(entries: Sequence[Entry], evidence: KinRankings) -> NDArray[np.float64]:
+    """Return the share of the terms of each candidate's document that aren't its own, by their scores.
+
+    It is 1 unless the candidate is its whole document, whose terms, and the parent's, are the same again, but for those
+    of names: counted three times, one rare word that a short document has would outweigh all meaning.
+    """
+    alone = np.array([entry.prev_id is None and entry.next_id is None for entry in entries])
+    own = _values([entry.id for entry in entries], evidence.bm25)
+    document = _values([entry.source_id for entry in entries], evidence.document)
+    rest = np.divide(document - own, document, out=np.zeros_like(own), where=document > own)
+    return np.where(alone, rest, 1.0)
 
 
 def _within_named(
