@@ -179,8 +179,11 @@ def test_the_only_document_with_a_word_counts_no_more_among_more_candidates() ->
     assert lead(400) == pytest.approx(9.0, abs=0.2)
 
 
-def test_one_rare_everyday_word_does_not_beat_meaning() -> None:
-    tasks = ("likes cool weather.", "needs fine soil.", "tastes bitter when dry.", "stands well in half shade.")
+@pytest.mark.parametrize(
+    "vague", ["How do I stop creatures nibbling my greens?", "something gnaws my plants, what stops it?"]
+)
+def test_one_rare_everyday_word_does_not_beat_meaning(vague: str) -> None:
+    tasks = ("likes cool weather.", "needs fine soil.", "tastes bitter when dry.", "plants stand well in half shade.")
     texts = {
         f"{crop}{i}": f"{crop} {task}" for crop in ("Kale", "Chard", "Endive", "Cress") for i, task in enumerate(tasks)
     }
@@ -189,7 +192,7 @@ def test_one_rare_everyday_word_does_not_beat_meaning() -> None:
     with Index("memory:") as index:
         for name, text in texts.items():
             index.add(Document(name, text))
-        best, *_ = index.search("How do I stop creatures nibbling my greens?", top_k=1)
+        best, *_ = index.search(vague, top_k=1)
         (known, *_) = index.search("When does the bus to the fair stop at the mill?", top_k=1)
     assert (best.source_id, known.source_id) == ("slugs", "bus")
 
@@ -205,6 +208,16 @@ def test_evidence_knows_the_share_of_the_words_that_one_chunk_has(asked: str, sh
         question = SearchQuestion.of(asked, index.embedder.embed_query(asked), index.bm25)
         (found,) = rank_together(index.store, [find_evidence(index.store, question, KinWeights(), 10)])
     assert found.share == pytest.approx(share, abs=0.02)
+
+
+def test_a_document_of_one_chunk_counts_its_words_once_and_those_of_its_name_too() -> None:
+    entries = [replace(entry(f"d{i}", source=f"d{i}"), next_id=None) for i in range(9)]
+    alone = evidence(*entries, bm25={"d0": 5.0}, document={"d0": 5.0})
+    named = evidence(*entries, document={"d0": 5.0})
+    kin = NO_KIN.model_copy(update={"document": 1.0})
+
+    assert scores(alone, kin) == scores(alone, NO_KIN)
+    assert scores(named, kin)["d0"] > scores(named, NO_KIN)["d0"]
 
 
 def test_nothing_found_is_nothing() -> None:
