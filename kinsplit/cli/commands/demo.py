@@ -49,7 +49,7 @@ class _Answer(NamedTuple):
 def demo(store: str = STORE, course: Path | None = None, embedder: str = "bundled", *, terminal: Terminal) -> None:
     """Index the sample course in an embedded Qdrant (collection "demo") and search it for five questions.
 
-    Nothing is downloaded, and a second run embeds nothing.
+    The first run on a machine downloads the embedding model, and a second run embeds nothing.
 
     Args:
         course (DIR): Folder of a course, with DIR_questions.json next to it. Default: the sample course.

@@ -102,6 +102,8 @@ def add(
     index: Index, paths: Sequence[str | Path], terminal: Terminal, *, files: int, **options: Unpack[AddKeywords]
 ) -> tuple[AddReport, list[DocumentReport]]:
     """Add a number of files to an index with a progress bar; return the report, and for `--json` the documents'."""
+    # A download has a bar of its own, which would not be seen below another one.
+    getattr(index.embedder, "fetch", lambda: None)()
     with bar(terminal.screen, "Indexing", files) as moving:
         reporter = _FileReporter(terminal, moving)
         return index.add(paths, on_event=reporter, **options), reporter.documents

@@ -96,7 +96,7 @@ def _list(terminal: Terminal) -> None:
         shown.add_row(", ".join(each.forms), each.kind, each.missing or "yes")
     kept = text_table("Cached", "Size", rows=[(path.name, _megabytes(size)) for path, size in sizes.items()])
     offers = [(url, "not reachable" if names is None else ", ".join(names)) for url, names in reached.items()]
-    total = f"{_megabytes(sum(sizes.values()))} in the cache; `kinsplit models clear` deletes the models."
+    total = f"{_megabytes(sum(sizes.values()))} in the caches; `kinsplit models clear` deletes models made here."
     rows = {
         "providers": [asdict(each) for each in known],
         "cached": {str(path): size for path, size in sizes.items()},

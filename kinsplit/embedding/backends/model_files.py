@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from kinsplit.embedding.backends.encoder import POOLINGS, SentenceNetwork
 from kinsplit.embedding.backends.weights import PICKLED, has_weights, read_encoder, why_unknown
 from kinsplit.errors import EmbeddingError
 from kinsplit.models import ModelCard
-from kinsplit.support.extras import check_repository
+from kinsplit.support.extras import check_repository, needs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -399,6 +399,38 @@ def fetch(model: str, file: str = "modules.json") -> Path | None:
     except Exception as error:  # The Hub's client raises exceptions of several libraries.
         raise unusable(model, error) from error
     return None
+
+
+def fetch_revision(repository: str, revision: str, digests: Mapping[str, str]) -> Path:
+    """Return the folder of some files in the cache of the Hugging Face Hub, after a download of those that it lacks.
+
+    A terminal shows the progress of the largest file, and a connection that breaks is taken up where it broke.
+
+    Args:
+        repository: Name on the Hub.
+        revision: Hash of a commit.
+        digests: sha256 of each file, the first of which is in the uppermost folder, and the second is the largest.
+
+    Raises:
+        LookupError: A file is missing, and the Hub has another one or can't be reached.
+    """
+    with needs("search"):
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    first, largest, *_ = digests
+    found = [try_to_load_from_cache(repository, name, revision=revision) for name in digests]
+    if not all(isinstance(path, str) for path in found):
+        check_repository(repository, files=[*digests], revision=revision)
+        try:
+            for name, digest in digests.items():
+                with nullcontext() if name == largest else _without_bars():
+                    path = Path(hf_hub_download(repository, name, revision=revision))
+                if problem := difference(path, digest):
+                    path.resolve().unlink()
+                    raise LookupError(f"{path}: {problem}; it was deleted")
+        except Exception as error:  # The Hub's client raises exceptions of several libraries.
+            raise LookupError(" ".join(str(error).split())) from error
+    return Path(str(try_to_load_from_cache(repository, first, revision=revision))).parent
 
 
 def unusable(model: str, reason: Exception) -> EmbeddingError:
