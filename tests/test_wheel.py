@@ -34,7 +34,7 @@ def test_the_wheel_holds_every_module_the_course_and_nothing_else(wheel: zipfile
         for path in (ROOT / "kinsplit").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    course = [*(ROOT / "examples" / "course").iterdir(), ROOT / "examples" / "course_questions.json"]
+    course = [*(ROOT / "examples" / "course").iterdir(), *(ROOT / "examples").glob("course_*.json*")]
     assert packed == source | {f"kinsplit/{path.relative_to(ROOT).as_posix()}" for path in course}
     assert "kinsplit/py.typed" in packed
 

@@ -40,7 +40,8 @@ _MODULES = {name: module for module, names in _SHARED.items() for name in names}
 
 #: Names of the commands, in the order of the help; each is a function of its name.
 NAMES = (
-    *("demo", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
+    *("demo", "sample", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia"),
+    *("search", "ask", "serve", "mcp"),
     *(
         "info",
         "verify",

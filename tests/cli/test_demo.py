@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.cli.commands import demo as module
+from kinsplit.cli.commands import sample as module
 from tests.cli.conftest import COURSE, Cli
 
 
@@ -47,7 +47,7 @@ def test_a_course_that_is_not_there_is_told_before_its_questions_are_looked_for(
 
 
 def test_without_the_sample_course_the_error_says_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COURSES", [Path("nowhere")])
+    monkeypatch.setattr(module, "_PLACES", [Path("nowhere")])
 
     result = cli("demo")
 
@@ -67,3 +67,14 @@ def test_questions_that_are_missing_or_broken_are_told(cli: Cli, tmp_path: Path,
     assert "copy_questions.json" in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "kinsplit-data").exists()
+
+
+def test_the_sample_is_written_once_and_replaces_nothing(cli: Cli, tmp_path: Path) -> None:
+    assert cli("sample").stdout.split() == [
+        f"examples/{name}" for name in ("course", "course_questions.json", "course_labels.jsonl")
+    ]
+    assert {path.name for path in Path("examples/course").iterdir()} == {path.name for path in COURSE.iterdir()}
+    again = cli("sample")
+    assert again.exit_code == 2
+    assert again.stderr.startswith("Error: FOLDER: must not have the sample yet (got ")
+    assert json.loads(cli("sample", "other", "--json").stdout)[0] == "other/course"

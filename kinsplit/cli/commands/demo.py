@@ -13,6 +13,7 @@ from rich.text import Text
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.commands.index import add
+from kinsplit.cli.commands.sample import sample_folder
 from kinsplit.cli.options import STORE
 from kinsplit.cli.output.index_report import to_dict as report_to_dict
 from kinsplit.cli.output.passages import QueryWords, chunk_of, file_of, show
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from kinsplit.index import AddReport
     from kinsplit.retrieval import Passage
 
-_PACKAGE = Path(__file__).parents[2]
-# In a wheel the course lies in the package, and in a clone of the repository next to it.
-_COURSES = (_PACKAGE / "examples" / "course", _PACKAGE.parent / "examples" / "course")
 _COLLECTION = "demo"
 #: Tokens per chunk: the window of the bundled model, so that few vectors are means of several windows.
 _CHUNK_SIZE = 254
@@ -58,7 +56,7 @@ def demo(store: str = STORE, course: Path | None = None, embedder: str = "bundle
     from kinsplit.loaders import discover
     from kinsplit.parsers import create
 
-    folder = course or _sample_course()
+    folder = course or sample_folder() / "course"
     found = discover(folder)  # Reports a missing folder before missing questions.
     questions = _questions(folder)
     strategy = create("structure", unit="token", chunk_size=_CHUNK_SIZE)
@@ -80,14 +78,6 @@ def demo(store: str = STORE, course: Path | None = None, embedder: str = "bundle
     terminal.outcome(made, "", score, own)
     if right < len(answers) or report.failures:
         raise typer.Exit(SOME_FAILED)
-
-
-def _sample_course() -> Path:
-    for course in _COURSES:
-        if course.is_dir():
-            return course
-    remedy = "Run: pip install --force-reinstall --no-deps kinsplit"
-    raise LoadError(_COURSES[0], f"the sample course is missing. {remedy}")
 
 
 def _questions(folder: Path) -> list[dict[str, str]]:
