@@ -53,7 +53,7 @@ def make(folder: Path, chunks: int, questions: int) -> int:
             leaves = [chunk for chunk in batch[0] if chunk.level == 0]
             made += len(leaves)
             leaf = choice.choice(leaves)
-            samples.append((leaf.text, batch[1][leaf.content].dense))
+            samples.append((leaf.text, batch[1][leaf.content_key].dense))
     asked = [_ask(*choice.choice(samples), choice, random_vectors) for _ in range(questions)]
     (folder / "questions").write_bytes(pickle.dumps(asked))
     return made
@@ -77,7 +77,7 @@ def _document(indexer: Indexer, document: Document, random_vectors: np.random.Ge
     topic = _unit(random_vectors.standard_normal(DIMENSION))
     terms = indexer.bm25.embed([document.text if chunk.level == DOCUMENT else chunk.text for chunk in chunks])
     vectors = {
-        chunk.content: Vectors(None if chunk.level == DOCUMENT else _near(topic, random_vectors), sparse)
+        chunk.content_key: Vectors(None if chunk.level == DOCUMENT else _near(topic, random_vectors), sparse)
         for chunk, sparse in zip(chunks, terms, strict=True)
     }
     return chunks, vectors

@@ -132,7 +132,7 @@ def _writer(engine: str, address: str) -> tuple[Callable[[store_data.Batch], obj
     if engine == "numpy":
         vectors: list[Any] = []
         return (
-            lambda batch: vectors.extend(batch[1][c.content].dense for c in batch[0] if c.level == 0),
+            lambda batch: vectors.extend(batch[1][c.content_key].dense for c in batch[0] if c.level == 0),
             lambda: np.save(Path(address) / "dense.npy", np.stack(vectors)),
         )
     if engine == "edge alone":
@@ -150,7 +150,7 @@ def _alone(folder: str) -> tuple[Callable[[store_data.Batch], object], Callable[
 
     def put(batch: store_data.Batch) -> None:
         chunks, vectors = batch
-        points = [to_point(chunk.id, to_payload(chunk), vectors[chunk.content]) for chunk in chunks]
+        points = [to_point(chunk.id, to_payload(chunk), vectors[chunk.content_key]) for chunk in chunks]
         shard.update(qe.UpdateOperation.upsert_points(points))
 
     return put, shard.close

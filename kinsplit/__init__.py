@@ -6,6 +6,8 @@ each.
 
 from __future__ import annotations
 
+import sys
+
 # Importing it from typing would take longer than everything else here.
 TYPE_CHECKING = False
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     )
     from kinsplit.frames import to_arrow, to_dataframe
     from kinsplit.index import Index
+    from kinsplit.loaders import read
     from kinsplit.options import KinWeights, SearchOptions
     from kinsplit.parsers import create as create_strategy
     from kinsplit.parsers import names as strategy_names
@@ -93,6 +96,7 @@ __all__ = [
     "WorkerError",
     "__version__",
     "create_strategy",
+    "read",
     "show",
     "split",
     "strategy_names",
@@ -110,6 +114,7 @@ _HOME = {
     "SearchOptions": ("kinsplit.options", "SearchOptions"),
     "Span": ("kinsplit.spans", "Span"),
     "create_strategy": ("kinsplit.parsers", "create"),
+    "read": ("kinsplit.loaders", "read"),
     "show": ("kinsplit.view", "show"),
     "split": ("kinsplit.parsers", "split"),
     "strategy_names": ("kinsplit.parsers", "names"),
@@ -118,9 +123,26 @@ _HOME = {
 }
 
 
+class _Guesses:
+    """A finder of modules, asked after all others: for a name that isn't there, the error says what to write."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        del path, target
+        if name.startswith("kinsplit."):
+            from kinsplit.hints import check_module
+
+            check_module(name)
+
+
+sys.meta_path.append(_Guesses)
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module 'kinsplit' has no attribute {name!r}")
+        from kinsplit.hints import MissingAttributeError
+
+        raise MissingAttributeError(sys.modules[__name__], name, "kinsplit")
     from importlib import import_module
 
     module, attribute = _HOME.get(name, ("kinsplit.errors", name))

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinsplit.errors import require
+from kinsplit.hints import HintedText, uncallable
 from kinsplit.identity import DOCUMENT_CONTEXT, text_id
 from kinsplit.spans import Heading, Part, Span
 
@@ -26,10 +28,7 @@ SEPARATOR = "\n\n"
 #: of its own.
 Content = tuple[int, str]
 
-T = TypeVar("T")
-
-# Items that `by_size` puts together, however small they are.
-_MOST_TOGETHER = 1000
+uncallable(__name__, "kinsplit.split(text)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ _BESIDE = ("header", "language", "speaker", "note", "placement")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(HintedText):
     """A piece of one document, with its place in it and links to its kin.
 
     Attributes:
@@ -175,7 +174,7 @@ class Chunk:
         return self.total > 1
 
     @property
-    def content(self) -> Content:
+    def content_key(self) -> Content:
         """Level and content hash, the key of the chunk's vectors."""
         return self.level, self.content_hash
 
@@ -329,7 +328,7 @@ class Voice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(HintedText):
     """A text with an id, from a loader or a caller.
 
     Attributes:
@@ -364,6 +363,20 @@ class Document:
     digest: str = ""
     kind: DocumentKind = ""
     voices: tuple[Voice, ...] = ()
+
+    if not TYPE_CHECKING:  # Type checkers shall know the fields alone.
+
+        def __new__(cls, *arguments: Any, **named: Any) -> Document:  # noqa: D102  # Pickle gives none.
+            given = {*("id", "text")[: len(arguments)], *named}
+            rule, remedy = "needs an id and a text", 'Write Document("notes/owls", text), or Document.from_text(text)'
+            require(not given or given >= {"id", "text"}, "Document", rule, [*arguments, named], f"{remedy}.")
+            return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.id, str), "id", "must be a string", self.id, "Convert it: str(id).")
+        require(isinstance(self.text, str), "text", "must be a string", self.text, "Read a file with kinsplit.read.")
+        rule = "must map names to values"
+        require(isinstance(self.metadata, Mapping), "metadata", rule, self.metadata, 'Write {"source": "..."}.')
 
     @classmethod
     def from_text(cls, text: str) -> Document:
@@ -479,22 +492,3 @@ def by_source(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
     for chunk in chunks:
         found.setdefault(chunk.source_id, []).append(chunk)
     return found
-
-
-def by_size(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield items in batches that are at least this large together, or of 1,000 that are smaller."""
-    batch: list[T] = []
-    total = 0
-    for item in items:
-        batch.append(item)
-        total += size(item)
-        if total >= most or len(batch) == _MOST_TOGETHER:
-            yield batch
-            batch, total = [], 0
-    if batch:
-        yield batch
-
-
-def text_length(document: Document) -> int:
-    """Return the number of characters of a document."""
-    return len(document.text)

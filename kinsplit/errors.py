@@ -125,6 +125,21 @@ def require(ok: object, field: str, rule: str, value: Any, remedy: str) -> None:
         raise InvalidParameterError(field, rule, value, remedy)
 
 
+def require_names(unnamed: Sequence[object], first: str) -> None:
+    """Raise an error for arguments without their names.
+
+    Args:
+        unnamed: The arguments.
+        first: Name of the argument that is most likely meant.
+
+    Raises:
+        InvalidParameterError: There are any.
+    """
+    if unnamed:
+        rule, remedy = "must be given by its name, as all options", f"Write {first}={unnamed[0]!r}, if it is that."
+        raise InvalidParameterError("arguments", rule, unnamed[0], remedy)
+
+
 class LimitTooSmallError(InvalidParameterError):
     """A document holds a character that is longer than a chunk may be.
 

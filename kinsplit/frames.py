@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from kinsplit.chunk import FIELDS, Beside, Chunk, select
+from kinsplit.errors import require
 from kinsplit.stores.json_values import to_json
 from kinsplit.support.extras import needs
 
@@ -86,4 +87,7 @@ def to_arrow(chunks: Iterable[Chunk]) -> pyarrow.Table:
 
 
 def _row(chunk: Chunk) -> dict[str, Any]:
+    require(
+        isinstance(chunk, Chunk), "chunks", "must be chunks", type(chunk).__name__, "Of passages give their chunks."
+    )
     return {key: to_json(value, key) for key, value in select(chunk, _COLUMNS).items()}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Never, Self, Unpack
 
 from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
@@ -16,7 +16,15 @@ from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CacheWarning, CollectionNotFoundError, SchemaMismatchError, StoreError, require
+from kinsplit.errors import (
+    CacheWarning,
+    CollectionNotFoundError,
+    SchemaMismatchError,
+    StoreError,
+    require,
+    require_names,
+)
+from kinsplit.hints import Hinted, uncallable
 from kinsplit.identity import without_location
 from kinsplit.indexing.contexts import ContextWriter
 from kinsplit.indexing.indexer import Indexer
@@ -38,6 +46,8 @@ from kinsplit.tokenizers import describe, resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
 
+uncallable(__name__, "kinsplit.Index(store)")
+
 #: Opens a collection as `open_store` does.
 Opener = Callable[[str, str, Schema | None], ChunkStore]
 
@@ -45,7 +55,7 @@ DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
 
 
-class Index:
+class Index(Hinted):
     """A collection of documents that can be added to and searched.
 
     Args:
@@ -235,11 +245,12 @@ class Index:
         contexts = None if self.context_model == NO_MODEL else ContextWriter(self.context_model)
         return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context, contexts)
 
-    def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
+    def search(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.
 
         Args:
             query: The question.
+            *unnamed: Nothing; options need their names.
             **options: See `kinsplit.SearchOptions`.
 
         Returns:
@@ -249,8 +260,14 @@ class Index:
             InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
             CollectionNotFoundError: The collection did not exist when it was opened, and is still empty.
         """
+        require_names(unnamed, "top_k")
         asked = self._options(options)
-        require(isinstance(query, str) and query.strip(), "query", "must not be blank", query, "Ask a question.")
+        rule = "must be a text that is not blank"
+        require(isinstance(query, str) and query.strip(), "query", rule, query, "Ask a question.")
+        levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
+        if levels[0]:
+            rule = f"must be below {self.strategy.depth}, or all"
+            require(levels[0] < self.strategy.depth, "level", rule, levels[0], "Higher ones have no chunks.")
         reranker = self._reranker(asked.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
@@ -262,7 +279,6 @@ class Index:
             if pick(asked.ranking).embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
-            levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
             question = SearchQuestion.of(query, dense, self.bm25, level=levels[0], where=asked.where)
             terms_asked = frozenset(question.terms.indices)
 
@@ -279,12 +295,12 @@ class Index:
             warn_of_unmatched(self.store, asked.where)
         return passages
 
-    async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
+    async def asearch(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
 
         The search runs in a thread. If the caller is cancelled, it goes on at once, and the search ends there.
         """
-        return await in_thread(self.search, query, **options)
+        return await in_thread(self.search, query, *unnamed, **options)
 
     def _options(self, keywords: SearchKeywords) -> SearchOptions:
         options = SearchOptions(**keywords)
@@ -345,6 +361,12 @@ class Index:
     async def aclose(self) -> None:
         """Close the index without blocking the event loop; see `close`."""
         await in_thread(self.close)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True
 
     async def __aenter__(self) -> Self:
         return self

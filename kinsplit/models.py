@@ -10,7 +10,6 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
@@ -19,6 +18,7 @@ from urllib.parse import quote, unquote
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from kinsplit.errors import InvalidParameterError, require
+from kinsplit.hints import question
 from kinsplit.registry import Registry
 from kinsplit.support.environment import redact_url
 from kinsplit.support.settings import Settings
@@ -182,9 +182,7 @@ def _read(field: str, shown: str, name: str, kind: Any, value: Any) -> Any:
 def _unknown(field: str, shown: str, name: str, known: list[str]) -> InvalidParameterError:
     if name == "api_key":
         return InvalidParameterError(field, "must not hold a key", "...", "Set the variable of the provider's key.")
-    near = get_close_matches(name, known, 1)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
-    remedy = f"{meant}It has: {', '.join(known)}." if known else "Give it without options."
+    remedy = f"{question('parameter', name, known)}It has: {', '.join(known)}." if known else "Give it without options."
     return InvalidParameterError(field, f"has no option {name!r}", shown, remedy)
 
 

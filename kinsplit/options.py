@@ -340,6 +340,8 @@ class IndexOptions(VectorOptions):
             `kinsplit.embedding.protocol.repeatable`).
     """
 
+    beside = ("store", "collection", "must_exist")
+
     strategy: str | Strategy | None = None
     context_model: object = None
     weights: KinWeights | None = None

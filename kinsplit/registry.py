@@ -15,9 +15,11 @@ import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from os import PathLike
 from typing import Any, Generic, TypeVar
 
-from kinsplit.errors import InvalidParameterError, KinsplitWarning, require
+from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.hints import question
 
 T = TypeVar("T")
 
@@ -77,7 +79,7 @@ class Registry(Generic[T]):
         try:
             return self._loaded[name]  # type: ignore[index]  # Any other key is missing.
         except (KeyError, TypeError):
-            remedy = f"Known {self.kind}: {', '.join(self.names())}."
+            remedy = f"{question(self.field, name, self.names())}Known {self.kind}: {', '.join(self.names())}."
             raise InvalidParameterError(self.field, f"must be the name of a {self.field}", name, remedy) from None
 
     def load_all(self) -> dict[str, T]:
@@ -108,13 +110,18 @@ class Registry(Generic[T]):
 
     def parse(self, spec: str) -> tuple[str, str]:
         """Return the name in a spec and the rest, without importing anything; see `of_spec`."""
+        if not isinstance(spec, str):
+            remedy = question(self.field, str(spec)) if isinstance(spec, PathLike) else ""
+            rule = f"must be a text such as {self.forms()[0]}"
+            raise InvalidParameterError(self.field, rule, spec, remedy or "Write it in quotes.")
         name, colon, rest = spec.partition(":")
         known = name in self.names()
         shown = f"{name}{colon}" if known else name  # Without the rest, which may hold a password.
-        remedy = "Check the spelling, or install its package."
-        ok = known and _shape(spec) in map(_shape, self.forms(name))
-        require(ok, self.field, f"must be one of {', '.join(self.forms())}", shown, remedy)
-        return name, rest
+        if known and _shape(spec) in map(_shape, self.forms(name)):
+            return name, rest
+        asked = question(self.field, spec) or ("" if known else question("", name, self.names()))
+        remedy = f"{asked}Check the spelling, or install its package."
+        raise InvalidParameterError(self.field, f"must be one of {', '.join(self.forms())}", shown, remedy)
 
     def _load_other(self, name: str) -> None:
         entry = self._others[name]

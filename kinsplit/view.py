@@ -79,8 +79,8 @@ def show(items: Iterable[Chunk] | Iterable[Passage] | Chunk | Passage, text: str
     passages = [item for item in shown if isinstance(item, Passage)]
     if max(len(chunks), len(passages)) < len(shown):
         other = next((item for item in shown if not isinstance(item, Chunk | Passage)), shown[0])
-        rule = "must be chunks or passages, not both"
-        raise InvalidParameterError("items", rule, type(other).__name__, "Show one kind at a time.")
+        rule = "must all be chunks, or all passages"
+        raise InvalidParameterError("items", rule, type(other).__name__, "Show one kind at a time; split a text first.")
     if text is None:
         if passages:
             return View(

@@ -27,6 +27,7 @@ NAMES = [
     "Span",
     "__version__",
     "create_strategy",
+    "read",
     "show",
     "split",
     "strategy_names",

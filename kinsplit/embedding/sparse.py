@@ -23,6 +23,7 @@ import regex
 
 from kinsplit.embedding.protocol import SparseVector, check_texts
 from kinsplit.errors import InvalidParameterError, require
+from kinsplit.hints import question
 from kinsplit.spans import replace_surrogates
 from kinsplit.support.extras import needs
 
@@ -351,8 +352,9 @@ class Bm25Embedder:
             language = None
         known = sorted(name.lower() for name in vars(qe.Language) if name[0].isupper())
         remedy = f"Take {ANY!r} for words as they are, or one of: {', '.join(known)}."
-        ok = language is None or language in known
-        require(ok, "language", "must name a known language or be None", language, remedy)
+        if language is not None and language not in known:
+            remedy = question("bm25", language, known) + remedy
+            raise InvalidParameterError("language", "must name a known language or be None", language, remedy)
         remedy = "Leave it out for the default of 256."
         require(average_length > 0, "average_length", "must be positive", average_length, remedy)
         self.language, self.average_length = language, float(average_length)

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from kinsplit.chunk import SEPARATOR, Chunk, Document, by_size, embedded_text
+from kinsplit.chunk import SEPARATOR, Chunk, Document, embedded_text
 from kinsplit.errors import KinsplitWarning, LanguageModelError, inline
 from kinsplit.identity import embedding_hash
 from kinsplit.language_models.parsing import escape_tags, plain
@@ -21,6 +21,7 @@ from kinsplit.language_models.protocol import PLANNED
 from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.language_models.structured import Form, StructuredClient, answer_cache
 from kinsplit.parsers import Cost, Strategy
+from kinsplit.support.batches import by_size
 from kinsplit.tokenizers.registry import count_tokens
 
 #: Function called with the number of chunks that were asked for, and of all.

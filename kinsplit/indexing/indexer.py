@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size, indexed_text, text_length
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, indexed_text
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, SparseVector
 from kinsplit.embedding.registry import resolve
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -37,6 +37,7 @@ from kinsplit.stores.payload import check_metadata
 from kinsplit.stores.plan import missing_of
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import SyncReport, Vectors
+from kinsplit.support.batches import by_size
 from kinsplit.support.telemetry import model_span, span
 
 # New texts embedded together: enough for full batches whatever the documents' sizes, few enough to keep in memory and
@@ -171,7 +172,7 @@ class Indexer:
 
     def _jobs(self, documents: Iterable[Document], written: Progress) -> Iterator[Job | DocumentReport]:
         """Split and compare documents that aren't stored as they are; report those that can't be split."""
-        for group in by_size(_checked(documents), _CHARACTERS, text_length):
+        for group in by_size(_checked(documents), _CHARACTERS, len):
             stored = stored_leaves(self.store, group, self.strategy)
             rest = [document for document, leaves in zip(group, stored, strict=True) if leaves is None]
             split = chunk_documents(rest, self.strategy, self.embedding_context, self.contexts, written)
@@ -263,7 +264,7 @@ class Indexer:
             with suppress(MissingContentError):
                 return self.store.sync(job.document.id, job.chunks, self._vectors(job, leaves))
             now = self.store.compare({job.document.id: job.chunks})[job.document.id].missing
-            job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
+            job.missing = list({chunk.content_key: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.missing_leaves() if leaf.content_hash not in leaves]
             (embedded,) = self._embed([(job.document, more)])
             if isinstance(embedded, KinsplitError):
@@ -278,14 +279,14 @@ class Indexer:
         if job.is_renamed:
             chunks = missing_of(job.chunks, ())
             dense = self._stored(job) | dense
-            lost = [chunk.content for chunk in chunks if chunk.level == 0 and chunk.content_hash not in dense]
+            lost = [chunk.content_key for chunk in chunks if chunk.level == 0 and chunk.content_hash not in dense]
             if lost:
                 raise MissingContentError(lost[0])
         sparse = self._terms(job.document, chunks)
         parents = [chunk for chunk in chunks if 0 < chunk.level < DOCUMENT]
         means = self._means(job, parents, dense) if parents else {}
         return {
-            chunk.content: Vectors(dense[chunk.content_hash] if chunk.level == 0 else means.get(chunk.id), terms)
+            chunk.content_key: Vectors(dense[chunk.content_hash] if chunk.level == 0 else means.get(chunk.id), terms)
             for chunk, terms in zip(chunks, sparse, strict=True)
         }
 
@@ -313,7 +314,7 @@ class Indexer:
         known = dict(dense)
         if any(leaf.content_hash not in known for leaf in leaves):
             known = self._stored(job) | known
-        lost = [leaf.content for leaf in leaves if leaf.content_hash not in known]
+        lost = [leaf.content_key for leaf in leaves if leaf.content_hash not in known]
         if lost:
             raise MissingContentError(lost[0])
         vectors = np.stack([known[leaf.content_hash] for leaf in leaves])
@@ -365,7 +366,7 @@ def chunk_documents(
     division: Division[Document, list[Chunk]] = Division(
         model, work, lambda: probe(resolve(embedder)), name_of=lambda document: document.id
     )
-    for batch in by_size(documents, _CHARACTERS, text_length):
+    for batch in by_size(documents, _CHARACTERS, len):
         split = list(zip(batch, division.settle(batch), strict=True))
         if contexts is not None:
             pairs = [(document, chunks) for document, chunks in split if not isinstance(chunks, KinsplitError)]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.embedding.remote_models.base import usage_of
-from kinsplit.errors import KinsplitWarning
+from kinsplit.errors import KinsplitWarning, require
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox
@@ -40,7 +41,12 @@ def add(
     begun, usage = time.perf_counter(), usage_of(indexer.embedder)
     before = usage.since() if usage else None
     store, fingerprint = indexer.store, indexer.strategy.fingerprint
-    given = [items] if isinstance(items, str | Path | Document) else list(items)
+    # Iterables too, but of other things: bytes, mappings and open files.
+    is_one = isinstance(items, str | Path | Document | bytes | Mapping) or hasattr(items, "read")
+    given: list[Any] = [items] if is_one or not isinstance(items, Iterable) else list(items)
+    for item in given:
+        remedy = "Give a text as kinsplit.Document(id, text), and see its from_langchain and from_llama_index."
+        require(isinstance(item, str | Path | Document), "items", "must be paths and documents", item, remedy)
     documents = [item for item in given if isinstance(item, Document)]
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]

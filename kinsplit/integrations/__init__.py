@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
+
+from kinsplit.hints import MissingAttributeError
 
 
 def lazy(
@@ -38,9 +40,7 @@ def lazy(
             return names()
         strategy = None if name.startswith("_") else generated().get(name)
         if strategy is None:
-            near = () if name.startswith("_") else get_close_matches(name, names(), 1, 0.5)
-            meant = f". Did you mean {near[0]!r}?" if near else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}")
+            raise MissingAttributeError(sys.modules[package], name, package.rpartition(".")[2])
         from kinsplit.parsers import strategy_class
 
         module, _, function = class_maker.partition(":")

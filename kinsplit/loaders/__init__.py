@@ -55,7 +55,7 @@ from __future__ import annotations
 from kinsplit.loaders.content import Attachment, Content, Format, Reading, UnreadableError, row_id
 from kinsplit.loaders.discovery import Discovery, SourceFile, discover
 from kinsplit.loaders.registry import FORMATS, suffixes
-from kinsplit.loaders.run import Limits, Loaded, load, load_file, load_files
+from kinsplit.loaders.run import Limits, Loaded, load, load_file, load_files, read
 
 __all__ = [
     "FORMATS",
@@ -72,6 +72,7 @@ __all__ = [
     "load",
     "load_file",
     "load_files",
+    "read",
     "row_id",
     "suffixes",
 ]

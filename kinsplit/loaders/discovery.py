@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, require
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import (
     CourseFiles,
@@ -29,6 +30,8 @@ from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, k
 
 Paths = str | Path | Iterable[str | Path]
 
+# Characters of a path that an error shows.
+_LONGEST_SHOWN = 200
 #: Folders whose files nobody wrote.
 NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
 
@@ -263,9 +266,11 @@ def warn_of_missing_outlines(files: Iterable[SourceFile]) -> None:
 def walk(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Iterator[FileShard]:
     """Yield the files below some paths, folder by folder, so that nobody has to hold all of them; see `discover`."""
     check_readers(readers)
+    require(isinstance(paths, str | Path | Iterable), "paths", "must be paths", paths, "Name files and folders.")
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if not items or "" in items:  # which Path takes for the working directory
         raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
+    items = [path for item in items for path in _matches(item)]
     looks_like_course.cache_clear()
     alone: dict[Path, set[Path]] = {}
     for path in map(Path, items):
@@ -287,6 +292,20 @@ def walk(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] =
         sources = sources_of(folder, folder, [file.name for file in all_files], courses, readers, looks_like_course)
         given = [replace(source, given=True) for source in sources if source.path in files]
         yield FileShard([*failed, *_failed(folder, folder, error), *given])
+
+
+def _matches(item: str | Path) -> Sequence[str | Path]:
+    """Return the paths that a string stands for: those that match a pattern, or itself."""
+    if not isinstance(item, str) or os.path.exists(item) or os.path.islink(item):  # noqa: PTH110, PTH114
+        return [item]  # Unlike these, a Path raises errors for a name that is too long.
+    if found := sorted(glob(item, recursive=True)):  # noqa: PTH207  # A Path takes no absolute pattern.
+        return found
+    shown = item if len(item) < _LONGEST_SHOWN else f"{item[:_LONGEST_SHOWN]}..."
+    if "://" in item:
+        raise LoadError(shown, "is an address, and files are read from this machine. Download it first.")
+    what = "matches no file" if has_magic(item) else "doesn't exist"
+    remedy = "Check the spelling, and the folder you are in; a text is given as kinsplit.Document(id, text)"
+    raise LoadError(shown, f"{what}. {remedy}.")
 
 
 def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]) -> Iterator[FileShard]:

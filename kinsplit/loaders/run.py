@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -32,7 +33,7 @@ from kinsplit.loaders.attachments import with_attachments
 from kinsplit.loaders.content import Content, ForeignError, LeftOut, Reading, UnreadableError, row_id
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import Paths, SourceFile, discover
-from kinsplit.loaders.registry import format_of, known
+from kinsplit.loaders.registry import ReaderWarning, format_of, known
 from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
 
@@ -176,6 +177,35 @@ def load(
         InvalidParameterError: No path was given, or no reader has one of the names.
     """
     return load_files(discover(paths, subjects=subjects, readers=readers).files, limits)
+
+
+def read(paths: Paths, *, subjects: Sequence[str] = (), readers: Sequence[str] = ()) -> Iterator[Document]:
+    """Read files of any format as documents, to split them or to look at them; `Index.add` does it by itself.
+
+    Warnings of the readers are issued as warnings. `kinsplit.loaders.load` goes on after a file that can't be read.
+
+    Args:
+        paths: Files, folders and patterns such as "notes/*.pdf".
+        subjects: Names of the only sub-folders to read; empty for everything.
+        readers: Names of the readers that go before the others; `kinsplit readers` lists them.
+
+    Yields:
+        The documents, mostly one for each file, ordered by the ids of the files.
+
+    Raises:
+        LoadError: A path doesn't exist, a folder holds nothing to read, or a file can't be read.
+        InvalidParameterError: No path was given, or no reader has one of the names.
+
+    Example:
+        >>> for document in read("courses"):
+        ...     chunks = split(document)
+    """
+    for loaded in load(paths, subjects=subjects, readers=readers):
+        if loaded.error is not None:
+            raise loaded.error
+        for warning in loaded.warnings:
+            warnings.warn(ReaderWarning(f"{loaded.source_id}: {warning}"), stacklevel=2)
+        yield from loaded.documents
 
 
 def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Iterator[Loaded]:

@@ -6,16 +6,18 @@ import contextlib
 import functools
 import gc
 import operator
+import os
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, ValidationError
 
 from kinsplit.chunk import SEPARATOR, Beside, Chunk, Document, Voice
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.hints import MissingAttributeError, question
 from kinsplit.identity import chunk_id, content_hash, fingerprint, without_location
 from kinsplit.parsers.packing.refine import Limit, Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
@@ -144,6 +146,21 @@ class Strategy(Documented):
             super().__init__(**parameters)
         except ValidationError as error:
             raise _as_parameter_error(type(self), error) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in type(self).model_fields:
+            remedy = f'Make another one: create_strategy("{self.name}", {name}={value!r}).'
+            raise InvalidParameterError(name, "can't be changed, since the ids of chunks depend on it", value, remedy)
+        super().__setattr__(name, value)
+
+    # Type checkers shall know the attributes that there are, and no others.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                raise MissingAttributeError(self, name, "Strategy") from None
 
     @property
     def depth(self) -> int:
@@ -417,8 +434,26 @@ def _document(given: Document | str) -> Document:
         return Document.from_text(given)
     if isinstance(given, Document):
         return given
-    remedy = "Convert it, for example with Document.from_langchain or Document.from_llama_index."
-    raise InvalidParameterError("document", "must be a text or a kinsplit.Document", given, remedy)
+    raise InvalidParameterError("document", "must be a text or a kinsplit.Document", given, _remedy(given))
+
+
+def _remedy(given: object) -> str:
+    """Return how to make a document of something else."""
+    if isinstance(given, os.PathLike):
+        return f"Read the file: for document in kinsplit.read({os.fspath(given)!r}) gives documents to split."
+    if isinstance(given, bytes | bytearray):
+        return 'Decode it: data.decode("utf-8").'
+    if hasattr(given, "read"):
+        return "Give its text: file.read(). Of a PDF or the like, kinsplit.read(path) gives documents to split."
+    if isinstance(given, Mapping):
+        return "Convert rows of a table with Document.from_dataset."
+    if hasattr(given, "page_content"):
+        return "Convert it: Document.from_langchain(document)."
+    if hasattr(given, "get_content"):
+        return "Convert it: Document.from_llama_index(document)."
+    if isinstance(given, Iterable):
+        return "Give several to chunk_many: kinsplit.create_strategy().chunk_many(texts)."
+    return "Give a string, or Document(id, text)."
 
 
 def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> InvalidParameterError:
@@ -428,12 +463,9 @@ def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> Invalid
         return fault.cause
     field = fault.field or "parameters"
     if fault.is_unknown_field:
-        from difflib import get_close_matches
-
-        near = get_close_matches(field, kind.model_fields, 1, 0.75)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
-        remedy = f"{meant}Its parameters are: {', '.join(kind.model_fields)}."
+        asked = question("parameter", field, [*kind.model_fields, "strategy"])
+        remedy = f"{asked}Its parameters are: {', '.join(kind.model_fields)}."
         return InvalidParameterError(field, f'is not a parameter of "{kind.name}"', fault.value, remedy)
     info = kind.model_fields.get(field)
     remedy = f"The default is {info.default!r}." if info and info.default is not None else "Change it or leave it out."
-    return InvalidParameterError(field, fault.rule, fault.value, remedy)
+    return InvalidParameterError(field, fault.rule, fault.value, question(field, fault.value) + remedy)

@@ -6,19 +6,25 @@ Type checkers and editors see the parameters of each strategy in `factory.pyi`, 
 
 from __future__ import annotations
 
+import os
+import warnings
 from typing import Any
 
 from kinsplit.chunk import Chunk, Document
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, KinsplitWarning, require_names
 from kinsplit.parsers.base import Strategy
-from kinsplit.parsers.registry import DEFAULT, DEFAULT_PARAMETERS, strategy_class
+from kinsplit.parsers.registry import class_and_parameters
+
+# No path is as long.
+_LONGEST_PATH = 4096
 
 
-def create(name: str, **parameters: Any) -> Strategy:
+def create(name: str | None = None, *unnamed: object, **parameters: Any) -> Strategy:
     """Return a strategy.
 
     Args:
-        name: One of `names()`.
+        name: One of `names()`; None for `default_strategy`.
+        *unnamed: Nothing; sizes need their names.
         **parameters: Parameters of the strategy; the rest have their defaults.
 
     Raises:
@@ -28,7 +34,9 @@ def create(name: str, **parameters: Any) -> Strategy:
         >>> create("sentence", chunk_size=4, unit="word").chunk_size
         4
     """
-    return strategy_class(name)(**parameters)
+    kind, given = class_and_parameters(name, parameters)
+    require_names(unnamed, "chunk_size")
+    return kind(**given)
 
 
 def default_strategy(**parameters: Any) -> Strategy:
@@ -47,10 +55,12 @@ def default_strategy(**parameters: Any) -> Strategy:
         >>> default_strategy().chunk_size, default_strategy(chunk_size=40).chunk_overlap
         (160, 0)
     """
-    return create(DEFAULT, **{**DEFAULT_PARAMETERS, **parameters})
+    return create(None, **parameters)
 
 
-def split(text: str | Document, strategy: str | Strategy | None = None, **parameters: Any) -> list[Chunk]:
+def split(
+    text: str | Document, strategy: str | Strategy | None = None, *unnamed: object, **parameters: Any
+) -> list[Chunk]:
     """Split a text into chunks with exact offsets, stable ids and links to their kin.
 
     For many texts, make the strategy once with `create_strategy` and call its `chunk_many`.
@@ -58,6 +68,7 @@ def split(text: str | Document, strategy: str | Strategy | None = None, **parame
     Args:
         text: A text, whose id is made from its hash, or a document.
         strategy: Name of the strategy, or a strategy; None for `default_strategy`, whole sentences up to 160 tokens.
+        *unnamed: Nothing; sizes need their names.
         **parameters: Parameters of the strategy; the rest have their defaults.
 
     Returns:
@@ -72,10 +83,12 @@ def split(text: str | Document, strategy: str | Strategy | None = None, **parame
         >>> second.start, second.end, second.text, second.prev_id == first.id
         (20, 39, 'Larks sing at dawn.', True)
     """
-    if strategy is None:
-        return default_strategy(**parameters).chunk(text)
+    if isinstance(text, str) and len(text) < _LONGEST_PATH and os.path.isfile(text):  # noqa: PTH113  # It raises nothing.
+        rule = f"{text!r} is split as a text, and it is also the path of a file"
+        warnings.warn(f"{rule}. Read the file: kinsplit.read({text!r}).", KinsplitWarning, stacklevel=2)
     if not isinstance(strategy, Strategy):
-        return create(strategy, **parameters).chunk(text)
+        return create(strategy, *unnamed, **parameters).chunk(text)
+    require_names(unnamed, "chunk_size")
     if parameters:
         name, value = next(iter(parameters.items()))
         rule = "can't be combined with a strategy that is an object"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.chunk import GAP, PLACED, SEPARATOR, Beside, Chunk, pages_of
 from kinsplit.errors import StoreError
+from kinsplit.hints import HintedText
 from kinsplit.spans import Span, stretches
 
 _INDEX = attrgetter("index")
@@ -40,7 +41,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(HintedText):
     """A slice of one document that answers a question, or several slices if its chunks have several spans.
 
     Attributes:

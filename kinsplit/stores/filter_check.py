@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kinsplit.chunk import PLACED, RESERVED, UNSEEN
 from kinsplit.errors import InvalidParameterError, KinsplitWarning, inline
+from kinsplit.hints import question
 from kinsplit.stores.filters import Condition, HasId, OneOf, Path, paths_of, single_conditions
 
 # Those that kinsplit writes, so that a chunk may lack them without a mistake in the filter.
@@ -29,13 +30,9 @@ def named_fields(conditions: Iterable[Condition]) -> Iterator[str]:
 
 def unknown_field(name: str, payloads: Iterable[Mapping[str, object]]) -> InvalidParameterError | None:
     """Return the error about a field that no chunk has, if its name resembles one that some of these payloads have."""
-    from difflib import get_close_matches
-
     known = _OWN.union(*map(_fields, payloads)).difference(UNSEEN)
-    near = get_close_matches(name, sorted(field for field in known if not field.startswith("_")), 1, 0.75)
-    if not near:
-        return None
-    return InvalidParameterError("where", "must name fields that chunks have", name, f"Did you mean {near[0]!r}?")
+    near = question("field", name, sorted(field for field in known if not field.startswith("_")))
+    return InvalidParameterError("where", "must name fields that chunks have", name, near.strip()) if near else None
 
 
 def wanted_values(conditions: Iterable[Condition]) -> Iterator[OneOf]:

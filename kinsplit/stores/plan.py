@@ -85,7 +85,7 @@ def content_of(payload: Payload) -> Content:
 def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]:
     """Return the chunks whose content is not known, the first of each content."""
     stored = set(known)
-    new = {chunk.content: chunk for chunk in reversed(chunks) if chunk.content not in stored}
+    new = {chunk.content_key: chunk for chunk in reversed(chunks) if chunk.content_key not in stored}
     return list(reversed(new.values()))
 
 

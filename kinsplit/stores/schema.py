@@ -26,7 +26,7 @@ _SHOWN = 10
 def check_collection(name: str) -> None:
     """Check that every engine accepts the name of a collection, or raise InvalidParameterError."""
     rule = "must be letters and digits, with '-', '_' and '.' inside"
-    require(_COLLECTION.fullmatch(name), "collection", rule, name, "Choose another name.")
+    require(isinstance(name, str) and _COLLECTION.fullmatch(name), "collection", rule, name, "Choose another name.")
 
 
 def schema_to_create(location: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:

@@ -163,7 +163,7 @@ class ChunkStore(ABC):
         Args:
             source_id: Id of the document, which all chunks have.
             chunks: Chunks of the document, of all levels. An empty sequence deletes the source.
-            vectors: Vectors by level and content hash (`Chunk.content`), at least of the chunks from `missing`.
+            vectors: Vectors by level and content hash (`Chunk.content_key`), at least of the chunks from `missing`.
 
         Returns:
             The numbers of chunks added, updated, unchanged and deleted.
@@ -184,7 +184,7 @@ class ChunkStore(ABC):
 
         Args:
             chunks: The chunks.
-            vectors: Vectors by level and content hash (`Chunk.content`); not needed for contents that are stored.
+            vectors: Vectors by level and content hash (`Chunk.content_key`); not needed for contents that are stored.
 
         Returns:
             The numbers of chunks added, updated and unchanged.

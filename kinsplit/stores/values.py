@@ -82,7 +82,7 @@ class Vectors:
         return cls(None if dense is None else np.asarray(dense, dtype=np.float32), sparse)
 
 
-#: Vectors by level and content hash; see `Chunk.content`.
+#: Vectors by level and content hash; see `Chunk.content_key`.
 Embedded: TypeAlias = Mapping[Content, Vectors]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.hints import question
 from kinsplit.support.docstrings import described
+from kinsplit.support.literals import type_name
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -71,6 +73,9 @@ class Documented(BaseModel):
 class CheckedModel(BaseModel):
     """A pydantic model that raises its first fault as an `InvalidParameterError`."""
 
+    #: Arguments that stand beside the fields in the call that takes them, for errors.
+    beside: ClassVar[tuple[str, ...]] = ()
+
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
@@ -85,10 +90,15 @@ class CheckedModel(BaseModel):
             above = fault.path[:-1] if fault.path[-1:] == (fault.cause.field,) else fault.path
             return fault.cause.of(".".join([*above, fault.cause.field]))
         field = fault.field or cls.__name__
-        known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
+        names = [*cls.beside, *cls.model_fields]
+        known = f"Known here: {', '.join(names)}."
         if fault.is_unknown_field:
-            return InvalidParameterError(field, "is not known here", fault.value, known)
+            asked = question("parameter", fault.path[-1], names)
+            return InvalidParameterError(field, "is not known here", fault.value, asked + known)
         rule = fault.rule
+        alternatives = {each["loc"][1:] for each in error.errors() if each["loc"][:1] == error.errors()[0]["loc"][:1]}
+        if len(alternatives) > 1 and (union := cls.model_fields.get(fault.path[0])):
+            field, rule = fault.path[0], f"must be {type_name(union.annotation)}"
         for theirs, ours in _WORDS.items():
             rule = rule.replace(theirs, ours)
         info = cls.model_fields.get(fault.path[0]) if fault.path else None
@@ -97,7 +107,7 @@ class CheckedModel(BaseModel):
             remedy = known
         else:
             remedy = "Leave it out." if default is None else f"The default is {default!r}."
-        return InvalidParameterError(field, rule, fault.value, remedy)
+        return InvalidParameterError(field, rule, fault.value, question(field, fault.value) + remedy)
 
 
 class Settings(CheckedModel, Documented):

@@ -14,6 +14,7 @@ from typing import Any
 import regex
 
 from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.hints import question
 from kinsplit.support.environment import variables
 from kinsplit.support.extras import check_repository, needs
 from kinsplit.tokenizers.foreign import CallableTokenizer, TiktokenTokenizer, describe
@@ -72,6 +73,7 @@ def _named(spec: str) -> Tokenizer:
     if not file.is_file():
         raise TokenizerError(
             f"tokenizer: {spec!r} is neither a known name nor a tokenizer.json that exists. "
+            f"{question('tokenizer', spec)}"
             'Give "bundled", "hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json.'
         )
     return JsonTokenizer(spec, file.read_bytes())

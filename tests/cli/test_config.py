@@ -69,7 +69,10 @@ def test_chunk_takes_the_strategy_from_the_file(cli: Cli, folder: Path, config: 
 def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: Path, command: str) -> None:
     wrong = folder.parent / "wrong.toml"
     for text, message in (
-        ('[index]\nstrategy = "wrod"', "index.strategy: must be the name of a strategy (got 'wrod'). Known"),
+        (
+            '[index]\nstrategy = "wrod"',
+            "index.strategy: must be the name of a strategy (got 'wrod'). Did you mean 'word'?",
+        ),
         ("[index", "is not valid TOML"),
         (None, "No such file"),
     ):

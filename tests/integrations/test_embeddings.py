@@ -126,7 +126,7 @@ def test_what_is_no_embedder_is_refused_at_once(kind: Any, value: Any) -> None:
     ],
 )
 def test_an_unknown_field_is_refused_and_the_known_ones_are_named(make: Any) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^misspelt: is not known here \(got 1\)\. \w+ has: .*, \w+\.$"):
+    with pytest.raises(InvalidParameterError, match=r"^misspelt: is not known here \(got 1\)\. Known here: .*, \w+\.$"):
         make(misspelt=1)
 
 

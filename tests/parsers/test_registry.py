@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, KinsplitError
@@ -82,7 +81,7 @@ def test_a_strategy_is_a_value(name: str) -> None:
     assert one.fingerprint == same.fingerprint
     assert one == same, "also after something was cached"
     assert copy.copy(one) is copy.deepcopy(one) is one
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(InvalidParameterError, match=f"be changed.*create_strategy\\(\"{name}\", tokenizer='other'\\)"):
         one.tokenizer = "other"
 
 
@@ -106,7 +105,7 @@ def test_fingerprints_do_not_change_between_versions_by_accident() -> None:
     assert create("word", chunk_size=5).fingerprint == "8b1bb6f21ca7b15b"
 
 
-@pytest.mark.parametrize("name", ["", "Token", "semantics", "token ", None, 3, ["token"], {}])
+@pytest.mark.parametrize("name", ["", "Token", "semantics", "token ", 3, ["token"], {}])
 def test_an_unknown_strategy_is_refused_with_the_known_ones(name: Any) -> None:
     for attempt in (create, describe, strategy_class):
         with pytest.raises(InvalidParameterError) as caught:

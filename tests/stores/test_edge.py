@@ -235,7 +235,7 @@ def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monk
         with open_store(address, "large", SCHEMA) as store:
             store.sync("doc", chunks, vectors)
     queries = [
-        Query("dense", vectors[chunk.content].dense, 10, where=where)
+        Query("dense", vectors[chunk.content_key].dense, 10, where=where)
         for chunk in chunks[::60]
         for where in (None, {"chunk_index": {"$lt": 300}})
     ]

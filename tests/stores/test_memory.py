@@ -68,6 +68,6 @@ def test_a_write_reads_no_other_documents():
 def test_a_vector_of_length_zero_is_like_nothing():
     (chunk,) = make_chunks("doc", TEXTS[:1])
     with open_store("memory:", "cs", SCHEMA) as store:
-        store.sync("doc", [chunk], {chunk.content: Vectors(np.zeros(64, np.float32))})
+        store.sync("doc", [chunk], {chunk.content_key: Vectors(np.zeros(64, np.float32))})
         (hits,) = store.search([Query("dense", DENSE.embed_query("class"), 1)])
         assert hits[0].score == 0

@@ -18,7 +18,7 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
     stored = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", old)}
     wanted = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", new)}
     chunks = make_chunks("doc", new)
-    vectors = {chunk.content: Vectors(np.ones(2, np.float32)) for chunk in chunks if chunk.text not in old}
+    vectors = {chunk.content_key: Vectors(np.ones(2, np.float32)) for chunk in chunks if chunk.text not in old}
 
     plan = plan_sync("doc", chunks, stored, vectors, 2)
 
@@ -48,7 +48,7 @@ def test_what_stays_in_the_document_is_there_after_every_write(old, data):
         new.insert(data.draw(st.integers(0, len(new))), text)
     state = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", old)}
     chunks = make_chunks("doc", new)
-    vectors = {chunk.content: Vectors(np.ones(2, np.float32)) for chunk in chunks}
+    vectors = {chunk.content_key: Vectors(np.ones(2, np.float32)) for chunk in chunks}
     plan = plan_sync("doc", chunks, state, vectors, 2)
     for id_, payload in plan.upserts:
         state[id_] = payload
@@ -60,7 +60,7 @@ def test_a_chunk_that_changes_its_level_needs_other_vectors():
     stored = {leaf.id: {**to_payload(leaf), "level": 1}}
     with pytest.raises(InvalidParameterError, match="each content that the store lacks"):
         plan_sync("doc", [leaf], stored, {}, 2)
-    plan = plan_sync("doc", [leaf], stored, {leaf.content: Vectors(np.ones(2, np.float32))}, 2)
+    plan = plan_sync("doc", [leaf], stored, {leaf.content_key: Vectors(np.ones(2, np.float32))}, 2)
     assert (len(plan.upserts), plan.donors, plan.report) == (1, {}, SyncReport(updated=1))
 
 

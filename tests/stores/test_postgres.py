@@ -344,7 +344,7 @@ def test_enough_is_found_through_a_narrow_filter_by_comparison_or_by_the_vector_
     rng = np.random.default_rng(3)
     chunks = make_chunks("doc", [f"text {number}" for number in range(1500)])
     rows = rng.standard_normal((1500, SCHEMA.dimension)).astype(np.float32)
-    store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+    store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
     rare = make_chunks("rare", [f"rare {number}" for number in range(30)], subject="rare")
     save(store, "rare", rare)
     store._reader.connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
@@ -382,7 +382,7 @@ def test_chunks_of_frequent_terms_are_chosen_by_weight_and_scored_in_full(store,
 def test_a_vector_of_length_zero_is_found_last(store):
     chunks = make_chunks("doc", TEXTS[:2])
     vectors = embed(chunks)
-    vectors[chunks[0].content] = Vectors(np.zeros(SCHEMA.dimension, np.float32))
+    vectors[chunks[0].content_key] = Vectors(np.zeros(SCHEMA.dimension, np.float32))
     store.sync("doc", chunks, vectors)
     (hits,) = store.search([Query("dense", DENSE.embed_query(TEXTS[1]), 5)])
     assert [(hit.chunk.index, round(hit.score, 5)) for hit in hits] == [(1, 1.0), (0, 0.0)]
@@ -407,7 +407,7 @@ def test_a_vector_too_long_for_the_index_is_compared_exactly(postgres):
     with open_store(postgres, "wide", replace(SCHEMA, dimension=2500)) as store:
         chunks = make_chunks("doc", TEXTS[:2])
         rows = np.eye(2, 2500, dtype=np.float32)
-        store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+        store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
         (hits,) = store.search([Query("dense", rows[1], 5)])
         assert [hit.chunk for hit in hits] == chunks[::-1]
 

@@ -33,7 +33,7 @@ def test_a_new_collection_and_its_searches_get_the_options(postgres, connection)
     with open_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=3000)) as store:
         chunks = make_chunks("doc", TEXTS[:2])
         rows = np.eye(2, 3000, dtype=np.float32)
-        store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+        store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
         (hits,) = store.search([Query("dense", rows[1], 5)])
         assert [hit.chunk for hit in hits] == chunks[::-1]
         assert store.vectors([chunks[0].id])[chunks[0].id].dense.tolist() == rows[0].tolist()
@@ -54,7 +54,7 @@ def test_a_search_goes_on_until_it_has_more_candidates_than_pgvector_takes_at_on
     for candidates in (4, 300):
         options = f"&hnsw_m=5&hnsw_ef_construct=10&hnsw_ef={candidates}"
         with open_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=128)) as store:
-            store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+            store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
             connection = store._reader.connection
             assert connection.execute("SHOW hnsw.ef_search").fetchone() == ("4",)
             connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
@@ -78,7 +78,7 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
         store.sync(
             name,
             chunks,
-            {c.content: Vectors(row, SPARSE.embed_query(c.text)) for c, row in zip(chunks, rows, strict=True)},
+            {c.content_key: Vectors(row, SPARSE.embed_query(c.text)) for c, row in zip(chunks, rows, strict=True)},
         )
         return rows
 
@@ -196,7 +196,7 @@ def test_a_graph_that_does_not_fit_into_memory_is_a_warning(postgres):
         rows = rng.standard_normal((500, 512)).astype(np.float32)
         # 500 vectors of 2 kB with their links, and what building takes in any case.
         with pytest.warns(GraphWarning, match=r"after \d+ tuples.*: \?maintenance_work_mem=3MB\."), store.first_load():
-            store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+            store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
 
 
 class Crowded:
@@ -285,7 +285,7 @@ def test_terms_and_vectors_of_replaced_chunks_are_the_new_ones(postgres):
         chunks = make_chunks("doc", TEXTS)
         store.put(chunks, embed(chunks))
         changed = [replace(chunk, content_hash=f"other{chunk.index}") for chunk in chunks[:2]]
-        store.put(changed, {c.content: v for c, v in zip(changed, embed(chunks[3:]).values(), strict=True)})
+        store.put(changed, {c.content_key: v for c, v in zip(changed, embed(chunks[3:]).values(), strict=True)})
         found = store.vectors([chunk.id for chunk in chunks])
         for chunk, source in zip(changed, chunks[3:], strict=True):
             assert found[chunk.id].sparse == found[source.id].sparse

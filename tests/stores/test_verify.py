@@ -52,7 +52,9 @@ def test_what_a_strategy_makes_is_whole(data, text, name):
     leaves = [chunk for chunk in chunks if chunk.level == 0]
     if leaves:
         chunks.append(make_document(leaves))
-    vectors = {chunk.content: Vectors(None if chunk.level == DOCUMENT else np.ones(2, np.float32)) for chunk in chunks}
+    vectors = {
+        chunk.content_key: Vectors(None if chunk.level == DOCUMENT else np.ones(2, np.float32)) for chunk in chunks
+    }
     with open_store("memory:", "cs", replace(SCHEMA, dimension=2)) as store:
         store.put(chunks, vectors)
         assert verify(store) == []

@@ -47,11 +47,11 @@ def chunk(
     Args:
         output (FILE): Write the rows to this file, and a summary to stdout.
     """
-    from kinsplit.chunk import by_size, text_length
     from kinsplit.embedding import use_vector_cache
     from kinsplit.evaluation.datasets.normalised import check_name, normalised_document
     from kinsplit.loaders import discover, load_files
     from kinsplit.options import AddOptions
+    from kinsplit.support.batches import by_size
     from kinsplit.tokenizers import resolve
 
     adding, own = AddOptions.part(options)
@@ -81,7 +81,7 @@ def chunk(
                 moving.advance()
                 yield from (normalised_document(own) if normalise else own for own in loaded.documents)
 
-        for batch in by_size(documents(), _BATCH, text_length):
+        for batch in by_size(documents(), _BATCH, len):
             chunked = list(_chunked(splitter, batch, summary, terminal))
             for row in to_rows(list(chain.from_iterable(chunked)), tokenizer):
                 write(row)

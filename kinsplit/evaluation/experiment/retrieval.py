@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Document, by_size, by_source, text_length
+from kinsplit.chunk import DOCUMENT, Chunk, Document, by_source
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
@@ -27,6 +27,7 @@ from kinsplit.retrieval import SearchQuestion
 from kinsplit.spans import replace_surrogates
 from kinsplit.stores import ChunkStore, Query, open_store
 from kinsplit.stores.store import batches
+from kinsplit.support.batches import by_size
 from kinsplit.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def split(
 ) -> tuple[list[Chunk], float]:
     """Split all documents, and return the chunks and the time in seconds."""
     chunks, done, seconds = list[Chunk](), 0, 0.0
-    for batch in by_size(documents, _CHARACTERS, text_length):
+    for batch in by_size(documents, _CHARACTERS, len):
         begin = time.perf_counter()
         chunks += [chunk for own in strategy.chunk_many(batch) for chunk in own]
         seconds += time.perf_counter() - begin

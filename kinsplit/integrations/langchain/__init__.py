@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kinsplit.errors import require_names
 from kinsplit.integrations import lazy
 from kinsplit.support.extras import needs
 
@@ -43,7 +44,7 @@ _MODULES = {
 
 def text_splitter(
     name: str | None = None,
-    *,
+    *unnamed: object,
     add_start_index: bool = True,
     join_pages: bool = True,
     id_key: str | None = None,
@@ -54,6 +55,7 @@ def text_splitter(
     Args:
         name: One of `kinsplit.parsers.names()`; None for `kinsplit.parsers.default_strategy`, whole sentences up to
             160 tokens.
+        *unnamed: Nothing; sizes need their names.
         add_start_index: Whether to add offsets under LangChain's own key too.
         join_pages: Whether to join the pages of a file; see the function `join_pages`.
         id_key: Metadata key of the id of documents that have none, and of the file of pages, such as "source", so that
@@ -67,6 +69,7 @@ def text_splitter(
     from kinsplit.parsers import class_and_parameters
 
     kind, parameters = class_and_parameters(name, parameters)
+    require_names(unnamed, "chunk_size")
     own = {"add_start_index": add_start_index, "join_pages": join_pages, "id_key": id_key}
     return text_splitter_class(kind)(**own, **parameters)
 

@@ -159,6 +159,7 @@ class KinsplitTextSplitter(TextSplitter):
         Raises:
             InvalidParameterError: The numbers of metadata and texts differ.
         """
+        require(not isinstance(texts, str), "texts", "must be several", texts, "Pass a list, or call split_text.")
         if metadatas is not None and len(metadatas) != len(texts):
             rule = f"must be as many as texts ({len(texts)})"
             raise InvalidParameterError("metadatas", rule, len(metadatas), "Pass one for each text, or none.")

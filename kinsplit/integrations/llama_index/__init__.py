@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kinsplit.errors import require_names
 from kinsplit.integrations import lazy
 from kinsplit.support.extras import needs
 
@@ -39,12 +40,13 @@ _MODULES = {
 }
 
 
-def node_parser(name: str | None = None, **parameters: object) -> KinsplitNodeParser:
+def node_parser(name: str | None = None, *unnamed: object, **parameters: object) -> KinsplitNodeParser:
     """Return a strategy as a node parser.
 
     Args:
         name: One of `kinsplit.parsers.names()`; None for `kinsplit.parsers.default_strategy`, whole sentences up to
             160 tokens.
+        *unnamed: Nothing; sizes need their names.
         **parameters: The strategy's parameters, and those of `KinsplitNodeParser`.
 
     Raises:
@@ -54,6 +56,7 @@ def node_parser(name: str | None = None, **parameters: object) -> KinsplitNodePa
     from kinsplit.parsers import class_and_parameters
 
     kind, parameters = class_and_parameters(name, parameters)
+    require_names(unnamed, "chunk_size")
     return node_parser_class(kind)(**parameters)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinsplit import embedding
-from kinsplit.chunk import ABSOLUTE_PATH, Chunk, Document, by_size
+from kinsplit.chunk import ABSOLUTE_PATH, Chunk, Document
 from kinsplit.embedding.cached import use_vector_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.base import usage_of
@@ -32,6 +32,7 @@ from kinsplit.parsers import Strategy, create, default_strategy
 from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.payload import check_metadata
 from kinsplit.stores.plan import missing_of
+from kinsplit.support.batches import by_size
 from kinsplit.support.extras import needs
 
 with needs("ray"):

@@ -118,7 +118,7 @@ def put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[flo
     chunks = [chunk for chunk, _ in pairs.values()]
     sparse = Bm25Embedder.of(store.schema.sparse).embed([chunk.text for chunk in chunks])
     contents = {
-        chunk.content: Vectors(dense, terms) for (chunk, dense), terms in zip(pairs.values(), sparse, strict=True)
+        chunk.content_key: Vectors(dense, terms) for (chunk, dense), terms in zip(pairs.values(), sparse, strict=True)
     }
     store.put(chunks, contents)
 

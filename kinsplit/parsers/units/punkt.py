@@ -420,7 +420,9 @@ _ENGLISH_SHARE = 0.08
 def check_language(language: str) -> str:
     """Return a language unchanged, or raise InvalidParameterError unless it is "auto" or an ISO 639-1 code."""
     if language != "auto" and language not in LANGUAGES:
-        remedy = f"Supported languages: {', '.join(sorted(LANGUAGES))}."
+        code = _CODES.get(language.lower()) or language[:2].lower()
+        meant = f"Did you mean {code!r}? " if code in LANGUAGES else ""
+        remedy = f"{meant}Supported languages: {', '.join(sorted(LANGUAGES))}."
         raise InvalidParameterError("language", 'must be "auto" or an ISO 639-1 code', language, remedy)
     return language
 

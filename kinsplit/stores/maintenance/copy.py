@@ -79,7 +79,7 @@ def take_over(
     found = vectors([chunk.id for name in changed for chunk in wanted[name]])
     for name in changed:
         if whole := [chunk for chunk in wanted[name] if chunk.id in found]:
-            target.sync(name, whole, {chunk.content: found[chunk.id] for chunk in whole})
+            target.sync(name, whole, {chunk.content_key: found[chunk.id] for chunk in whole})
     leaves = sum(chunk.level == 0 for chunks in wanted.values() for chunk in chunks)
     return Copied(len(wanted), leaves, len(wanted) - len(changed))
 

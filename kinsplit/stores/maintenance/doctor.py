@@ -84,7 +84,7 @@ def embed(chunks: Sequence[Chunk]) -> dict[Content, Vectors]:
     for chunk in chunks:
         whole = chunk.level == DOCUMENT
         text = chunk.metadata["title"] if whole else chunk.text
-        vectors[chunk.content] = Vectors(None if whole else DENSE.embed([text])[0], SPARSE.embed([text])[0])
+        vectors[chunk.content_key] = Vectors(None if whole else DENSE.embed([text])[0], SPARSE.embed([text])[0])
     return vectors
 
 
@@ -247,7 +247,7 @@ def _read_kin(store: ChunkStore) -> None:
 def _read_vectors(store: ChunkStore) -> None:
     given = embed(_ONE)
     for chunk, vectors in store.export("one"):
-        wanted = given[chunk.content]
+        wanted = given[chunk.content_key]
         terms = [set(each.sparse.indices if each.sparse else ()) for each in (vectors, wanted)]
         _expect("the terms of a chunk", *terms)
         if wanted.dense is not None:

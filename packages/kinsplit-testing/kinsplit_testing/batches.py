@@ -47,7 +47,7 @@ class Batches(Contract):
         chunks = [*make_chunks("one", TEXTS[:2]), *make_chunks("two", TEXTS[:1])]
         vectors = embed(chunks)
         with pytest.raises(InvalidParameterError, match="each content that the store lacks"):
-            store.put(chunks, {chunks[0].content: vectors[chunks[0].content]})
+            store.put(chunks, {chunks[0].content_key: vectors[chunks[0].content_key]})
         with pytest.raises(InvalidParameterError, match="differ"):
             store.put([*chunks, chunks[0]], vectors)
         with pytest.raises(InvalidParameterError, match="UUID"):

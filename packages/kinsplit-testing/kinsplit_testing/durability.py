@@ -59,7 +59,7 @@ class Keeping(Contract):
         found = store.vectors([*(chunk.id for chunk in asked), chunk_id("nobody", "f1", 0, 0), one[0].id])
         assert found.keys() == {chunk.id for chunk in asked}
         for chunk in asked:
-            kept, wanted = found[chunk.id], given[chunk.content]
+            kept, wanted = found[chunk.id], given[chunk.content_key]
             assert (kept.dense is None) == (wanted.dense is None)
             if kept.dense is not None and wanted.dense is not None:
                 assert kept.dense.dtype == np.float32
@@ -106,7 +106,7 @@ class Keeping(Contract):
         save(store, "nul \x00", chunks)
         assert store.get([chunks[0].id]) == chunks
         assert store.sources() == {"nul \x00": 1}
-        assert store.known("nul \x00") == {chunks[0].id: chunks[0].content}
+        assert store.known("nul \x00") == {chunks[0].id: chunks[0].content_key}
         (hits,) = store.search([Query("dense", DENSE.embed_query("nul"), 5, where={"title": text})])
         assert [hit.chunk for hit in hits] == chunks
         assert save(store, "nul \x00", chunks) == (SyncReport(unchanged=1), [])
@@ -144,7 +144,7 @@ class Keeping(Contract):
         pairs = store.export("doc")
         assert [chunk for chunk, _ in pairs] == chunks
         for chunk, found in pairs:
-            given = vectors[chunk.content]
+            given = vectors[chunk.content_key]
             if given.dense is None:
                 assert found.dense is None
             else:

@@ -104,8 +104,8 @@ class Levels(Contract):
         chunks = [*leaf, *parent]
         assert store.missing("doc", chunks) == chunks
         ours, theirs = DENSE.embed(["one thing", "quite another"])
-        store.sync("doc", chunks, {leaf[0].content: Vectors(ours), parent[0].content: Vectors(theirs)})
-        assert store.known("doc") == {chunk.id: chunk.content for chunk in chunks}
+        store.sync("doc", chunks, {leaf[0].content_key: Vectors(ours), parent[0].content_key: Vectors(theirs)})
+        assert store.known("doc") == {chunk.id: chunk.content_key for chunk in chunks}
         (below,), (above,) = store.search([Query("dense", ours, 5), Query("dense", theirs, 5, level=1)])
         assert (below.chunk, above.chunk) == (leaf[0], parent[0])
         assert (below.score, above.score) == pytest.approx((1, 1))
@@ -141,7 +141,7 @@ class Levels(Contract):
         leaves = make_chunks("doc", TEXTS[:1])
         for title, sparse in (("nothing", None), ("stop words", SPARSE.embed(["of the"])[0])):
             document = make_document(leaves, title)
-            store.sync("doc", [document], {document.content: Vectors(None, sparse)})
+            store.sync("doc", [document], {document.content_key: Vectors(None, sparse)})
             assert [chunk for chunk, _ in store.export("doc")] == [document]
             assert store.search([Query("bm25", SPARSE.embed_query("class"), 5, DOCUMENT)]) == [[]]
 
@@ -151,7 +151,7 @@ class Levels(Contract):
         row = DENSE.embed_query("class")
         for chunk, dense in ((leaf, None), (parent, None), (document, row)):
             with pytest.raises(InvalidParameterError, match="dense"):
-                store.sync("doc", [chunk], {chunk.content: Vectors(dense)})
+                store.sync("doc", [chunk], {chunk.content_key: Vectors(dense)})
         with pytest.raises(InvalidParameterError, match="documents"):
             Query("dense", row, 5, DOCUMENT)
         assert store.count() == 0
@@ -164,7 +164,7 @@ class Levels(Contract):
                 Query("bm25", SPARSE.embed_query("class"), 5, level)
             wrong = replace(leaf, level=level)
             with pytest.raises(InvalidParameterError, match="level"):
-                store.sync("doc", [wrong], {wrong.content: Vectors(np.ones(64, np.float32))})
+                store.sync("doc", [wrong], {wrong.content_key: Vectors(np.ones(64, np.float32))})
         deepest = replace(leaf, level=DOCUMENT - 1)
         assert save(store, "doc", [deepest]) == (SyncReport(), [deepest])
         (hits,) = store.search([Query("dense", DENSE.embed_query("class"), 5, DOCUMENT - 1)])

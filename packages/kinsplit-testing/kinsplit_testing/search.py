@@ -24,7 +24,7 @@ class Searching(Contract):
         rng = np.random.default_rng(7)
         chunks = make_chunks("doc", [f"text {number}" for number in range(200)])
         matrix = rng.standard_normal((200, DENSE.dimension)).astype(np.float32)
-        vectors = {chunk.content: Vectors(row) for chunk, row in zip(chunks, matrix, strict=True)}
+        vectors = {chunk.content_key: Vectors(row) for chunk, row in zip(chunks, matrix, strict=True)}
         store.sync("doc", chunks, vectors)
         asked = rng.standard_normal((3, DENSE.dimension)).astype(np.float32)
         found = store.search([Query("dense", row, 10) for row in asked])

@@ -39,7 +39,7 @@ class Syncing(Contract):
         shorter = make_chunks("doc", TEXTS[:2])
         assert save(store, "doc", shorter) == (SyncReport(updated=2, deleted=2), [])
         assert store.get([chunk.id for chunk in first]) == shorter
-        assert store.known("doc") == {chunk.id: chunk.content for chunk in shorter}
+        assert store.known("doc") == {chunk.id: chunk.content_key for chunk in shorter}
 
     def test_documents_are_compared_together(self, store: ChunkStore) -> None:
         """A comparison tells what to embed, and whether there is anything to sync."""
