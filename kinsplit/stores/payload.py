@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -114,15 +113,14 @@ def _hash(lines: Iterable[str]) -> str:
 
 
 # Attributes of `Entry` by payload key.
-_NAMES = {each.name for each in fields(Entry)}
-_ENTRY = {key: attribute for key, attribute in _ATTRIBUTES.items() if attribute in _NAMES}
+_ENTRY = {key: attribute for key, attribute in _ATTRIBUTES.items() if attribute in Entry._fields}
 _ENTRY["content_length"] = "length"
 
 #: Keys of a payload that `to_entry` reads.
 ENTRY_KEYS = (*_ENTRY, "sibling_files", "title")
 
 
-def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
+def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float = 0.0) -> Entry:
     """Return the entry of a ranking from the `ENTRY_KEYS` of a payload."""
     siblings = payload.get("sibling_files")
     return Entry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
@@ -233,7 +233,7 @@ class ChunkStore(ABC):
         Raises:
             InvalidParameterError: A filter or vector is not valid.
         """
-        rankings = self._checked_rank(queries, None)
+        rankings = self._checked(queries, lambda: self._rank(queries, None))
         return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
 
     def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
@@ -242,12 +242,16 @@ class ChunkStore(ABC):
         Raises:
             InvalidParameterError: See `search`.
         """
-        return [[to_entry(*found) for found in ranking] for ranking in self._checked_rank(queries, ENTRY_KEYS)]
+        return self._checked(queries, lambda: self._entries(queries))
 
-    def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
+    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Run validated queries in one round trip, as `_rank` does."""
+        return [[to_entry(*found) for found in ranking] for ranking in self._rank(queries, ENTRY_KEYS)]
+
+    def _checked(self, queries: Sequence[Query], run: Callable[[], list[list[T]]]) -> list[list[T]]:
         for query in queries:
             check_query(query, self.schema.dimension)
-        rankings = self._rank(queries, keys) if queries else []
+        rankings = run() if queries else []
         for query, ranking in zip(queries, rankings, strict=True):
             if not ranking:
                 self.check_fields(query.where)

@@ -169,8 +169,7 @@ class Hit:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A chunk in a ranking: its position and its kin, without its text.
 
     Attributes:
@@ -191,7 +190,7 @@ class Entry:
 
     id: str
     source_id: str
-    index: int
+    index: int  # type: ignore[assignment]
     total: int
     level: int
     parent_id: str | None
@@ -202,6 +201,10 @@ class Entry:
     sibling_files: tuple[str, ...]
     title: str
     score: float
+
+    def scored(self, score: float) -> Entry:
+        """Return the entry with another score."""
+        return Entry(*self[:-1], score)
 
 
 @dataclass(frozen=True, slots=True)

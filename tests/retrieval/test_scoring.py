@@ -119,7 +119,7 @@ def test_the_weight_of_siblings_falls_with_the_chunks_length(tokens: int, share:
     weights = KinWeights(siblings=0.4)
 
     assert sibling_weight([entry("a", tokens=tokens)], weights) == pytest.approx(0.4 * share)
-    uncounted = replace(entry("a"), token_count=None, length=4 * tokens)
+    uncounted = entry("a")._replace(token_count=None, length=4 * tokens)
     assert sibling_weight([uncounted], weights) == pytest.approx(0.4 * share)
 
 

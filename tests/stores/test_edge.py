@@ -2,9 +2,10 @@ import json
 import operator
 import threading
 import time
+import uuid
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, e
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
 from kinsplit.stores import open_catalog, open_store
-from kinsplit.stores.engines.edge import engine as edge_places
-from kinsplit.stores.engines.edge import folder
+from kinsplit.stores.engines.edge import cache, folder
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
+from kinsplit.stores.payload import to_payload
 from kinsplit.stores.values import Query, SyncReport
 
 
@@ -31,6 +32,17 @@ class TestEdgeStore(ChunkStoreContract):
     @pytest.fixture
     def address(self, tmp_path: Path) -> str:
         return f"edge:{tmp_path / 'data'}"
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Have the engine rank, as in a large collection."""
+    monkeypatch.setattr(cache, "_MOST_COPIED", 0)
+
+
+@pytest.mark.usefixtures("large")
+class TestLargeEdgeStore(TestEdgeStore):
+    """The same contract without a copy in memory."""
 
 
 def test_no_boolean_of_a_filter_is_an_integer_too():
@@ -106,7 +118,7 @@ def record(store, **options):
     return engine(store).shard.calls
 
 
-def test_search_get_known_and_sources_are_one_engine_call_each(store):
+def test_search_get_known_and_sources_are_at_most_two_engine_calls_each(store, large):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
     calls = record(store)
@@ -122,7 +134,17 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
     store.find({"source_id": "doc"})
     store.known("doc")
     store.sources(0)
-    assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
+    assert calls == [
+        "count",
+        "query_batch",
+        "retrieve",
+        "retrieve",
+        "retrieve",
+        "retrieve",
+        "scroll",
+        "scroll",
+        "facet",
+    ]
 
 
 def test_documents_are_counted_by_name_without_comparing_each_name_with_each_document(store, monkeypatch):
@@ -132,47 +154,80 @@ def test_documents_are_counted_by_name_without_comparing_each_name_with_each_doc
     assert store.sources(0, {"source_id": ["a", "c", "d"]}) == {"a": 2, "c": 2}
 
 
-def test_a_ranking_reads_no_place_again_until_it_is_written(store):
+def test_a_ranking_reads_no_entry_again_until_it_is_written(store, large):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
     calls = record(store)
     queries = [Query("dense", DENSE.embed_query("a"), limit) for limit in (2, 5)]
     first = store.rank(queries)
     assert store.rank(queries) == first
-    assert calls == ["query_batch", "retrieve", "query_batch"]
+    assert calls == ["count", "query_batch", "retrieve", "query_batch"]
     record(store, fail_on_update=1)
     with pytest.raises(StoreError, match="the disk is full"):
         save(store, "doc", make_chunks("doc", [*TEXTS, "more"]))
     calls = record(store)
     assert store.rank(queries) == first
-    assert calls == ["query_batch", "retrieve"]
+    assert calls == ["count", "query_batch", "retrieve"]
 
 
-def test_places_are_not_kept_when_they_were_written_while_they_were_read():
-    places = edge_places.Places()
+PAYLOAD = to_payload(make_chunks("doc", TEXTS)[0])
+ONE, TWO, THREE, GONE = map(uuid.UUID, ("1" * 32, "2" * 32, "3" * 32, "4" * 32))
+
+
+def test_entries_are_not_kept_when_they_were_written_while_they_were_read():
+    entries = cache.EntryCache()
 
     def read(version, *, written=False):
         def fetch(ids):
             if written:
-                places.forget(["a"])
-            return {id_: {"version": version} for id_ in ids}
+                entries.forget([str(ONE)])
+            return {id_: {**PAYLOAD, "title": version} for id_ in ids}
 
-        return places.read(["a"], fetch)["a"]["version"]
+        return entries.read([ONE], fetch)[ONE.int].title
 
-    assert [read(1, written=True), read(2), read(3)] == [1, 2, 2]
+    assert [read("1", written=True), read("2"), read("3")] == ["1", "2", "2"]
 
 
-def test_only_some_places_are_kept(monkeypatch):
-    monkeypatch.setattr(edge_places, "_MOST", 2)
-    places, fetched = edge_places.Places(), []
+def test_only_some_entries_are_kept(monkeypatch):
+    monkeypatch.setattr(cache, "_MOST", 2)
+    entries, fetched = cache.EntryCache(), []
 
     def fetch(ids):
         fetched.append(ids)
-        return {id_: {} for id_ in ids if id_ != "gone"}
+        return {id_: PAYLOAD for id_ in ids if id_ != str(GONE)}
 
-    for ids in (["a", "b", "c", "gone"], ["b", "c"], ["a"], ["c", "a"]):
-        places.read(ids, fetch)
-    assert fetched == [["a", "b", "c", "gone"], ["a"]]
+    for ids in ([ONE, TWO, THREE, GONE], [TWO, THREE], [ONE], [THREE, ONE]):
+        entries.read(ids, fetch)
+    assert fetched == [[*map(str, (ONE, TWO, THREE, GONE))], [str(ONE)]]
+
+
+def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_after_a_write(store, monkeypatch):
+    save(store, "doc", make_chunks("doc", TEXTS))
+    monkeypatch.setattr(cache, "_PER_CALL", 3)
+    query = Query("dense", DENSE.embed_query("a"), 2)
+    calls = record(store)
+    expected = store.rank([query])
+    assert calls == ["count", "query_batch", "retrieve"]
+    assert [entry.id for entry in store.rank([query])[0]] == [entry.id for entry in expected[0]]
+    assert calls[3:] == ["scroll", "retrieve"]
+    store.rank([query])
+    assert len(calls) == 5
+    store.rank([replace(query, where={"subject": "cs"})])
+    assert calls[5:] == ["query_batch"]
+    save(store, "doc", make_chunks("doc", [*TEXTS, "more"]))
+    for _ in range(2):
+        assert store.rank([query])[0][0].total == len(TEXTS) + 1
+    assert calls.count("scroll") > 1
+
+
+def test_a_copy_that_was_made_during_a_write_is_not_kept():
+    def read():
+        copy.forget()
+        yield from ()
+
+    copy = cache.ArrayCopy(lambda: 0, read)
+    assert copy.find() is None
+    assert copy.made is None
 
 
 def test_an_unchanged_source_costs_no_write(store):
@@ -227,7 +282,7 @@ def test_many_new_points_wait_for_no_optimization(store, monkeypatch):
     ]
 
 
-def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monkeypatch):
+def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monkeypatch, large):
     monkeypatch.setattr(folder, "_SEGMENT_KB", 1)
     chunks = make_chunks("doc", [f"owl {number} {'lark ' * (number % 7)}{number**2 % 91}" for number in range(600)])
     vectors = embed(chunks)
@@ -447,7 +502,7 @@ def test_a_collection_that_grows_gets_payload_indexes_of_the_right_kinds(store, 
     store.close()
 
 
-def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, tmp_path):
+def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, tmp_path, large):
     save(store, "doc", make_chunks("doc", TEXTS))
     inside, leave = threading.Event(), threading.Event()
     shared = engine(store)

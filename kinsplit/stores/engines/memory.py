@@ -2,117 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
 from kinsplit.stores import filters
 from kinsplit.stores.engines import Engine
+from kinsplit.stores.engines.arrays import PointArrays, Rows, is_place
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.filters import Condition, OneOf, Path, Range, TimeRange, paths_of, to_conditions, values_of
 from kinsplit.stores.json_values import parse_time
-from kinsplit.stores.payload import Payload
+from kinsplit.stores.payload import Payload, to_entry
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.schema import check_collection, check_schema, schema_to_create
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Embedded, Query, Schema, Vectors, Where, layer_of
-
-Rows = NDArray[np.intp]
+from kinsplit.stores.values import Embedded, Entry, Query, Schema, Vectors, Where
 
 _COMPARE: dict[str, Any] = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
-
-
-class PointMatrices:
-    """Immutable matrices of points' vectors, arranged for searching."""
-
-    def __init__(self, points: Mapping[str, tuple[Payload, Vectors]]) -> None:
-        self.ids = tuple(points)
-        self.payloads = tuple(payload for payload, _ in points.values())
-        self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
-        rows: dict[int, list[int]] = defaultdict(list)
-        dense: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
-        postings: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
-        #: Row of each point in the matrix that holds its dense vector.
-        self._dense_rows = np.zeros(len(points), dtype=np.intp)
-        self._sizes: dict[str, int] = defaultdict(int)
-        for row, (payload, vectors) in enumerate(points.values()):
-            rows[payload["level"]].append(row)
-            layer = layer_of(payload["level"])
-            if layer.dense is not None and vectors.dense is not None:
-                self._dense_rows[row] = len(dense[layer.dense])
-                dense[layer.dense].append(vectors.dense)
-            if vectors.sparse is not None and vectors.sparse.indices:
-                self._sizes[layer.sparse] += 1
-                for term, weight in zip(vectors.sparse.indices, vectors.sparse.values, strict=True):
-                    postings[layer.sparse, term].append((row, weight))
-        #: Number of each source.
-        self._sources = {source: number for number, source in enumerate({p["source_id"] for p in self.payloads})}
-        self._source_of = np.array([self._sources[p["source_id"]] for p in self.payloads], dtype=np.intp)
-        self._levels = {level: np.array(of_level, dtype=np.intp) for level, of_level in rows.items()}
-        self._unit = {name: _unit(np.array(vectors, dtype=np.float32)) for name, vectors in dense.items()}
-        self._postings = {
-            key: (np.array([row for row, _ in pairs]), np.array([weight for _, weight in pairs], dtype=np.float32))
-            for key, pairs in postings.items()
-        }
-
-    def best(self, query: Query) -> list[tuple[int, float]]:
-        """Return the best rows for a query with their scores, best first."""
-        rows = self._matching(query)
-        if not len(rows):
-            return []
-        layer = layer_of(query.level)
-        if isinstance(query.vector, SparseVector):
-            return self._terms(layer.sparse, query.vector, rows, query.limit)
-        return self._cosines(str(layer.dense), query.vector, rows, query.limit)
-
-    def _matching(self, query: Query) -> Rows:
-        """Return the rows of a query's level that match its filter, in order."""
-        rows = self._levels.get(query.level, np.array([], dtype=np.intp))
-        others = []
-        for condition in to_conditions(None, query.where):
-            if isinstance(condition, filters.HasId):
-                named = [self._row_of[id_] for id_ in condition.ids if id_ in self._row_of]
-                rows = np.intersect1d(rows, np.array(named, dtype=np.intp))
-            elif isinstance(condition, OneOf) and condition.key == "source_id":
-                wanted = [self._sources[name] for name in condition.strings if name in self._sources]
-                rows = rows[np.isin(self._source_of[rows], wanted)]
-            else:
-                others.append(condition)
-        if others:  # They read payloads, so they come last.
-            fulfils = matcher(others)
-            rows = rows[np.array([fulfils(self.ids[row], self.payloads[row]) for row in rows], dtype=bool)]
-        return rows
-
-    def _cosines(self, name: str, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
-        """Rank rows by cosine similarity, which is 0 for a vector of length 0."""
-        # Computes all scores, since selecting rows of the matrix would copy them.
-        return _best(rows, (self._unit[name] @ _unit(vector[None])[0])[self._dense_rows[rows]], limit)
-
-    def _terms(self, name: str, vector: SparseVector, rows: Rows, limit: int) -> list[tuple[int, float]]:
-        """Rank the rows that contain a query term by the sum of term weights times IDF.
-
-        As in Qdrant, the IDF counts all points with a sparse vector of that name.
-        """
-        scores = np.zeros(len(self.ids))
-        holds = np.zeros(len(self.ids), dtype=bool)
-        for term, asked in zip(vector.indices, vector.values, strict=True):
-            if (name, term) in self._postings:
-                found, weights = self._postings[name, term]
-                idf = math.log((self._sizes[name] - len(found) + 0.5) / (len(found) + 0.5) + 1)
-                scores[found] += weights * (asked * idf)
-                holds[found] = True
-        rows = rows[holds[rows]]
-        return _best(rows, scores[rows], limit)
 
 
 def matcher(conditions: Sequence[Condition]) -> Callable[[str, Payload], bool]:
@@ -186,20 +99,6 @@ def _is_number(value: object) -> bool:
     return type(value) is int or type(value) is float
 
 
-def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Normalise each row to length 1; a row of length 0 stays."""
-    if not len(matrix):
-        return matrix
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return (matrix / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
-
-
-def _best(rows: NDArray[np.intp], scores: NDArray[np.floating], limit: int) -> list[tuple[int, float]]:
-    """Return the rows with the highest scores; of equal scores, the earlier row comes first."""
-    order = np.argsort(-scores, kind="stable")[:limit]
-    return [(int(rows[place]), float(scores[place])) for place in order]
-
-
 @dataclass(slots=True)
 class HeldCollection:
     """State that the store objects of one collection share.
@@ -208,14 +107,14 @@ class HeldCollection:
         schema: Schema of the collection.
         points: Points by id.
         sources: Ids of each source's points, and of others where a write was interrupted.
-        ranking: Matrices of the points, created by the first search after a sync.
+        ranking: Arrays of the points and their payloads by row, created by the first search after a sync.
         lock: Lock of the writers, also held by readers, so that they see all changes of a sync or none.
     """
 
     schema: Schema
     points: dict[str, tuple[Payload, Vectors]] = field(default_factory=dict)
     sources: dict[str, dict[str, None]] = field(default_factory=dict)
-    ranking: PointMatrices | None = None
+    ranking: tuple[PointArrays, list[Payload]] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -304,15 +203,36 @@ class MemoryStore(ChunkStore):
                 if not ids:
                     del collection.sources[source_id]
 
+    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        arrays, _, rankings = self._found(queries)
+        return list(map(arrays.scored, rankings))
+
     # A whole payload costs no more here than selected keys.
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:  # noqa: ARG002
+        arrays, payloads, rankings = self._found(queries)
+        entries = arrays.entries
+        return [[FoundPoint(entries[row].id, payloads[row], score) for row, score in found] for found in rankings]
+
+    def _found(self, queries: Sequence[Query]) -> tuple[PointArrays, list[Payload], list[list[tuple[int, float]]]]:
+        """Return the arrays, the payloads by row, and the rows that each query finds with their scores."""
         collection = self._open()
         with collection.lock:
             if collection.ranking is None:
-                collection.ranking = PointMatrices(collection.points)
-            ranking = collection.ranking
-        ids, payloads, found = ranking.ids, ranking.payloads, map(ranking.best, queries)
-        return [[FoundPoint(ids[row], payloads[row], score) for row, score in best] for best in found]
+                pairs = ((to_entry(id_, payload), vectors) for id_, (payload, vectors) in collection.points.items())
+                collection.ranking = PointArrays(pairs), [payload for payload, _ in collection.points.values()]
+            arrays, payloads = collection.ranking
+
+        def rows_of(query: Query) -> Rows:
+            conditions = to_conditions(None, query.where)
+            rows = arrays.matching(query.level, filter(is_place, conditions))
+            others = [condition for condition in conditions if not is_place(condition)]
+            if not others:
+                return rows
+            fulfils = matcher(others)  # It reads payloads, so it comes last.
+            kept: Rows = rows[np.array([fulfils(arrays.entries[row].id, payloads[row]) for row in rows], dtype=bool)]
+            return kept
+
+        return arrays, payloads, [arrays.best(query, rows_of(query)) for query in queries]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return {id_: payload for id_, (payload, _) in self._points(ids).items()}

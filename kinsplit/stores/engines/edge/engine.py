@@ -6,24 +6,24 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 
 import qdrant_edge as qe
 
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.edge import folder
+from kinsplit.stores.engines.edge.cache import ArrayCopy, EntryCache
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_point
-from kinsplit.stores.engines.qdrant.payload import to_vectors, unwrapped, wrapped
+from kinsplit.stores.engines.qdrant.payload import places_of, to_vectors, unwrapped, wrapped
 from kinsplit.stores.filters import Condition
-from kinsplit.stores.payload import Payload, Payloads
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, to_entry
 from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.store import batches
-from kinsplit.stores.values import DENSE, SPARSE, Embedded, Schema, Vectors
+from kinsplit.stores.values import DENSE, SPARSE, Embedded, Entry, Schema, Vectors
 
 # Bytes that are read by one call, during which other threads run.
 _STEP = 2**26
@@ -80,45 +80,9 @@ def _available() -> int:
     return 1024 * int(found[1]) if found else 0
 
 
-#: Largest number of cached payloads, 1.2 kB each; the oldest are dropped first.
-_MOST = 20_000
-
-
-class Places:
-    """Cache of partial payloads of ranked points, each kept until its point is written. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Payload] = {}
-        self._writes = 0
-        self._lock = threading.Lock()
-
-    def read(self, ids: Iterable[str], fetch: Callable[[list[str]], Payloads]) -> dict[str, Payload]:
-        """Return payloads by id, fetching those that are not cached, always with the same keys; some may be missing."""
-        wanted = dict.fromkeys(ids)
-        with self._lock:
-            writes, kept = self._writes, self._kept
-            found = {id_: kept[id_] for id_ in wanted if id_ in kept}
-        missing = [id_ for id_ in wanted if id_ not in found]
-        if missing:
-            fetched = fetch(missing)
-            found.update(fetched)
-            with self._lock:
-                # A point written in the meantime may have been read before the write.
-                if writes == self._writes:
-                    kept.update(fetched)
-                    for id_ in list(islice(kept, max(0, len(kept) - _MOST))):
-                        del kept[id_]
-        return found
-
-    def forget(self, ids: Iterable[str]) -> None:
-        """Drop points from the cache after they were written."""
-        with self._lock:
-            self._writes += 1
-            for id_ in ids:
-                self._kept.pop(id_, None)
-
-
-#: Points per write or read of vectors.
+#: More points than a shard holds, so that a scroll or a facet returns everything at once.
+ALL = 2**31
+#: Points per write or read.
 _BATCH = 500
 #: Largest size of a payload index on disk, in bytes.
 _INDEX_BYTES = 8_000_000
@@ -137,14 +101,16 @@ class EdgeEngine:
     """A shard with its ledger. Thread-safe.
 
     Attributes:
-        places: Cache of the payloads that rankings read.
+        entries: Cache of the entries of ranked points.
+        arrays: Copy of the points in memory, if they are few.
         writing: Lock of the writers.
     """
 
     def __init__(self, path: Path, schema: Schema | None) -> None:
         self.folder = path
         self.schema, self.shard = folder.open_folder(path, schema)
-        self.places = Places()
+        self.entries = EntryCache()
+        self.arrays = ArrayCopy(self._count, self._all)
         self.writing = threading.RLock()
         self._indexes = KeyIndexes()
         self._ledger: Ledger | None = None
@@ -192,7 +158,8 @@ class EdgeEngine:
                 if plan.deletes:
                     shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
             finally:
-                self.places.forget(plan.ids)
+                self.entries.forget(plan.ids)
+                self.arrays.forget()
                 self._indexes.written()
             ledger.end(marks, plan.departures.items(), plan.inventory)
             self._add_indexes(shard)
@@ -263,18 +230,29 @@ class EdgeEngine:
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of points by id, without those that are not stored."""
-        return {str(record.id): to_vectors(record.vector) for record in self._records(ids, payload=False)}
+        return {str(record.id): to_vectors(record.vector) for record in self._records(ids, False)}
 
     def points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
         """Return the payloads and vectors of points by id, without those that are not stored."""
-        records = self._records(ids, payload=True)
+        records = self._records(ids, True)
         return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
-    def _records(self, ids: Sequence[str], *, payload: bool) -> Iterator[qe.Record]:
+    def _records(self, ids: Sequence[str], keys: bool | list[str]) -> Iterator[qe.Record]:
         for batch in batches(ids, _BATCH):
             with self.calling() as shard:
-                records = shard.retrieve(list(batch), payload, [*DENSE, *SPARSE])
+                records = shard.retrieve(list(batch), keys, [*DENSE, *SPARSE])
             yield from records
+
+    def _count(self) -> int:
+        with self.calling() as shard:
+            return shard.count(qe.CountRequest())
+
+    def _all(self) -> Iterator[tuple[Entry, Vectors]]:
+        """Yield the entries of all points with their vectors."""
+        with self.calling() as shard:
+            found, _ = shard.scroll(qe.ScrollRequest(limit=ALL, with_payload=False, with_vector=False))
+        for record in self._records([str(record.id) for record in found], places_of(ENTRY_KEYS)):
+            yield to_entry(str(record.id), unwrapped(record.payload)), to_vectors(record.vector)
 
     def acknowledged(self) -> tuple[dict[str, dict[str, LedgerMark]], bool]:
         """Return the marks of all points by source and by id, and whether every point must have one."""

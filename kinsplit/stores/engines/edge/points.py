@@ -21,8 +21,8 @@ from kinsplit.stores.values import Query, Vectors, layer_of
 _OVERSAMPLING, _LEAST = 2.0, 40
 
 
-def to_request(query: Query, *, whole: bool) -> qe.QueryRequest:
-    """Return the request of a query, with whole payloads or none."""
+def to_request(query: Query) -> qe.QueryRequest:
+    """Return the request of a query, without payloads."""
     layer = layer_of(query.level)
     if isinstance(query.vector, SparseVector):
         sparse = qe.SparseVector(list(query.vector.indices), list(query.vector.values))
@@ -34,7 +34,7 @@ def to_request(query: Query, *, whole: bool) -> qe.QueryRequest:
     wanted = filter_of(_FORMS, conditions, roots_of(query.level))
     oversampling = max(_OVERSAMPLING, _LEAST / query.limit)
     params = qe.SearchParams(quantization=qe.QuantizationSearchParams(rescore=True, oversampling=oversampling))
-    return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole, params=params)
+    return qe.QueryRequest(query.limit, query=nearest, filter=wanted, params=params)
 
 
 def to_filter(conditions: Sequence[Condition]) -> qe.Filter | None:

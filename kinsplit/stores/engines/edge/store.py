@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import cast
+from uuid import UUID
 
 import qdrant_edge as qe
 
@@ -16,20 +18,18 @@ from kinsplit.chunk import STATE
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.edge import folder
-from kinsplit.stores.engines.edge.engine import EdgeEngine, read
+from kinsplit.stores.engines.edge.engine import ALL, EdgeEngine, read
 from kinsplit.stores.engines.edge.ledger import LedgerMark, count_recorded, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_filter, to_request
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.engines.qdrant.payload import INDEXES, count_sources, kept_at, places_of, unwrapped
 from kinsplit.stores.filters import Condition, to_conditions
-from kinsplit.stores.payload import Payload, Payloads, state_of
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, Payloads, state_of
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Damage, Embedded, Query, Schema, Vectors, Where
+from kinsplit.stores.values import Damage, Embedded, Entry, Query, Schema, Vectors, Where
 
-#: More points than a shard holds, so that a scroll or a facet returns everything at once.
-_ALL = 2**31
 #: Open shards of this process.
 _SHARDS = Sharing(EdgeEngine.close, leave=EdgeEngine.settle)
 
@@ -52,6 +52,9 @@ class EdgeStore(ChunkStore):
     Dense vectors are compared by copies of four bits per dimension, and the best ones exactly. From 20 MB of them on,
     13,000 of 384 dimensions, a write or `close` also moves points into read-only segments.
 
+    Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (5 to 10 kB each), once
+    they were searched often enough since the last write. A filter by other keys than ids and sources needs the engine.
+
     Opening a collection between 100 MB and half of the available memory also reads it into the system's cache, in the
     background and on Linux only.
 
@@ -72,6 +75,9 @@ class EdgeStore(ChunkStore):
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
+        arrays = self._lease.engine.arrays.made
+        if arrays is not None and level is not None and not where:
+            return arrays.count(level)
         conditions = to_conditions(level, where)
         self._lease.engine.prepare(conditions)
         with self._engine() as shard:
@@ -112,7 +118,7 @@ class EdgeStore(ChunkStore):
 
     def _facet(self, key: str, wanted: qe.Filter | None = None) -> dict[str, int]:
         with self._engine() as shard:
-            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
+            response = shard.facet(qe.FacetRequest(key, limit=ALL, exact=True, filter=wanted))
         # A source whose points were all deleted stays in the index with a count of 0.
         return {str(hit.value): hit.count for hit in response.hits if hit.count}
 
@@ -160,7 +166,7 @@ class EdgeStore(ChunkStore):
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         wanted, shown = to_filter(conditions), True if keys is None else places_of(keys)
-        request = qe.ScrollRequest(limit=_ALL, filter=wanted, with_payload=shown, with_vector=False)
+        request = qe.ScrollRequest(limit=ALL, filter=wanted, with_payload=shown, with_vector=False)
         self._lease.engine.prepare(conditions)
         with self._engine() as shard:
             records, _ = shard.scroll(request)
@@ -175,18 +181,32 @@ class EdgeStore(ChunkStore):
     def _write(self, plan: Plan, vectors: Embedded) -> None:
         self._lease.engine.write(plan, vectors)
 
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
-        request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
-        self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
-        with self._engine() as shard:
-            rankings = shard.query_batch(request)
-            if keys is None:
-                return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
-            found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
-            ids = (id_ for ranking in found for id_, _ in ranking)
-            places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))
-        # Points may have been deleted in between.
-        return [[FoundPoint(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
+    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        found, _ = self._ranked(queries, whole=False)
+        return found
+
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:  # noqa: ARG002
+        found, payloads = self._ranked(queries, whole=True)
+        return [[FoundPoint(e.id, payloads[e.id], e.score) for e in own if e.id in payloads] for own in found]
+
+    def _ranked(self, queries: Sequence[Query], *, whole: bool) -> tuple[list[list[Entry]], Payloads]:
+        """Return what queries find, from the copy or the engine, and the payloads by id if they are wanted."""
+        engine = self._lease.engine
+        arrays = engine.arrays.find()
+        found = None if arrays is None else arrays.rank(queries)
+        if found is not None and not whole:
+            return found, {}
+        engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
+        with engine.calling() as shard:
+            if found is None:
+                answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
+                rankings = [[(cast("UUID", point.id), point.score) for point in answer] for answer in answers]
+                wanted = (id_ for ranking in rankings for id_, _ in ranking)
+                entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
+                # Points may have been deleted in between.
+                found = [[entries[i.int].scored(score) for i, score in own if i.int in entries] for own in rankings]
+            ids = list({entry.id for own in found for entry in own}) if whole else []
+            return found, read(shard, True, ids) if ids else {}
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return self._lease.engine.payloads(ids)
