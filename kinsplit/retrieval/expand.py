@@ -13,6 +13,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.identity import chunk_id
 from kinsplit.options import WINDOW, ExpansionOptions
 from kinsplit.retrieval.passage import Candidate, Passage, are_siblings, continues, join
+from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry
 from kinsplit.support.settings import Settings
@@ -144,6 +145,25 @@ def arrange(
             related = [other for other in others if other is not None]
             groups.append(_Group(_beside(hit.chunk, around, groups), hit, related))
     return [join(group.chunks.values(), group.hits, group.related) for group in groups]
+
+
+def decisive(hits: Iterable[ScoredEntry], expansion: Expansion, top_k: int) -> list[ScoredEntry]:
+    """Return the hits that `arrange` makes passages of, best first, and some that it may leave out.
+
+    A hit that is near no other begins a passage of its own. Once there are `top_k` of these, all others that are near
+    none can be left out, so that their texts needn't be fetched.
+    """
+    kept: list[ScoredEntry] = []
+    places: dict[str, list[int]] = {}
+    alone, reach = 0, 2 * expansion.window + 1
+    for hit in hits:
+        own = places.setdefault(hit.entry.source_id, [])
+        is_near = bool(own) and (expansion.parents or any(abs(hit.entry.index - other) <= reach for other in own))
+        if is_near or alone < top_k:
+            alone += not is_near
+            kept.append(hit)
+            own.append(hit.entry.index)
+    return kept
 
 
 def longest(expansion: Expansion) -> int:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, embedded_text
-from kinsplit.options import FEWEST, Reranker, SearchOptions
+from kinsplit.options import FEWEST, Reranker, SearchExtension, SearchOptions
 from kinsplit.retrieval.budget import Budget, Terms, context_of, no_terms, spend
-from kinsplit.retrieval.expand import Expansion, arrange, fetch_kin
+from kinsplit.retrieval.expand import Expansion, arrange, decisive, fetch_kin
 from kinsplit.retrieval.passage import Candidate, Passage
 from kinsplit.retrieval.rankings import SearchQuestion, find_entries, pick, to_candidates, without_straddlers
 from kinsplit.retrieval.rerank.protocol import ItemReader, rerank
@@ -108,7 +108,11 @@ def search(
     budget = None if tokenizer is None else Budget.of(options, tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
-    chunks, vectors = _fetch(store, entries, expansion, fingerprint, with_vectors=bool(options.diversity))
+    number = options.passages or options.limit
+    refines = type(options).refine is not SearchExtension.refine
+    reads_all = refines or reranker is not None or options.diversity or budget is not None
+    shown = entries if reads_all else decisive(entries, expansion, number)
+    chunks, vectors = _fetch(store, shown, entries, expansion, fingerprint, with_vectors=bool(options.diversity))
     found = to_candidates(entries, chunks)
     if len(levels) > 1:
         found = without_straddlers(found)
@@ -123,8 +127,7 @@ def search(
             record(passages=len(passages))
             return passages
         is_reranked = not options.diversity and any("rerank" in candidate.scores for candidate in found)
-        number = options.limit if is_reranked else options.passages or options.limit
-        passages = arrange(found, chunks, expansion, fingerprint, number)
+        passages = arrange(found, chunks, expansion, fingerprint, options.limit if is_reranked else number)
         record(passages=len(passages))
     if reranker is not None and is_reranked:  # A reranker that failed on the candidates isn't called again.
         # Those of candidates that it left out come last; their scores are on another scale.
@@ -134,9 +137,18 @@ def search(
 
 
 def _fetch(
-    store: ChunkStore, entries: Sequence[ScoredEntry], expansion: Expansion, fingerprint: str, *, with_vectors: bool
+    store: ChunkStore,
+    shown: Sequence[ScoredEntry],
+    entries: Sequence[ScoredEntry],
+    expansion: Expansion,
+    fingerprint: str,
+    *,
+    with_vectors: bool,
 ) -> tuple[dict[str, Chunk], dict[str, NDArray[np.float32]]]:
-    """Return entries' chunks and their kin by id, and their dense vectors if these are wanted."""
+    """Return the chunks of the entries to show and their kin by id, and their dense vectors if these are wanted.
+
+    If one of them was deleted in the meantime, the chunks of all entries are read, since others take its place.
+    """
     vectors: dict[str, NDArray[np.float32]] = {}
 
     def read(ids: Sequence[str]) -> list[Chunk]:
@@ -144,9 +156,14 @@ def _fetch(
         vectors.update((chunk.id, own.dense) for chunk, own in pairs if own.dense is not None)
         return [chunk for chunk, _ in pairs]
 
+    def fetched(found: Sequence[ScoredEntry]) -> dict[str, Chunk]:
+        hits = [scored.entry for scored in found]
+        return fetch_kin(store, hits, expansion, fingerprint, read=read if with_vectors else None)
+
     with span("kinsplit.search.fetch") as record:
-        hits = [scored.entry for scored in entries]
-        chunks = fetch_kin(store, hits, expansion, fingerprint, read=read if with_vectors else None)
+        chunks = fetched(shown)
+        if len(shown) < len(entries) and not all(scored.entry.id in chunks for scored in shown):
+            chunks = fetched(entries)
         record(chunks=len(chunks))
     return chunks, vectors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import cast
 
@@ -10,7 +11,9 @@ import pytest
 from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers import Strategy, create
 from kinsplit.retrieval import Candidate, Expansion, Passage, arrange
-from kinsplit.retrieval.expand import fetch_kin
+from kinsplit.retrieval.expand import decisive, fetch_kin
+from kinsplit.retrieval.scoring import ScoredEntry
+from kinsplit.stores.payload import to_entry, to_payload
 from kinsplit.stores.store import ChunkStore
 from tests.retrieval.helpers import CountingStore
 
@@ -49,6 +52,20 @@ def test_every_passage_is_a_slice_of_its_source_and_no_chunk_is_in_two(strategy:
         assert passage.score == max(hit.score for hit in passage.hits)
     ids = [chunk.id for passage in found for chunk in passage.chunks]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("options", [{}, {"parents": True}, {"within_sections": True}], ids=["", "parents", "sections"])
+@pytest.mark.parametrize("window", [0, 1, 2])
+def test_hits_that_are_left_out_would_change_no_passage(window: int, options: dict[str, bool]) -> None:
+    store, documents = stored(documents=3)
+    chunks = [chunk for document in documents for chunk in document]
+    for seed in range(20):
+        hits = [(chunk, -float(n)) for n, chunk in enumerate(random.Random(seed).sample(chunks, 25))]
+        entries = [ScoredEntry(to_entry(chunk.id, to_payload(chunk)), score, {}) for chunk, score in hits]
+        kept = {hit.entry.id for hit in decisive(entries, Expansion(window=window, **options), 3)}
+        some = passages(store, [pair for pair in hits if pair[0].id in kept], window=window, top_k=3, **options)
+        assert some == passages(store, hits, window=window, top_k=3, **options)
+    assert window or options or len(kept) < len(hits)
 
 
 @pytest.mark.parametrize("window", [1, 2, 7])
