@@ -16,6 +16,7 @@ from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
 from qdrant_client.grpc import collections_service_pb2_grpc, points_service_pb2_grpc, qdrant_pb2_grpc
 from qdrant_client.http import models
 
+from tests.stores.qdrant_refusals import RefusalError
 from tests.stores.qdrant_server import Server
 
 
@@ -181,6 +182,32 @@ class _Services(
         )
 
 
+_STATUS = {
+    400: transport.StatusCode.INVALID_ARGUMENT,
+    403: transport.StatusCode.PERMISSION_DENIED,
+    429: transport.StatusCode.RESOURCE_EXHAUSTED,
+    500: transport.StatusCode.INTERNAL,
+}
+
+
+class _Refusing(transport.ServerInterceptor):
+    """Turns a refusal into the status of a call."""
+
+    def intercept_service(self, continuation, details):
+        handler = continuation(details)
+
+        def answer(request, context):
+            try:
+                return handler.unary_unary(request, context)
+            except RefusalError as error:
+                context.set_trailing_metadata(list(error.headers.items()))
+                context.abort(_STATUS[error.status], error.message)
+
+        return transport.unary_unary_rpc_method_handler(
+            answer, handler.request_deserializer, handler.response_serializer
+        )
+
+
 _DONE = grpc.UpdateResult(operation_id=1, status=grpc.UpdateStatus.Completed)
 _KINDS = {
     grpc.FieldType.FieldTypeKeyword: models.PayloadSchemaType.KEYWORD,
@@ -199,7 +226,7 @@ def qdrant_grpc(server: Server) -> Iterator[int]:
         The port.
     """
     services = _Services(server)
-    front = transport.server(ThreadPoolExecutor(2))
+    front = transport.server(ThreadPoolExecutor(2), interceptors=[_Refusing()])
     qdrant_pb2_grpc.add_QdrantServicer_to_server(services, front)
     collections_service_pb2_grpc.add_CollectionsServicer_to_server(services, front)
     points_service_pb2_grpc.add_PointsServicer_to_server(services, front)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 
 from tests.local_server import QuietHandler, running
+from tests.stores.qdrant_refusals import RefusalError, Refusals
 
 #: Body of each request by method and path below "/collections".
 BODIES: dict[tuple[str, str], Any] = {
@@ -57,9 +58,13 @@ class Server:
         requests: Method, path and body of each request.
         faults: Messages of requests that no model allows.
         port: Port that it listens on.
+        refusals: What it refuses besides.
+        second: Data of the second replica, for collections with two.
     """
 
     client: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
+    second: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
+    refusals: Refusals = field(default_factory=Refusals)
     key: str | None = None
     version: str = "1.16.3"
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
@@ -67,6 +72,7 @@ class Server:
     port: int = 0
     _created: dict[str, dict[str, Any]] = field(default_factory=dict)
     _indexes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _reads: int = 0
 
     @property
     def url(self) -> str:
@@ -77,8 +83,12 @@ class Server:
         pattern = re.compile("/collections" + re.sub(r"^/C", "/[^/]+", path))
         return [body for verb, place, body in self.requests if verb == method and pattern.fullmatch(place)]
 
-    def answer(self, method: str, place: str, query: dict[str, Any], body: Any) -> Any:
-        """Return the result of a request."""
+    def indexes(self, name: str) -> dict[str, Any]:
+        """Return the payload indexes of a collection by path; a test may change them."""
+        return self._indexes[name]
+
+    def answer(self, method: str, place: str, query: dict[str, Any], body: Any, size: int = 0) -> Any:
+        """Return the result of a request of so many bytes."""
         if (method, place) == ("GET", "/aliases"):
             return self.client.get_aliases()
         _, _, *parts = map(unquote, place.split("/"))
@@ -86,6 +96,9 @@ class Server:
             return self.client.get_collections()
         name = parts[0]
         path = "/" + "/".join(parts if name == "aliases" else ["C", *parts[1:]])
+        if name != "aliases":
+            indexes, known = self._indexes.get(name, {}), frozenset(self._created)
+            self.refusals.check(method, name, path.removeprefix("/C"), body, indexes, size, known)
         request = parsed(BODIES[method, path], body) if body is not None else None
         match method, path:
             case "GET", "/C/exists":
@@ -98,6 +111,7 @@ class Server:
                 self._created[name].setdefault("hnsw_config", {}).update(body.get("hnsw_config") or {})
                 return self.client.update_collection(name, metadata=request.metadata)
             case "DELETE", "/C":
+                self.second.delete_collection(name)
                 return self.client.delete_collection(name)
             case "PUT", "/C/index":
                 schema = body["field_schema"]
@@ -106,46 +120,44 @@ class Server:
                 self._indexes[name][request.field_name] = {"data_type": kind, "params": params, "points": 0}
             case "DELETE", path if path.startswith("/C/index/"):
                 del self._indexes[name][parts[2]]
-            case "POST", "/C/points":
-                arguments = (request.ids, request.with_payload, request.with_vector)
-                return self.client.retrieve(name, *arguments)
             case "POST", "/C/points/batch":
                 assert query["wait"] == ["true"]
-                return self.client.batch_update_points(name, request.operations)
-            case "POST", "/C/points/count":
-                return self.client.count(name, request.filter, request.exact)
+                return self._write(name, lambda client: client.batch_update_points(name, request.operations))
             case "POST", "/C/points/delete":
-                self.client.delete(name, request)
-            case "POST", "/C/points/query/batch":
-                # Local mode compares all vectors, and warns of parameters.
-                searches = [search.model_copy(update={"params": None}) for search in request.searches]
-                return self.client.query_batch_points(name, searches)
-            case "POST", "/C/points/scroll":
-                points, offset = self.client.scroll(
-                    name,
-                    request.filter,
-                    limit=request.limit,
-                    offset=request.offset,
-                    with_payload=request.with_payload,
-                    with_vectors=request.with_vector,
-                )
-                return {"points": points, "next_page_offset": offset}
-            case "POST", "/C/facet":
-                return self.client.facet(name, request.key, request.filter, limit=request.limit)
+                self._write(name, lambda client: client.delete(name, request))
+            case "POST", "/C/points" | "/C/points/count" | "/C/points/query/batch" | "/C/points/scroll" | "/C/facet":
+                return self._read(name, query, lambda client: _found(client, name, path, request))
             case "POST", "/aliases":
                 return self.client.update_collection_aliases(request.actions)
             case _:
                 raise NotImplementedError(path)
         return {"operation_id": 1, "status": "completed"}
 
+    def _replicas(self, name: str) -> list[QdrantClient]:
+        return [self.client, self.second][: self._created.get(name, {}).get("replication_factor") or 1]
+
+    def _write(self, name: str, write: Callable[[QdrantClient], Any]) -> Any:
+        done = [write(client) for client in self._replicas(name)[: 1 if self.refusals.is_down else None]]
+        self.refusals.after_write()
+        return done[0]
+
+    def _read(self, name: str, query: dict[str, Any], read: Callable[[QdrantClient], Any]) -> Any:
+        """Read from the replicas in turn, or what all of them have alike."""
+        replicas = self._replicas(name)
+        if query.get("consistency") == ["all"]:
+            return _alike([to_jsonable_python(read(client)) for client in replicas])
+        self._reads += 1
+        return read(replicas[self._reads % len(replicas)])
+
     def _create(self, name: str, request: models.CreateCollection, body: dict[str, Any]) -> bool:
         self._created[name], self._indexes[name] = body, {}
-        self.client.create_collection(
-            name,
-            vectors_config=request.vectors,
-            sparse_vectors_config=request.sparse_vectors,
-            metadata=request.metadata,
-        )
+        for client in self._replicas(name):
+            client.create_collection(
+                name,
+                vectors_config=request.vectors,
+                sparse_vectors_config=request.sparse_vectors,
+                metadata=request.metadata,
+            )
         return True
 
     def _info(self, name: str) -> Any:
@@ -157,7 +169,48 @@ class Server:
         info["config"]["hnsw_config"].update(created.get("hnsw_config") or {})
         info["config"]["optimizer_config"].update(created.get("optimizers_config") or {})
         info["config"]["quantization_config"] = created.get("quantization_config")
+        info["config"]["strict_mode_config"] = self.refusals.strict or None
         return info
+
+
+def _found(client: QdrantClient, name: str, path: str, request: Any) -> Any:
+    """Return what a request finds in one replica."""
+    match path:
+        case "/C/points":
+            return client.retrieve(name, request.ids, request.with_payload, request.with_vector)
+        case "/C/points/count":
+            found = client.count(name, request.filter).count
+            return models.CountResult(count=found if request.exact else found + 1)  # an estimate
+        case "/C/points/query/batch":
+            # Local mode compares all vectors, and warns of parameters.
+            searches = [search.model_copy(update={"params": None}) for search in request.searches]
+            return client.query_batch_points(name, searches)
+        case "/C/facet":
+            found = client.facet(name, request.key, request.filter, limit=request.limit)
+            estimates = [models.FacetValueHit(value=hit.value, count=hit.count + 1) for hit in found.hits]
+            return found if request.exact else models.FacetResponse(hits=estimates)
+    points, offset = client.scroll(
+        name,
+        request.filter,
+        limit=request.limit,
+        offset=request.offset,
+        with_payload=request.with_payload,
+        with_vectors=request.with_vector,
+    )
+    return {"points": points, "next_page_offset": offset}
+
+
+def _alike(answers: list[Any]) -> Any:
+    """Return what all replicas answer alike."""
+    first = answers[0]
+    if isinstance(first, list):
+        if first and isinstance(first[0], dict) and "points" in first[0]:
+            return list(map(_alike, map(list, zip(*answers, strict=True))))
+        return [each for each in first if all(each in other for other in answers)]
+    if "count" in first:
+        return min(answers, key=lambda answer: answer["count"])
+    key = "hits" if "hits" in first else "points"
+    return {**first, key: _alike([answer[key] for answer in answers])}
 
 
 @contextmanager
@@ -180,10 +233,14 @@ def qdrant_server() -> Iterator[Server]:
                 found = {"title": "qdrant - vector search engine", "version": server.version}
                 self.respond(json.dumps(found).encode(), 200, {"content-type": "application/json"})
                 return
+            headers = {}
             try:
                 with one_at_a_time:
-                    result = server.answer(self.command, place.path, parse_qs(place.query), body)
+                    result = server.answer(self.command, place.path, parse_qs(place.query), body, length)
                 document, status = {"result": to_jsonable_python(result), "status": "ok", "time": 0.0}, 200
+            except RefusalError as error:
+                document, status = {"status": {"error": error.message}, "time": 0.0}, error.status
+                headers = error.headers
             except ValueError as error:
                 document, status = {"status": {"error": str(error)}, "time": 0.0}, 400
                 if "not found" not in str(error):
@@ -191,7 +248,7 @@ def qdrant_server() -> Iterator[Server]:
             except (AssertionError, LookupError, NotImplementedError) as error:
                 document, status = {"status": {"error": repr(error)}, "time": 0.0}, 500
                 server.faults.append(repr(error))
-            self.respond(json.dumps(document).encode(), status, {"content-type": "application/json"})
+            self.respond(json.dumps(document).encode(), status, {"content-type": "application/json", **headers})
 
     for method in ("GET", "PUT", "POST", "PATCH", "DELETE"):
         setattr(Handler, f"do_{method}", Handler._answer)
@@ -200,4 +257,5 @@ def qdrant_server() -> Iterator[Server]:
             yield server
         finally:
             server.client.close()
+            server.second.close()
     assert server.faults == []
