@@ -38,6 +38,7 @@ from kinsplit.parsers import Strategy, create, default_strategy, names, own_reso
 from kinsplit.retrieval import Passage, SearchQuestion, create_reranker, search
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
+from kinsplit.stores.new_collection import settled
 from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.stores.values import Where
 from kinsplit.support.telemetry import Attributes, model_span, span
@@ -61,7 +62,7 @@ class Index(Hinted):
     Args:
         store: Address of the store (see `kinsplit.stores.open_store`).
         collection: Name of the collection there.
-        must_exist: Whether to raise an error instead of creating a collection.
+        must_exist: Whether to raise an error if the collection does not exist; otherwise, what is added first makes it.
         opener: Function that opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded
             engine from blocking the program's other threads.
         **options: See `kinsplit.options.IndexOptions`.
@@ -196,6 +197,7 @@ class Index(Hinted):
         """
         with use_vector_cache(self._vector_cache), self.store.first_load():
             report = add(self._indexer(), items, AddOptions(**options), known, on_event or (lambda _: None))
+        self.store = settled(self.store)
         if report.documents:
             self._missing = ""
         return report

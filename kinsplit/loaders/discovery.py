@@ -32,8 +32,8 @@ Paths = str | Path | Iterable[str | Path]
 
 # Characters of a path that an error shows.
 _LONGEST_SHOWN = 200
-#: Folders whose files nobody wrote.
-NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
+#: Folders whose files nobody wrote; the last is that of the default store.
+NEVER_WALKED = frozenset({"__pycache__", "node_modules", "kinsplit-data"})  # .venv and the like are hidden
 
 
 class Listing(NamedTuple):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import cast
+
 from kinsplit.registry import Registry, instance
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.catalog import Catalog
+from kinsplit.stores.new_collection import NewCollection
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
 from kinsplit.support.environment import Setting, check_address, look_up
@@ -45,7 +49,7 @@ def check_source(address: Setting) -> None:
 
 
 def open_store(address: str, collection: str, schema: Schema | None = None) -> ChunkStore:
-    """Open a collection, or create it if it does not exist yet.
+    """Open a collection; the first write makes one that does not exist yet.
 
     Args:
         address: Address of the store:
@@ -69,7 +73,10 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         StoreError: The address holds something other than a collection.
     """
     engine, location = STORES.of_spec(address)
-    return engine.open(location, collection, schema)
+    if schema is None:
+        return engine.open(location, collection, None)
+    new = NewCollection(f"{collection!r}", partial(engine.open, location, collection), schema)
+    return new.found() or cast("ChunkStore", new)
 
 
 def open_catalog(address: str) -> Catalog:

@@ -208,8 +208,9 @@ def test_files_that_go_while_they_are_found_or_read_are_reported(
 
 
 def test_files_with_names_that_are_not_utf8_are_indexed_once(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
+    # Beside the store's folder, it would look like one course with it.
+    folder = tmp_path / "texts" / "notes"
+    folder.mkdir(parents=True)
     try:
         for name, text in ((b"caf\xe9.md", "About coffee."), (b"caf\xe8.md", "About tea.")):
             (folder / os.fsdecode(name)).write_text(text)

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kinsplit_testing import make_store
 
 from kinsplit import Document, Index, KinWeights, create_strategy
 from kinsplit.embedding import create
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
 from kinsplit.parsers import default_strategy
-from kinsplit.stores import open_store
+from kinsplit.stores import open_catalog
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -47,6 +48,7 @@ def test_a_collection_stores_no_address_and_no_folder_with_code(
     address = f"edge:{tmp_path}"
     given = create_strategy("semantic", embedder=spec)
     with Index(address, strategy=given, embedder="hash") as index:
+        make_store(address, "default", index.store.schema).close()
         kept = json.loads(index.store.schema.strategy)["parameters"]["embedder"]
         assert kept == stored
         assert (given.parameters["embedder"], given.described["embedder"]) == (spec, stored)
@@ -82,7 +84,7 @@ def test_a_forged_collection_with_an_address_is_refused_by_name(
         schema = index._schema(index.strategy)
     forged = json.loads(schema.strategy)
     forged["parameters"][field] = spec
-    open_store(f"edge:{tmp_path}", "default", replace(schema, strategy=json.dumps(forged))).close()
+    make_store(f"edge:{tmp_path}", "default", replace(schema, strategy=json.dumps(forged))).close()
     with pytest.raises(
         StoreError, match=rf"has an address, {field}={re.escape(repr(spec))}, which kinsplit never stores"
     ):
@@ -144,8 +146,8 @@ def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> N
 def test_a_mismatch_names_only_what_differs(tmp_path: Path) -> None:
     from kinsplit.parsers import create as create_strategy
 
-    with Index(f"edge:{tmp_path}", strategy="sentence", embedder="hash"):
-        pass
+    with Index(f"edge:{tmp_path}", strategy="sentence", embedder="hash") as index:
+        index.add(Document("d", "A loop repeats."))
     with pytest.raises(SchemaMismatchError) as caught:
         Index(
             f"edge:{tmp_path}", strategy=create_strategy("sentence", chunk_size=80, chunk_overlap=20), embedder="hash"
@@ -172,8 +174,8 @@ def test_an_index_that_could_not_open_unlocks_the_collection(tmp_path: Path, mon
     import kinsplit.index
 
     address = f"edge:{tmp_path / 'data'}"
-    with Index(address, embedder="hash"):
-        pass
+    with Index(address, embedder="hash") as index:
+        index.add(Document("d", "A loop repeats."))
     with monkeypatch.context() as patch:
         patch.setattr(kinsplit.index, "names", list)
         with pytest.raises(StoreError, match="no strategy") as caught:
@@ -197,6 +199,8 @@ def test_searching_what_was_never_indexed_names_the_collections_there_are(tmp_pa
             index.search("loops")
         with pytest.raises(CollectionNotFoundError, match=pattern):
             asyncio.run(index.asearch("loops"))
+        with open_catalog(address) as catalog:
+            assert [each.name for each in catalog.collections()] == ["cs", "math"]
         index.add(Document("d", "A loop repeats."))
         assert index.search("loops")
         index.delete("d")

@@ -9,12 +9,11 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, make_store, save
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.identity import content_hash
-from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.maintenance import verify
 from kinsplit.stores.values import Query
@@ -53,7 +52,7 @@ def state(store):
 def whole(tmp_path_factory):
     """A folder with an intact collection, and its visible state."""
     folder = tmp_path_factory.mktemp("whole")
-    with open_store(f"edge:{folder}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{folder}", "cs", SCHEMA) as store:
         fill(store)
         assert verify(store) == []
         seen = state(store)
@@ -129,7 +128,7 @@ def test_documents_that_the_engine_forgot_are_told(name, how, whole, tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         fill(store)
         yield store
 
@@ -219,7 +218,7 @@ def test_a_collection_without_a_ledger_gets_one_with_its_next_write(store, tmp_p
     store.close()
     ledger = tmp_path / "cs" / "ledger.sqlite3"
     ledger.unlink()
-    with open_store(f"edge:{tmp_path}", "cs") as old:
+    with make_store(f"edge:{tmp_path}", "cs") as old:
         assert verify(old) == []
         assert not ledger.exists()
         save(old, "new", make_chunks("new", TEXTS))
@@ -234,7 +233,7 @@ def test_a_collection_without_a_ledger_gets_one_with_its_next_write(store, tmp_p
 def test_a_damaged_ledger_stops_no_search(store, tmp_path):
     store.close()
     (tmp_path / "cs" / "ledger.sqlite3").write_bytes(b"no database at all, but long enough to be taken for one" * 99)
-    with open_store(f"edge:{tmp_path}", "cs") as again:
+    with make_store(f"edge:{tmp_path}", "cs") as again:
         assert again.count()
         with pytest.raises(StoreError, match=r"ledger\.sqlite3: .*delete it"):
             again.damage()

@@ -8,10 +8,9 @@ import sys
 from collections import namedtuple
 
 import pytest
-from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, save
+from kinsplit_testing import SCHEMA, TEXTS, embed, make_chunks, make_store, save
 
 from kinsplit.errors import DiskFullError
-from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.maintenance import verify
 
@@ -33,7 +32,7 @@ def free(monkeypatch):
 def test_a_collection_is_not_made_on_a_full_disk(free, tmp_path):
     free(15_000_000)
     with pytest.raises(DiskFullError) as caught:
-        open_store(f"edge:{tmp_path}", "cs", SCHEMA)
+        make_store(f"edge:{tmp_path}", "cs", SCHEMA)
     assert str(caught.value).endswith(
         "to make a collection, 16.0 MB must be free, and 15.0 MB are. Nothing was written. "
         "Free some space on that disk, or use a folder on another one."
@@ -42,7 +41,7 @@ def test_a_collection_is_not_made_on_a_full_disk(free, tmp_path):
 
 
 def test_nothing_is_written_on_a_full_disk_and_what_is_there_can_be_read_and_deleted(free, tmp_path):
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         save(store, "doc", CHUNKS)
         free(10_000_000)
         more = make_chunks("doc", [*TEXTS, "more"])
@@ -51,28 +50,28 @@ def test_nothing_is_written_on_a_full_disk_and_what_is_there_can_be_read_and_del
                 write()
         assert store.find({"source_id": "doc"}) == CHUNKS
         assert verify(store) == verify(store)
-    with open_store(f"edge:{tmp_path}", "cs") as store:
+    with make_store(f"edge:{tmp_path}", "cs") as store:
         assert store.find({"source_id": "doc"}) == CHUNKS
         assert store.delete("doc") == len(CHUNKS)
     free(500_000)
     with pytest.raises(DiskFullError, match="to open the collection"):
-        open_store(f"edge:{tmp_path}", "cs")
+        make_store(f"edge:{tmp_path}", "cs")
 
 
 def test_a_large_collection_needs_room_for_the_holes_that_its_opening_fills(free, tmp_path, monkeypatch):
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         save(store, "doc", CHUNKS)
     free(10_000_000)
     monkeypatch.setattr(folder, "_fills_holes", lambda _: True)
-    open_store(f"edge:{tmp_path}", "cs").close()
+    make_store(f"edge:{tmp_path}", "cs").close()
     monkeypatch.setattr(folder, "_SMALL", 0)
     with pytest.raises(DiskFullError, match=r"to open the collection, 6\d\.\d MB must be free"):
-        open_store(f"edge:{tmp_path}", "cs")
+        make_store(f"edge:{tmp_path}", "cs")
 
 
 def test_what_a_large_write_needs_is_asked_for(free, tmp_path):
     free(17_000_000)
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         save(store, "doc", CHUNKS)
         large = make_chunks("large", [f"{number}" * 100_000 for number in range(5)])
         with pytest.raises(DiskFullError):
@@ -83,12 +82,11 @@ def test_what_a_large_write_needs_is_asked_for(free, tmp_path):
 FILL = """
 import os, shutil, sys
 from kinsplit.errors import DiskFullError
-from kinsplit.stores import open_store
-from kinsplit_testing import SCHEMA, make_chunks, embed
+from kinsplit_testing import SCHEMA, make_chunks, make_store, embed
 for place in sys.argv[1:]:
     written = 0
     try:
-        with open_store(f"edge:{place}", "cs", SCHEMA) as store:
+        with make_store(f"edge:{place}", "cs", SCHEMA) as store:
             with open(f"{place}/filler", "wb") as filler:
                 filler.truncate(shutil.disk_usage(place).free - 18_000_000)
                 os.posix_fallocate(filler.fileno(), 0, filler.seek(0, os.SEEK_END))

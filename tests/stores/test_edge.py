@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from filelock import FileLock
 from kill_worker import sync_and_die
-from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, make_store, save
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
-from kinsplit.stores import open_catalog, open_store
+from kinsplit.stores import open_catalog
 from kinsplit.stores.engines.edge import cache, folder
+from kinsplit.stores.engines.edge import engine as edge_places
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_payload
@@ -58,11 +59,11 @@ def test_a_collection_that_has_grown_is_not_written_anew(tmp_path, monkeypatch):
     def segments():
         return {path.name for path in tmp_path.glob("cs/shard/segments/*")}
 
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         save(store, "a", make_chunks("a", TEXTS))
     before = segments()
     monkeypatch.setattr(folder, "is_small", lambda _: False)
-    with open_store(f"edge:{tmp_path}", "cs") as store:
+    with make_store(f"edge:{tmp_path}", "cs") as store:
         save(store, "b", make_chunks("b", TEXTS))
     assert segments() == before
 
@@ -71,7 +72,7 @@ def test_a_read_only_segment_has_leaves_by_document_and_apart_from_parents(tmp_p
     monkeypatch.setattr(folder, "_SEGMENT_KB", 1)
     documents = [f"doc {number}" for number in range(20)]
     owner = {}
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         for name in documents:
             leaves = make_chunks(name, [f"{name}, text {number}" for number in range(10)])
             owner |= {tuple(vectors.dense.round(3)): name for vectors in embed(leaves).values()}
@@ -287,14 +288,14 @@ def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monk
     chunks = make_chunks("doc", [f"owl {number} {'lark ' * (number % 7)}{number**2 % 91}" for number in range(600)])
     vectors = embed(chunks)
     for address in (f"edge:{tmp_path}", "memory:exact"):
-        with open_store(address, "large", SCHEMA) as store:
+        with make_store(address, "large", SCHEMA) as store:
             store.sync("doc", chunks, vectors)
     queries = [
         Query("dense", vectors[chunk.content_key].dense, 10, where=where)
         for chunk in chunks[::60]
         for where in (None, {"chunk_index": {"$lt": 300}})
     ]
-    with open_store(f"edge:{tmp_path}", "large") as store, open_store("memory:exact", "large") as exact:
+    with make_store(f"edge:{tmp_path}", "large") as store, make_store("memory:exact", "large") as exact:
         assert engine(store).shard.info().indexed_vectors_count >= len(chunks)
         for found, wanted in zip(store.rank(queries), exact.rank(queries), strict=True):
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-5)
@@ -366,9 +367,9 @@ def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
 def test_a_folder_gets_the_settings_of_the_version_that_opens_it(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(folder, "_SEGMENT_KB", 200_000)
-        with open_store(f"edge:{tmp_path}", "old", SCHEMA) as store:
+        with make_store(f"edge:{tmp_path}", "old", SCHEMA) as store:
             save(store, "doc", make_chunks("doc", TEXTS))
-    with open_store(f"edge:{tmp_path}", "old") as store:
+    with make_store(f"edge:{tmp_path}", "old") as store:
         assert store.sources() == {"doc": len(TEXTS)}
     settings = json.loads((tmp_path / "old" / "shard" / "edge_config.json").read_text())
     assert settings["optimizers"]["indexing_threshold"] == folder._SEGMENT_KB
@@ -383,9 +384,9 @@ def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monke
     with monkeypatch.context() as patch:
         patch.setattr(folder, "_create_shard", crash)
         with pytest.raises(KeyboardInterrupt):
-            open_store(f"edge:{tmp_path}", "new", SCHEMA)
+            make_store(f"edge:{tmp_path}", "new", SCHEMA)
     assert list(tmp_path.iterdir()) == []
-    with open_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
         assert store.count() == 0
     assert {path.name for path in tmp_path.iterdir()} == {"new", ".names.lock"}
 
@@ -401,7 +402,7 @@ def test_a_wait_for_another_change_of_names_is_reported(tmp_path, monkeypatch):
             held.release()
 
         monkeypatch.setattr(warnings, "showwarning", show)
-        with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+        with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
             assert store.count() == 0
     (warning,) = said
     assert isinstance(warning, LockWarning)
@@ -415,11 +416,11 @@ def test_the_collection_that_another_process_made_meanwhile_is_opened(tmp_path, 
         create(path, dimension)
         with monkeypatch.context() as patch:
             patch.setattr(folder, "_create_shard", create)
-            with open_store(f"edge:{tmp_path}", "new", SCHEMA) as first:
+            with make_store(f"edge:{tmp_path}", "new", SCHEMA) as first:
                 save(first, "doc", make_chunks("doc", TEXTS))
 
     monkeypatch.setattr(folder, "_create_shard", slowly)
-    with open_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
         assert store.count() == len(TEXTS)
     assert {path.name for path in tmp_path.iterdir()} == {"new", ".names.lock"}
 
@@ -429,14 +430,14 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("keep me")
     for schema in (SCHEMA, None):
         with pytest.raises(StoreError, match=r"holds files but no kinsplit\.json"):
-            open_store(f"edge:{tmp_path}", "mine", schema)
+            make_store(f"edge:{tmp_path}", "mine", schema)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
 def test_a_place_that_is_a_file_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="Choose a folder"):
-        open_store(f"edge:{tmp_path / 'file'}", "cs", SCHEMA)
+        make_store(f"edge:{tmp_path / 'file'}", "cs", SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -450,23 +451,23 @@ def test_a_place_that_is_a_file_is_one_clear_error(tmp_path):
     ],
 )
 def test_a_schema_file_that_can_not_be_read_is_one_clear_error(tmp_path, content, message):
-    open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
+    make_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
     (tmp_path / "cs" / "kinsplit.json").write_text(content)
     with pytest.raises(StoreError, match=message):
-        open_store(f"edge:{tmp_path}", "cs", SCHEMA)
+        make_store(f"edge:{tmp_path}", "cs", SCHEMA)
     with open_catalog(f"edge:{tmp_path}") as catalog:
         assert [(each.name, each.schema) for each in catalog.collections()] == [("cs", None)]
 
 
 def test_a_shard_that_can_not_be_loaded_is_one_clear_error(tmp_path):
-    open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
+    make_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
     (tmp_path / "cs" / "shard" / "edge_config.json").write_text("{")
     with pytest.raises(StoreError, match="can't be opened"):
-        open_store(f"edge:{tmp_path}", "cs", SCHEMA)
+        make_store(f"edge:{tmp_path}", "cs", SCHEMA)
 
 
 def test_the_schema_file_is_readable_json(tmp_path):
-    open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
+    make_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
     stored = json.loads((tmp_path / "cs" / "kinsplit.json").read_text())
     assert (stored["dimension"], stored["distance"], stored["fingerprint"]) == (64, "cosine", "f1")
 

@@ -3,10 +3,9 @@
 import shutil
 
 import pytest
-from kinsplit_testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, make_document, save
+from kinsplit_testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, make_document, make_store, save
 
 from kinsplit.errors import DiskFullError
-from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import engine as edge_engine
 from kinsplit.stores.engines.edge import indexes as edge_indexes
 from kinsplit.stores.values import Query
@@ -49,7 +48,7 @@ def mixed(tmp_path_factory):
         named = {"key": value, "with.dot": value, "inside": {"key": value}, "list": [{"x": value}]}
         chunks += make_chunks(f"doc{number}", [f"text {number}"], **named)
     chunks += make_chunks("nothing", ["text"])
-    with open_store(f"edge:{place}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{place}", "cs", SCHEMA) as store:
         store.put(chunks, embed(chunks))
         expected = answers(store)
         assert indexes(store) == set()
@@ -61,7 +60,7 @@ def test_filters_find_the_same_with_indexes(first, mixed, tmp_path, monkeypatch)
     place, expected = mixed
     monkeypatch.setattr(edge_indexes, "_FEWEST_POINTS", 0)
     shutil.copytree(place, tmp_path / "copy")
-    with open_store(f"edge:{tmp_path / 'copy'}", "cs") as store:
+    with make_store(f"edge:{tmp_path / 'copy'}", "cs") as store:
         for key in KEYS:
             store.find({key: first}, None)
         made = {"key", '"with.dot"', "with.dot", '"inside.key"', "inside.key", '"list[].x"', "list[].x"}
@@ -73,7 +72,7 @@ def test_filters_find_the_same_with_indexes(first, mixed, tmp_path, monkeypatch)
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr(edge_indexes, "_FEWEST_POINTS", 3)
-    with open_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
+    with make_store(f"edge:{tmp_path}", "cs", SCHEMA) as store:
         yield store
 
 
@@ -85,7 +84,7 @@ def test_an_index_is_make_once_and_kept(store, tmp_path, monkeypatch):
     assert store.count(0, {"$not": {"year": 2021}}) == len(TEXTS)
     assert indexes(store) == {"user", "year"}
     store.close()
-    with open_store(f"edge:{tmp_path}", "cs") as again:
+    with make_store(f"edge:{tmp_path}", "cs") as again:
         assert indexes(again) == {"user", "year"}
         engine = again._lease.engine
         made = []

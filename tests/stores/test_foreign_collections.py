@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kinsplit_testing import make_store
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from llama_index.core.schema import TextNode
@@ -22,7 +23,7 @@ from kinsplit.cli import app
 from kinsplit.errors import ForeignCollectionError, StoreError
 from kinsplit.integrations.langchain import KinsplitVectorStore as LangChainStore
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
-from kinsplit.stores import Catalog, open_catalog, open_store
+from kinsplit.stores import Catalog, open_catalog
 from kinsplit.stores.address import STORES
 from kinsplit.stores.maintenance import copy
 from kinsplit.stores.maintenance.doctor import SCHEMA, TEXTS, make_chunks, save
@@ -169,9 +170,9 @@ def table_of_others(request: pytest.FixtureRequest) -> Place:
 def row_of_others(request: pytest.FixtureRequest) -> Place:
     """A row in kinsplit's own table of collections, without a schema of kinsplit's."""
     address = request.getfixturevalue("postgres")
-    open_store(address, "first", SCHEMA).close()
+    make_store(address, "first", SCHEMA).close()
     place = postgres(request, [])
-    with open_store(address, "first", SCHEMA):
+    with make_store(address, "first", SCHEMA):
         pass
     import psycopg
 
@@ -201,7 +202,7 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    with open_store("memory:", OWN, SCHEMA) as store:
+    with make_store("memory:", OWN, SCHEMA) as store:
         save(store, "doc", make_chunks("doc", TEXTS))
         back_up(store, OWN, tmp_path / "own.parquet")
     return tmp_path / "own.parquet"
@@ -216,7 +217,7 @@ def change(operation: Callable[[Catalog], None]) -> Callable[[str, Path], object
 
 
 def copy_into(address: str, _: Path) -> None:
-    with open_store("memory:", OWN, SCHEMA) as source, open_store(address, FOREIGN, SCHEMA) as target:
+    with make_store("memory:", OWN, SCHEMA) as source, make_store(address, FOREIGN, SCHEMA) as target:
         copy(source, target)
 
 
@@ -235,8 +236,8 @@ CATALOG: dict[str, tuple[Callable[[str, Path], object], ...]] = {
     ),
 }
 OTHERS: tuple[Callable[[str, Path], object], ...] = (
-    lambda address, _: open_store(address, FOREIGN),
-    lambda address, _: open_store(address, FOREIGN, SCHEMA),
+    lambda address, _: make_store(address, FOREIGN),
+    lambda address, _: make_store(address, FOREIGN, SCHEMA),
     lambda address, _: Index(address, collection=FOREIGN, embedder="hash").add([Document("a", "Owls hunt.")]),
     copy_into,
     lambda address, backup: restore(backup, address, FOREIGN),
@@ -257,7 +258,7 @@ def test_every_engine_and_every_change_of_a_catalog_is_tried() -> None:
 
 def test_nothing_changes_what_something_else_made(place: Place, backup: Path) -> None:
     try:
-        with open_store(place.address, OWN, SCHEMA) as store:
+        with make_store(place.address, OWN, SCHEMA) as store:
             save(store, "doc", make_chunks("doc", TEXTS))
     except ForeignCollectionError:
         assert place.address.startswith("pgvector:")  # There, kinsplit's own table of collections can't be made.
@@ -285,7 +286,7 @@ def test_commands_change_nothing_that_something_else_made(
     command: str, backup: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     place = raw_collection(request)
-    with open_store(place.address, OWN, SCHEMA):
+    with make_store(place.address, OWN, SCHEMA):
         pass
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("Owls hunt.")
@@ -306,7 +307,7 @@ def test_kinsplit_lists_nothing_that_something_else_made(place: Place) -> None:
 def test_a_new_collection_gets_no_number_that_something_else_has(request: pytest.FixtureRequest) -> None:
     place = qdrant(request, lambda client: points_of_others(client, "notes@1"))
     before = place.state()
-    with open_store(place.address, "notes", SCHEMA) as store:
+    with make_store(place.address, "notes", SCHEMA) as store:
         save(store, "doc", make_chunks("doc", TEXTS))
     with open_catalog(place.address) as catalog:
         assert catalog.identity("notes") == "notes@2"
@@ -315,7 +316,7 @@ def test_a_new_collection_gets_no_number_that_something_else_has(request: pytest
 
 
 def test_a_file_of_the_user_in_a_collections_folder_is_never_deleted(tmp_path: Path) -> None:
-    open_store(f"edge:{tmp_path}", OWN, SCHEMA).close()
+    make_store(f"edge:{tmp_path}", OWN, SCHEMA).close()
     (tmp_path / OWN / "thesis.txt").write_text("keep me")
     hidden = tmp_path / f".{OWN}.{'0' * 32}.dropped"
     hidden.mkdir()
@@ -347,7 +348,7 @@ def test_a_record_of_a_switch_leads_out_of_no_folder(journal: str, tmp_path: Pat
         folder.mkdir(parents=True)
     (place / ".switch.json").write_text(journal)
     before = files_below(tmp_path)()
-    for operation in (lambda: open_store(f"edge:{place}", "b"), lambda: open_catalog(f"edge:{place}").collections()):
+    for operation in (lambda: make_store(f"edge:{place}", "b"), lambda: open_catalog(f"edge:{place}").collections()):
         with pytest.raises(StoreError, match=r"\.switch\.json is no record of kinsplit's.*Delete the file"):
             operation()
     after = {name: data for name, data in files_below(tmp_path)().items() if not name.endswith(".names.lock")}

@@ -15,12 +15,13 @@ from kinsplit_testing import (
     embed,
     make_chunks,
     make_document,
+    make_store,
     save,
 )
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
-from kinsplit.stores import open_catalog, open_store
+from kinsplit.stores import open_catalog
 from kinsplit.stores.engines.postgres.where import decode_text, dump, encode_text, load
 from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.values import Query, SyncReport, Vectors
@@ -40,7 +41,7 @@ class TestPostgres(ChunkStoreContract):
 
 @pytest.fixture
 def store(postgres):
-    with open_store(postgres, "cs", SCHEMA) as store:
+    with make_store(postgres, "cs", SCHEMA) as store:
         yield store
 
 
@@ -111,7 +112,7 @@ def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
 def test_readers_see_the_old_answer_until_a_sync_is_done(postgres, store):
     old = make_chunks("doc", TEXTS)
     save(store, "doc", old)
-    with open_store(postgres, "cs") as reader:
+    with make_store(postgres, "cs") as reader:
         with store._exclusively():
             store._writer.connection.execute(psycopg.sql.SQL("DELETE FROM {}").format(store._tables.chunks))
             assert [chunk for chunk, _ in reader.export("doc")] == old
@@ -166,7 +167,7 @@ def test_settings_that_the_user_gives_stay(postgres, tmp_path, monkeypatch):
     for service in ("", "mine"):
         if service:
             monkeypatch.setenv("PGSERVICE", service)
-        with open_store(postgres + own, "cs", SCHEMA) as store:
+        with make_store(postgres + own, "cs", SCHEMA) as store:
             parameters = store._writer.connection.info.get_parameters()
             assert parameters["tcp_user_timeout"] == "0"
             assert parameters["keepalives_interval"] == "3"
@@ -175,14 +176,14 @@ def test_settings_that_the_user_gives_stay(postgres, tmp_path, monkeypatch):
             sources = dict(store._writer.connection.execute(SIDES).fetchall())
             assert (sources["tcp_keepalives_idle"], sources["tcp_user_timeout"]) == ("client", "session")
     monkeypatch.delenv("PGSERVICE")
-    with open_store(f"{postgres}&service=mine", "cs", SCHEMA) as store:
+    with make_store(f"{postgres}&service=mine", "cs", SCHEMA) as store:
         assert store._writer.connection.info.get_parameters()["keepalives_idle"] == "77"
 
 
 def test_a_server_that_refuses_the_settings_is_used_without_them(postgres, monkeypatch):
     monkeypatch.setitem(session._KEEPALIVES, "tcp_user_timeout", "soon")
     with pytest.warns(session.KeepaliveWarning, match=r'refuses .*\(invalid value for parameter "tcp_user_timeout"'):
-        store = open_store(postgres, "cs", SCHEMA)
+        store = make_store(postgres, "cs", SCHEMA)
     with store:
         save(store, "doc", make_chunks("doc", TEXTS))
         assert store.count() == 5
@@ -222,7 +223,7 @@ def test_a_wait_of_a_drop_is_reported(postgres, store, held):
 
 
 def test_a_lock_timeout_of_the_user_ends_a_wait(postgres, store, held):
-    with open_store(f"{postgres}&options=-c%20lock_timeout%3D20", "cs") as impatient:
+    with make_store(f"{postgres}&options=-c%20lock_timeout%3D20", "cs") as impatient:
         with pytest.raises(StoreError, match=f"/cs was not free within the lock_timeout of 20ms: {held}"):
             impatient.delete("doc")
         assert save(impatient, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(added=5)
@@ -271,7 +272,7 @@ def test_two_processes_that_write_one_source_take_turns(postgres, store, process
 def test_a_writer_waits_until_the_other_is_done(postgres, store, connection):
     chunks = make_chunks("doc", TEXTS)
     waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    with open_store(postgres, "cs") as second, ThreadPoolExecutor(1) as pool:
+    with make_store(postgres, "cs") as second, ThreadPoolExecutor(1) as pool:
         with store._exclusively():
             written = pool.submit(save, second, "doc", chunks)
             while connection.execute(waiting).fetchone() != (1,) and not written.done():
@@ -283,7 +284,7 @@ def test_a_writer_waits_until_the_other_is_done(postgres, store, connection):
 
 def test_a_killed_process_leaves_no_lock(postgres, killed):
     killed(delete_and_die, postgres)
-    with open_store(postgres, "cs", SCHEMA) as store:
+    with make_store(postgres, "cs", SCHEMA) as store:
         assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(unchanged=len(TEXTS))
 
 
@@ -362,7 +363,7 @@ def test_chunks_of_frequent_terms_are_chosen_by_weight_and_scored_in_full(store,
         for number in range(40)
     ]
     texts[33] += " pivot"
-    with open_store("memory:", "cs", SCHEMA) as exact:
+    with make_store("memory:", "cs", SCHEMA) as exact:
         for one in (store, exact):
             save(one, "doc", make_chunks("doc", texts))
         for question, number in (("heap", 3), ("heap loop", 3), ("heap loop pivot", 3), ("pivot", 1)):
@@ -404,7 +405,7 @@ def test_each_layer_has_a_vector_index_of_its_own(store, connection):
 def test_a_vector_too_long_for_the_index_is_compared_exactly(postgres):
     from dataclasses import replace
 
-    with open_store(postgres, "wide", replace(SCHEMA, dimension=2500)) as store:
+    with make_store(postgres, "wide", replace(SCHEMA, dimension=2500)) as store:
         chunks = make_chunks("doc", TEXTS[:2])
         rows = np.eye(2, 2500, dtype=np.float32)
         store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
@@ -430,13 +431,13 @@ def test_a_filter_by_parent_takes_ids_only(store):
 @pytest.mark.parametrize("dsn", ["postgresql://me:secret%zz@localhost/db", "host=localhost password=secret x"])
 def test_an_address_that_can_not_be_read_does_not_show_the_password(dsn):
     with pytest.raises(StoreError, match="no connection string") as caught:
-        open_store(f"pgvector:{dsn}", "cs", SCHEMA)
+        make_store(f"pgvector:{dsn}", "cs", SCHEMA)
     assert "secret" not in str(caught.value)
 
 
 def test_a_server_that_does_not_answer_is_one_line_without_the_password(tmp_path):
     with pytest.raises(StoreError) as caught:
-        open_store(f"pgvector:postgresql://me:secret@/db?host={tmp_path}", "cs", SCHEMA)
+        make_store(f"pgvector:postgresql://me:secret@/db?host={tmp_path}", "cs", SCHEMA)
     assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kill_worker import load_and_die
-from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, save
+from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_store, save
 
 from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.stores import open_store
 from kinsplit.stores.values import Query, Vectors
 
 psycopg = pytest.importorskip("psycopg")
@@ -30,7 +29,7 @@ def graphs(connection):
 
 def test_a_new_collection_and_its_searches_get_the_options(postgres, connection):
     options = "&halfvec=true&hnsw_m=8&hnsw_ef_construct=32&hnsw_ef=77&connect_timeout=5"
-    with open_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=3000)) as store:
+    with make_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=3000)) as store:
         chunks = make_chunks("doc", TEXTS[:2])
         rows = np.eye(2, 3000, dtype=np.float32)
         store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
@@ -53,7 +52,7 @@ def test_a_search_goes_on_until_it_has_more_candidates_than_pgvector_takes_at_on
     found = {}
     for candidates in (4, 300):
         options = f"&hnsw_m=5&hnsw_ef_construct=10&hnsw_ef={candidates}"
-        with open_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=128)) as store:
+        with make_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=128)) as store:
             store.sync("doc", chunks, {c.content_key: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
             connection = store._reader.connection
             assert connection.execute("SHOW hnsw.ef_search").fetchone() == ("4",)
@@ -87,7 +86,7 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
         return sorted(text.split("USING ")[1] for (text,) in found)
 
     address, schema = f"{postgres}&dense_index=ivfflat", replace(SCHEMA, dimension=32)
-    with open_store(address, "cs", schema) as store:
+    with make_store(address, "cs", schema) as store:
         write(store, "few", 50)
         assert lists() == []
         store.delete("few")
@@ -101,7 +100,7 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
     nearest = np.sort(rows[:20] @ rows.T)[:, -5:].min(axis=1)
     found = {}
     for probes, number in (("", "11"), ("&ivfflat_probes=1", "1"), ("&ivfflat_probes=48", "48")):
-        with open_store(f"{postgres}{probes}", "cs", schema) as store:
+        with make_store(f"{postgres}{probes}", "cs", schema) as store:
             connection_ = store._reader.connection
             assert connection_.execute("SHOW ivfflat.probes").fetchone() == (number,)
             connection_.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
@@ -109,31 +108,31 @@ def test_lists_are_made_of_the_vectors_of_a_first_load_and_anew_when_there_are_m
             scores = [[hit.score for hit in hits] for hits in rankings]
             found[number] = np.mean([np.array(own) > least - 1e-4 for own, least in zip(scores, nearest, strict=True)])
     assert found["1"] < found["11"] < found["48"] == 1.0
-    with open_store(postgres, "cs") as store:
+    with make_store(postgres, "cs") as store:
         write(store, "many", 1000)
     assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='48')"]
     with pytest.warns(IndexWarning, match="/cs: it has grown, and its indexes are built now"):
-        open_store(postgres, "cs").close()
+        make_store(postgres, "cs").close()
     assert lists() == ["ivfflat (dense vector_cosine_ops) WITH (lists='100')"]
-    open_store(postgres, "cs").close()
-    with open_store(address, "growing", schema) as store:
+    make_store(postgres, "cs").close()
+    with make_store(address, "growing", schema) as store:
         write(store, "doc", 200)
     with pytest.warns(IndexWarning, match="/growing: it has grown"):
-        open_store(postgres, "growing").close()
+        make_store(postgres, "growing").close()
     assert lists()[1:] == ["ivfflat (dense vector_cosine_ops) WITH (lists='28')"]
 
 
 def test_options_that_an_existing_collection_does_not_have_are_refused(postgres):
-    open_store(f"{postgres}&hnsw_m=8", "cs", SCHEMA).close()
+    make_store(f"{postgres}&hnsw_m=8", "cs", SCHEMA).close()
     for same in ("", "&hnsw_m=8", "&hnsw_ef=9&maintenance_work_mem=1GB"):
-        open_store(f"{postgres}{same}", "cs", SCHEMA).close()
+        make_store(f"{postgres}{same}", "cs", SCHEMA).close()
     for other in ("halfvec=true", "dense_index=ivfflat", "hnsw_m=16", "partition_by=subject"):
         with pytest.raises(InvalidParameterError, match=f"{other.partition('=')[0]}.*which exists"):
-            open_store(f"{postgres}&{other}", "cs", SCHEMA)
+            make_store(f"{postgres}&{other}", "cs", SCHEMA)
 
 
 def test_partitions_by_a_key_are_searched_alone_by_its_filter(postgres, connection):
-    with open_store(f"{postgres}&partition_by=subject&partitions=4", "cs", SCHEMA) as store:
+    with make_store(f"{postgres}&partition_by=subject&partitions=4", "cs", SCHEMA) as store:
         for name, subject in (("a", "cs"), ("b", "maths"), ("c", "law"), ("d", "'; --\0"), ("e", None)):
             save(store, name, make_chunks(name, TEXTS, subject=subject))
         assert save(store, "a", make_chunks("a", TEXTS, subject="law"))[0].updated == 5
@@ -148,7 +147,7 @@ def test_partitions_by_a_key_are_searched_alone_by_its_filter(postgres, connecti
         with pytest.raises(InvalidParameterError, match=r"'subject'.*must be a string"):
             save(store, "f", make_chunks("f", TEXTS, subject=["cs", "law"]))
         assert store.sources().keys() == set("abcde")
-    with open_store(postgres, "cs") as store:
+    with make_store(postgres, "cs") as store:
         assert store._made.partition_by == "subject"
         plan = connection.execute("EXPLAIN SELECT id FROM kinsplit.chunks_1 WHERE part = ANY(ARRAY['law'])").fetchall()
         assert len({word for (line,) in plan for word in line.split() if word.startswith("chunks_1_part_")}) == 1
@@ -156,11 +155,11 @@ def test_partitions_by_a_key_are_searched_alone_by_its_filter(postgres, connecti
 
 def test_the_graph_is_made_at_the_end_of_a_first_load_only(postgres, connection):
     options = "&maintenance_work_mem=256MB&build_workers=1"
-    with open_store(f"{postgres}{options}", "cs", SCHEMA) as store:
+    with make_store(f"{postgres}{options}", "cs", SCHEMA) as store:
         with store.first_load():
             assert graphs(connection) == []
             # Others leave it to this one.
-            with open_store(postgres, "cs") as other, other.first_load():
+            with make_store(postgres, "cs") as other, other.first_load():
                 save(other, "doc", make_chunks("doc", TEXTS))
             assert graphs(connection) == []
             (hits,) = store.search([Query("dense", DENSE.embed_query(TEXTS[0]), 1)])
@@ -183,7 +182,7 @@ def test_adding_to_an_empty_index_is_a_first_load(postgres, connection):
 
 
 def test_a_session_that_ends_during_a_first_load_does_not_keep_the_graph_away(postgres, connection):
-    with open_store(postgres, "cs", SCHEMA) as store, store.first_load():
+    with make_store(postgres, "cs", SCHEMA) as store, store.first_load():
         save(store, "doc", make_chunks("doc", TEXTS))
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     assert len(graphs(connection)) == 2
@@ -191,7 +190,7 @@ def test_a_session_that_ends_during_a_first_load_does_not_keep_the_graph_away(po
 
 def test_a_graph_that_does_not_fit_into_memory_is_a_warning(postgres):
     rng = np.random.default_rng(1)
-    with open_store(f"{postgres}&maintenance_work_mem=1MB", "cs", replace(SCHEMA, dimension=512)) as store:
+    with make_store(f"{postgres}&maintenance_work_mem=1MB", "cs", replace(SCHEMA, dimension=512)) as store:
         chunks = make_chunks("doc", [f"text {number}" for number in range(500)])
         rows = rng.standard_normal((500, 512)).astype(np.float32)
         # 500 vectors of 2 kB with their links, and what building takes in any case.
@@ -218,7 +217,7 @@ class Crowded:
 
 def test_a_server_without_shared_memory_builds_graphs_in_one_process_unless_told_how_many(postgres, connection):
     for options, built in (("", 2), ("&build_workers=2", 1)):
-        with open_store(f"{postgres}{options}", "cs", SCHEMA) as store:
+        with make_store(f"{postgres}{options}", "cs", SCHEMA) as store:
             connection.execute("DROP INDEX kinsplit.chunks_1_dense_idx")
             with nullcontext() if built == 2 else pytest.raises(psycopg.errors.DiskFull):
                 store._indexes._create(Crowded(connection))
@@ -229,7 +228,7 @@ def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connectio
     killed(load_and_die, postgres)
     assert graphs(connection) == []
     with pytest.warns(IndexWarning, match="/cs: its first load was interrupted"):
-        store = open_store(postgres, "cs", SCHEMA)
+        store = make_store(postgres, "cs", SCHEMA)
     with store:
         assert store.count() == 5
     assert len(graphs(connection)) == 2
@@ -251,7 +250,7 @@ def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connectio
 )
 def test_a_wrong_option_is_named(query, message):
     with pytest.raises(InvalidParameterError, match=message) as caught:
-        open_store(f"pgvector:postgresql://localhost/x?{query}", "cs", SCHEMA)
+        make_store(f"pgvector:postgresql://localhost/x?{query}", "cs", SCHEMA)
     assert "secret" not in str(caught.value)
 
 
@@ -266,7 +265,7 @@ def test_a_server_or_pgvector_that_is_too_old_is_refused_before_anything_is_made
         with monkeypatch.context() as patch:
             patch.setattr(f"{session}.{constant}", value)
             with pytest.raises(StoreError, match=message):
-                open_store(postgres, "cs", SCHEMA)
+                make_store(postgres, "cs", SCHEMA)
     assert connection.execute("SELECT to_regclass('kinsplit.collections')").fetchone() == (None,)
 
 
@@ -276,12 +275,12 @@ def test_a_wrong_password_names_where_to_give_it(monkeypatch):
 
     monkeypatch.setattr("kinsplit.stores.engines.postgres.session.psycopg.connect", refuse)
     with pytest.raises(StoreError, match="PGPASSWORD") as caught:
-        open_store("pgvector:postgresql://me:secret@localhost/db", "cs", SCHEMA)
+        make_store("pgvector:postgresql://me:secret@localhost/db", "cs", SCHEMA)
     assert "secret" not in str(caught.value)
 
 
 def test_terms_and_vectors_of_replaced_chunks_are_the_new_ones(postgres):
-    with open_store(postgres, "cs", SCHEMA) as store:
+    with make_store(postgres, "cs", SCHEMA) as store:
         chunks = make_chunks("doc", TEXTS)
         store.put(chunks, embed(chunks))
         changed = [replace(chunk, content_hash=f"other{chunk.index}") for chunk in chunks[:2]]

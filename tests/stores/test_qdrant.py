@@ -12,18 +12,20 @@ from kinsplit_testing import (
     ChunkStoreContract,
     make_chunks,
     make_document,
+    make_store,
     save,
 )
 from pydantic_core import to_json
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.stores import open_catalog, open_store
+from kinsplit.stores import open_catalog
 from kinsplit.stores.engines.qdrant.collection import postpone_graph
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
 from kinsplit.stores.values import Query
 
 pytest.importorskip("qdrant_client")
+
 from tests.stores.qdrant_server import BODIES, parsed, qdrant_server
 
 SERVER = os.environ.get("KINSPLIT_TEST_QDRANT_URL")
@@ -68,7 +70,7 @@ class Recorder:
 
 @pytest.fixture
 def store():
-    with open_store("qdrant::memory:", "cs", SCHEMA) as store:
+    with make_store("qdrant::memory:", "cs", SCHEMA) as store:
         yield store
 
 
@@ -163,13 +165,13 @@ def test_options_are_read_from_the_address():
 )
 def test_a_wrong_option_is_named_and_no_key_is_shown(query, name):
     with pytest.raises(InvalidParameterError, match=name) as caught:
-        open_store(f"qdrant:http://localhost?{query}", "cs", SCHEMA)
+        make_store(f"qdrant:http://localhost?{query}", "cs", SCHEMA)
     assert "secret" not in str(caught.value)
 
 
 def test_a_key_in_the_address_is_refused_and_not_shown():
     with pytest.raises(InvalidParameterError, match="KINSPLIT_QDRANT_API_KEY") as caught:
-        open_store("qdrant:http://secret@localhost:6333", "cs", SCHEMA)
+        make_store("qdrant:http://secret@localhost:6333", "cs", SCHEMA)
     assert "secret" not in str(caught.value)
 
 
@@ -180,7 +182,7 @@ def server(socket_enabled):
 
 
 def opened(server, options="", schema=SCHEMA):
-    return open_store(f"qdrant:{server.url}{options}", "cs", schema)
+    return make_store(f"qdrant:{server.url}{options}", "cs", schema)
 
 
 def refused(server, options="", schema=SCHEMA):
@@ -302,7 +304,7 @@ def test_a_server_that_does_not_answer_is_one_line_without_the_key(monkeypatch):
     monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "secret")
     for options in ("", "?grpc=true&grpc_port=9&timeout=5"):
         with pytest.warns(UserWarning, match="insecure"), pytest.raises(StoreError) as caught:
-            open_store(f"qdrant:http://127.0.0.1:9{options}", "cs", SCHEMA)
+            make_store(f"qdrant:http://127.0.0.1:9{options}", "cs", SCHEMA)
         assert "http://127.0.0.1:9/cs: no server answers: " in str(caught.value)
         assert "\n" not in str(caught.value)
         assert "secret" not in str(caught.value)

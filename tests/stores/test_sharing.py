@@ -9,12 +9,11 @@ from dataclasses import replace
 
 import pytest
 from engines import address_of
-from kinsplit_testing import DENSE, SCHEMA, TEXTS, make_chunks, save
+from kinsplit_testing import DENSE, SCHEMA, TEXTS, make_chunks, make_store, save
 
 from kinsplit import Index
 from kinsplit.chunk import Document
 from kinsplit.errors import KinsplitError, SchemaMismatchError, StoreError
-from kinsplit.stores import open_store
 from kinsplit.stores.engines.open_engines import Sharing
 from kinsplit.stores.values import Query
 
@@ -27,7 +26,7 @@ def address(request):
 
 
 def test_closing_one_handle_leaves_the_other_usable(address):
-    first, second = (open_store(address, "cs", SCHEMA) for _ in range(2))
+    first, second = (make_store(address, "cs", SCHEMA) for _ in range(2))
     save(first, "doc", CHUNKS)
     first.close()
     first.close()
@@ -36,42 +35,42 @@ def test_closing_one_handle_leaves_the_other_usable(address):
     save(second, "more", make_chunks("more", TEXTS[:2]))
     assert second.sources() == {"doc": len(TEXTS), "more": 2}
     second.close()
-    with open_store(address, "cs") as third:
+    with make_store(address, "cs") as third:
         assert third.sources() == {"doc": len(TEXTS), "more": 2}
 
 
 def test_a_link_to_the_folder_leads_to_the_same_engine(address, tmp_path):
     engine, _, place = address.partition(":")
-    with open_store(address, "cs", SCHEMA) as first:
+    with make_store(address, "cs", SCHEMA) as first:
         (tmp_path / "link").symlink_to(place)
-        with open_store(f"{engine}:{tmp_path / 'link'}", "cs", SCHEMA) as second:
+        with make_store(f"{engine}:{tmp_path / 'link'}", "cs", SCHEMA) as second:
             save(second, "doc", CHUNKS)
             assert first.sources() == {"doc": len(TEXTS)}
 
 
 def test_another_schema_is_refused_and_the_first_handle_goes_on(address):
-    with open_store(address, "cs", SCHEMA) as first:
+    with make_store(address, "cs", SCHEMA) as first:
         for _ in range(2):
             with pytest.raises(SchemaMismatchError, match="other-model"):
-                open_store(address, "cs", replace(SCHEMA, model="other-model"))
+                make_store(address, "cs", replace(SCHEMA, model="other-model"))
         save(first, "doc", CHUNKS)
-    open_store(address, "cs", SCHEMA).close()
+    make_store(address, "cs", SCHEMA).close()
 
 
 def test_a_handle_for_every_request(address):
     def request(number):
-        with open_store(address, "cs", SCHEMA) as store:
+        with make_store(address, "cs", SCHEMA) as store:
             save(store, f"doc{number}", make_chunks(f"doc{number}", TEXTS))
             return len(store.search([Query("dense", DENSE.embed_query("class"), 3)])[0])
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(request, range(24))) == [3] * 24
-    with open_store(address, "cs") as store:
+    with make_store(address, "cs") as store:
         assert store.sources() == dict.fromkeys(sorted(f"doc{number}" for number in range(24)), len(TEXTS))
 
 
 def test_two_handles_write_by_turns(address):
-    with open_store(address, "cs", SCHEMA) as first, open_store(address, "cs", SCHEMA) as second:
+    with make_store(address, "cs", SCHEMA) as first, make_store(address, "cs", SCHEMA) as second:
         begin = threading.Barrier(2)
         versions = (make_chunks("doc", TEXTS), make_chunks("doc", TEXTS[::-1]))
 
@@ -87,21 +86,21 @@ def test_two_handles_write_by_turns(address):
 
 
 def test_an_abandoned_handle_holds_nothing_open(address):
-    store = open_store(address, "cs", SCHEMA)
+    store = make_store(address, "cs", SCHEMA)
     save(store, "doc", CHUNKS)
-    with open_store(address, "cs") as other:
+    with make_store(address, "cs") as other:
         del store
         gc.collect()
         assert other.count() == len(TEXTS)
-    with open_store(address, "cs") as again:
+    with make_store(address, "cs") as again:
         assert again.count() == len(TEXTS)
 
 
 def test_a_folder_that_was_deleted_and_made_again_has_an_engine_of_its_own(address, tmp_path):
-    old = open_store(address, "cs", SCHEMA)
+    old = make_store(address, "cs", SCHEMA)
     save(old, "doc", CHUNKS)
     shutil.rmtree(tmp_path / "place")
-    with open_store(address, "cs", SCHEMA) as new:
+    with make_store(address, "cs", SCHEMA) as new:
         assert new.count() == 0
         save(new, "new", make_chunks("new", TEXTS[:1]))
         assert new.sources() == {"new": 1}
@@ -109,13 +108,13 @@ def test_a_folder_that_was_deleted_and_made_again_has_an_engine_of_its_own(addre
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_is_told_and_harms_nothing(address):
-    with open_store(address, "cs", SCHEMA) as store:
+    with make_store(address, "cs", SCHEMA) as store:
         save(store, "doc", CHUNKS)
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
             messages = []
-            for attempt in (store.count, lambda: save(store, "doc", CHUNKS[:1]), lambda: open_store(address, "cs")):
+            for attempt in (store.count, lambda: save(store, "doc", CHUNKS[:1]), lambda: make_store(address, "cs")):
                 try:
                     attempt()
                     messages.append("nothing")

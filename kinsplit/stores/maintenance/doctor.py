@@ -21,7 +21,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, KinsplitError, SchemaMismatchError, StoreError
 from kinsplit.identity import chunk_id, content_hash, document_hash
 from kinsplit.spans import Span
-from kinsplit.stores.address import open_catalog, open_store
+from kinsplit.stores.address import STORES, open_catalog, open_store
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Query, Schema, SyncReport, Vectors, Where
 
@@ -119,7 +119,8 @@ def examine(address: str) -> Generator[DoctorCheck, None, None]:
     """
     name = f"kinsplit-doctor-{uuid.uuid4().hex[:12]}"
     begun = time.perf_counter()
-    store = open_store(address, name, SCHEMA)
+    engine, location = STORES.of_spec(address)
+    store = engine.open(location, name, SCHEMA)
     try:
         yield DoctorCheck("create a collection", time.perf_counter() - begun)
         with store:

@@ -22,7 +22,7 @@ from kinsplit.stores.maintenance.doctor import (
     make_document,
     save,
 )
-from kinsplit_testing.base import COLLECTION
+from kinsplit_testing.base import COLLECTION, make_store
 from kinsplit_testing.batches import Batches
 from kinsplit_testing.catalog import Naming
 from kinsplit_testing.durability import Keeping
@@ -42,6 +42,7 @@ __all__ = [
     "embed",
     "make_chunks",
     "make_document",
+    "make_store",
     "save",
 ]
 

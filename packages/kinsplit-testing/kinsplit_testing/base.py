@@ -7,13 +7,19 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from kinsplit.stores.address import open_store
-from kinsplit.stores.maintenance.doctor import SCHEMA
+from kinsplit.stores.address import STORES, open_store
+from kinsplit.stores.maintenance.doctor import SCHEMA, TEXTS, make_chunks, save
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
 
 #: Name of the collection of a test.
 COLLECTION = "contract"
+
+
+def make_store(address: str, collection: str, schema: Schema | None = None) -> ChunkStore:
+    """Open a collection as its engine does, which makes one at once if it is given a schema."""
+    engine, location = STORES.of_spec(address)
+    return engine.open(location, collection, schema)
 
 
 class Contract:
@@ -32,6 +38,12 @@ class Contract:
     def open(self, address: str, collection: str = COLLECTION, schema: Schema | None = None) -> ChunkStore:
         """Open a collection, as `kinsplit.stores.open_store` does."""
         return open_store(address, collection, schema)
+
+    def make(self, address: str, collection: str = COLLECTION, schema: Schema = SCHEMA) -> None:
+        """Make an empty collection, which opening one does not do."""
+        with self.open(address, collection, schema) as store:
+            save(store, "doc", make_chunks("doc", TEXTS[:1]))
+            store.delete("doc")
 
     @pytest.fixture
     def address(self) -> str:

@@ -50,7 +50,7 @@ class Opening(Contract):
         """The error names both values and a remedy."""
         if self.reach == "object":
             pytest.skip("nothing outlives this store object")
-        self.open(address, schema=SCHEMA).close()
+        self.make(address)
         with pytest.raises(SchemaMismatchError) as caught:
             self.open(address, schema=replace(SCHEMA, model="other-model", fingerprint="f2", embedding_context="late"))
         message = str(caught.value)
@@ -63,7 +63,7 @@ class Opening(Contract):
         if self.reach == "object":
             pytest.skip("nothing outlives this store object")
         with suppress(SchemaMismatchError):
-            self.open(address, schema=replace(SCHEMA, version=LAYOUT - 1)).close()
+            self.make(address, schema=replace(SCHEMA, version=LAYOUT - 1))
         for schema in (SCHEMA, None):
             with pytest.raises(SchemaMismatchError, match=f"layout is {LAYOUT - 1}.*index again"):
                 self.open(address, schema=schema)
@@ -74,6 +74,36 @@ class Opening(Contract):
             self.open(address, "nothing")
         with pytest.raises(InvalidParameterError, match="collection"):
             self.open(address, "../outside", SCHEMA)
+
+    def test_only_a_write_makes_a_collection(self, address: str) -> None:
+        """Neither reads do, nor a write that is refused or has nothing to write."""
+        chunks = make_chunks("doc", TEXTS)
+        with self.open(address, schema=SCHEMA) as store:
+            assert (store.count(), store.sources(), store.find({}), store.get([chunks[0].id])) == (0, {}, [], [])
+            assert store.search([Query("bm25", SPARSE.embed_query("recursion"), 3)]) == [[]]
+            assert (store.delete("doc"), store.remove([chunks[0].id])) == (0, 0)
+            assert store.sync("doc", [], {}) == SyncReport()
+            with pytest.raises(InvalidParameterError):
+                store.sync("doc", chunks, {})
+            with pytest.raises(CollectionNotFoundError):
+                self.open(address)
+            with store.first_load():
+                save(store, "doc", chunks)
+            assert store.count() == len(TEXTS)
+            if self.reach != "object":
+                with self.open(address) as second:
+                    assert second.count() == len(TEXTS)
+
+    def test_a_collection_that_somebody_else_makes_is_found(self, address: str) -> None:
+        """By a store that was opened before, which compares the schemas then."""
+        if self.reach == "object":
+            pytest.skip("nobody else finds what this store object holds")
+        with self.open(address, schema=SCHEMA) as store, self.open(address, schema=SCHEMA) as second:
+            other = self.open(address, schema=replace(SCHEMA, model="other-model"))
+            save(second, "doc", make_chunks("doc", TEXTS))
+            assert store.count() == len(TEXTS)
+            with pytest.raises(SchemaMismatchError, match="other-model"):
+                save(other, "doc", make_chunks("doc", TEXTS))
 
     def test_opening_twice(self, address: str, store: ChunkStore) -> None:
         """A collection can be opened again by this process, and by others unless it is exclusive."""
