@@ -19,7 +19,6 @@ from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
 from kinsplit.stores import open_catalog
 from kinsplit.stores.engines.edge import cache, folder
-from kinsplit.stores.engines.edge import engine as edge_places
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_payload
