@@ -263,7 +263,7 @@ def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
         "import sys, kinsplit.parsers as p\n"
         "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
         "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
-        " 'httpx', 'py3langid', 'opentelemetry', 'pyarrow', 'ray'}\n"
+        " 'httpx', 'opentelemetry', 'pyarrow', 'ray'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

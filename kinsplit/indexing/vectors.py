@@ -24,7 +24,7 @@ from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import embed_late
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, Progress, check_texts, finite_vectors
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
-from kinsplit.parsers.units.punkt import rank_languages
+from kinsplit.parsers.units.languages import rank_languages
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -176,8 +176,8 @@ class LanguageWarning(KinsplitWarning):
 class LanguageTally:
     """A tally of the languages of documents, which warns once if a model doesn't know those of most.
 
-    The first 200 documents count, each by its number of characters. A language is unknown if py3langid gives those of
-    the model's card a probability below 0.1. Nothing is counted for a card that names none, or "multilingual".
+    The first 200 documents count, each by its number of characters. A language is unknown if those of the
+    model's card have a probability below 0.1. Nothing is counted for a card that names none, or "multilingual".
     """
 
     def __init__(self, embedder: Embedder) -> None:

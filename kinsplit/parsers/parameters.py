@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, WrapValidator
 
 from kinsplit.errors import require
 from kinsplit.models import ModelSpec
-from kinsplit.parsers.units.punkt import check_language
+from kinsplit.parsers.units.languages import check_language
 
 
 def _either(rule: str, *methods: str) -> WrapValidator:

@@ -25,7 +25,7 @@ from kinsplit.parsers.units.builder import (
     by_sentence,
     cut_by,
 )
-from kinsplit.parsers.units.punkt import detect_language
+from kinsplit.parsers.units.languages import detect_language
 from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_units, words
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS, CallableTokenizer, Tokenizer

@@ -1,4 +1,4 @@
-"""Punkt: sentences by models of words, one per language; and the language of a text.
+"""Punkt: sentences by models of words, one per language.
 
 Kiss & Strunk decide in two passes over the words around a full stop: the first looks at each word by itself, the
 second at the word that follows. The models are those of NLTK's data package punkt_tab; `punkt_models/NOTICE` names
@@ -12,16 +12,12 @@ import gzip
 import json
 import re
 import string
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import regex
-
-from kinsplit.errors import InvalidParameterError
 from kinsplit.text.graphemes import skip_space
 
 # Abbreviations that never end a sentence.
@@ -373,121 +369,3 @@ class PunktModel:
 
 #: Models by the names of their languages, and Punkt by their codes (see `PUNKT_LANGUAGES`); each is loaded once.
 model_of, punkt_of = functools.cache(PunktModel), functools.cache(Punkt)
-
-
-_ISO_639_1 = (
-    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el "
-    "en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it "
-    "iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt "
-    "my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl "
-    "sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo "
-    "za zh zu"
-)
-#: Languages that can be named, as ISO 639-1 codes.
-LANGUAGES = frozenset(_ISO_639_1.split())
-#: Detected language of a text in a language without a model of Punkt.
-OTHER = "und"
-
-#: A language is believed from this probability on.
-CONFIDENCE = 0.9
-#: A language is detected from this number of letters on, in different words.
-FEWEST_LETTERS = 200
-# Code points of the beginning, of the middle and of the end of a text.
-_SAMPLE = 200
-# Longer ones are data, such as Base64.
-_LONGEST_WORD = 40
-# Languages that py3langid can't distinguish, such as Croatian and Bosnian, share the probability.
-_LIKELIEST = 3
-_NO_LANGUAGE = "zxx"
-
-# The language of Punkt that is most frequent in a script.
-_NAMES = {"en": "Latin", "ru": "Cyrillic", "el": "Greek", "ml": "Malayalam"}
-_SCRIPTS = {language: regex.compile(rf"\p{{{name}}}") for language, name in _NAMES.items()}
-# Their scripts are those of many languages.
-_SHARED = frozenset({"en", "ru"})
-# Norwegian has several codes, of which the last is the general one.
-_CODES = {name: code for code, name in PUNKT_LANGUAGES.items()}
-
-# Words so frequent only in English that no model has to be loaded to detect it.
-_ENGLISH_WORD = re.compile(
-    r"\b(?:the|of|and|that|with|this|which|from|have|has|been|were|they|their|when|but|you|your|what|would|are)\b",
-    re.IGNORECASE,
-)
-_FEWEST_ENGLISH_WORDS = 6
-_ENGLISH_SHARE = 0.08
-
-
-def check_language(language: str) -> str:
-    """Return a language unchanged, or raise InvalidParameterError unless it is "auto" or an ISO 639-1 code."""
-    if language != "auto" and language not in LANGUAGES:
-        code = _CODES.get(language.lower()) or language[:2].lower()
-        meant = f"Did you mean {code!r}? " if code in LANGUAGES else ""
-        remedy = f"{meant}Supported languages: {', '.join(sorted(LANGUAGES))}."
-        raise InvalidParameterError("language", 'must be "auto" or an ISO 639-1 code', language, remedy)
-    return language
-
-
-def detect_language(text: str) -> str:
-    """Return the language of a text if Punkt has a model of it, and `OTHER` if it doesn't.
-
-    The script decides where it can. In Latin and Cyrillic letters, a language is believed that py3langid gives a
-    probability of at least 0.9, judged by different words with at least 200 letters, since repeated ones prove nothing.
-    A text that is too short or too unlike any language, such as a list of names, counts as English or Russian.
-    """
-    sample = _sample(text)
-    if is_surely_english(sample):
-        return "en"
-    usual = _usual_language(sample)
-    if usual not in _SHARED:
-        return usual
-    likely: defaultdict[str, float] = defaultdict(float)
-    for language, probability in _rank(sample).items():
-        likely[_CODES.get(PUNKT_LANGUAGES.get(language, ""), OTHER)] += probability
-    language = max(likely, key=likely.__getitem__, default=usual)
-    return language if likely[language] >= CONFIDENCE else usual
-
-
-def rank_languages(text: str) -> dict[str, float]:
-    """Return the probabilities of a text's likeliest languages by ISO 639-1 code; none if it has too few words."""
-    sample = _sample(text)
-    return {"en": 1.0} if is_surely_english(sample) else _rank(sample)
-
-
-def _sample(text: str) -> str:
-    middle = (len(text) - _SAMPLE) // 2
-    return text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
-
-
-def _rank(sample: str) -> dict[str, float]:
-    # Some scripts have no spaces.
-    words = (word for word in sample.split() if len(word) <= _LONGEST_WORD or not word.isascii())
-    read = " ".join(dict.fromkeys(words))
-    if sum(map(str.isalpha, read)) < FEWEST_LETTERS:
-        return {}
-    return {language: p for language, p in _identifier().rank(read)[:_LIKELIEST] if language != _NO_LANGUAGE}
-
-
-@functools.cache
-def _identifier() -> Any:
-    # Imported here, since its model takes longer to load than all other modules.
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-
-
-def _usual_language(sample: str) -> str:
-    """Return the most frequent language of Punkt in the script of most letters, or `OTHER`."""
-    letters = 0 if sample.isascii() else sum(map(str.isalpha, sample))
-    if not letters:
-        return "en"
-    counts = {language: len(script.findall(sample)) for language, script in _SCRIPTS.items()}
-    usual = max(counts, key=counts.__getitem__)
-    return usual if 2 * counts[usual] >= letters else OTHER
-
-
-def is_surely_english(sample: str) -> bool:
-    """Return whether a text has many common English words and no letters outside ASCII."""
-    found = len(_ENGLISH_WORD.findall(sample))
-    if found < _FEWEST_ENGLISH_WORDS or found < _ENGLISH_SHARE * len(sample.split()):
-        return False
-    return all(character.isascii() or not character.isalpha() for character in sample)

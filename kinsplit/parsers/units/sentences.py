@@ -39,7 +39,8 @@ import numpy.typing as npt
 import regex
 
 from kinsplit.errors import KinsplitWarning
-from kinsplit.parsers.units.punkt import OTHER, PUNKT_LANGUAGES, detect_language, image_marks, punkt_of
+from kinsplit.parsers.units.languages import OTHER, detect_language
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
 from kinsplit.text.marks import BRACKETED, NEVER_LAST, TERMINALS, enumerator_start, item_starts, without_closing_marks

@@ -17,7 +17,8 @@ from kinsplit.integrations.langchain import text_splitter
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.parsers import default_strategy
 from kinsplit.parsers.units import sentences as module
-from kinsplit.parsers.units.punkt import LANGUAGES, OTHER, PUNKT_LANGUAGES, detect_language
+from kinsplit.parsers.units.languages import LANGUAGES, OTHER, _ngrams, detect_language, rank_languages
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES
 from kinsplit.parsers.units.sentences import SentenceWarning, sentence_splitter, sentences
 from tests.generators import texts
 
@@ -176,8 +177,15 @@ def test_a_language_is_not_believed_from_few_different_words() -> None:
     assert detect_language(OTHERS["uk"][:60] * 20) == "ru"
 
 
+def test_languages_are_ranked_as_by_the_model_that_their_ngrams_are_from() -> None:
+    theirs = {text: py3langid.classify(text)[0] for text in (*PROSE.values(), *OTHERS.values())}
+    ours = {text: max(found, key=found.__getitem__) for text in theirs if (found := rank_languages(text))}
+    assert len(ours) > 11
+    assert ours == {text: language for text, language in theirs.items() if text in ours}
+
+
 def test_every_language_of_two_letters_that_is_detected_can_be_named() -> None:
-    detected = {str(code) for code, _ in py3langid.rank("") if len(code) == 2}
+    detected = {code for code in _ngrams().probabilities("owl") if len(code) == 2}
     assert len(detected) > 90
     assert detected <= LANGUAGES
     assert PUNKT_LANGUAGES.keys() <= LANGUAGES

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
-from kinsplit.parsers.units.punkt import OTHER, PUNKT_LANGUAGES, abbreviations, detect_language, is_surely_english
+from kinsplit.parsers.units.languages import OTHER, detect_language, is_surely_english
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, abbreviations
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.text.marks import ends_with_enumerator, enumerator_start, item_starts, without_closing_marks
 from tests.generators import texts
