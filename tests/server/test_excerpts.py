@@ -140,3 +140,36 @@ def test_a_text_that_a_library_fails_at_gives_nothing() -> None:
     formula = render(Excerpt("markdown", f"${'{' * 900}x{'}' * 900}$"))
     assert formula is not None
     assert "<mi>x</mi>" in formula
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"The weight \(w\) decays.", r"The weight \\(w\\) decays.", "The weight $w$ decays.", "The weight $`w`$ decays.",
+        r"The weight \\[w\\] decays.", "The weight $$w$$ decays.", "```math\nw\n```", "$$\nw\n$$", "\\[\nw\n\\]",
+        "\\\\[\nw\n\\\\]", "Text\n\\begin{equation}\nw\n\\end{equation}", "\\begin{align*}\nw\n\\end{align*}",
+    ],
+)  # fmt: skip
+def test_a_formula_in_any_usual_marks_is_set(source: str) -> None:
+    html = html_of(source)
+    assert html.count("<math") == 1
+    assert "<mi>w</mi>" in html
+    assert not set(re.sub("<[^>]+>", "", html)) & set("$`\\[](){}")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<a name='decay'></a>\n\n## Decay\n\nText.", "<h2>Decay</h2>\n<p>Text.</p>\n"),
+        (":::::: challenge\n\n## Try it\n\n::::::", "<h2>Try it</h2>\n"),
+        ("::: {.note #one}\nHi.\n:::\nAfter", "<p>Hi.</p>\n<p>After</p>\n"),
+        ("## Title {#title}\n\nText\n{: .note}", "<h2>Title </h2>\n<p>Text</p>\n"),
+        ("<!-- for\nteachers -->Text<a id=x></a>.", "<p>Text.</p>\n"),
+        ("```\n::: note\n```", "<pre><code>::: note</code></pre>"),
+        ("    ::: note", "<pre><code>::: note</code></pre>"),
+        ("Ratios a ::: b, {x} and <b>", "<p>Ratios a ::: b, {x} and &lt;b&gt;</p>\n"),
+        (r"C:\\(x", "<p>C:\\(x</p>\n"),
+    ],
+)
+def test_what_a_site_does_not_show_is_left_out(source: str, expected: str) -> None:
+    assert html_of(source) == expected

@@ -1,9 +1,10 @@
 r"""Excerpts of documents as safe HTML: the list of elements and attributes that they may have.
 
 Markdown becomes HTML with marks of ranges of its source. markdown-it parses it with CommonMark's rules, tables,
-struck-out text, and formulas in `$`, `\(` and `\[`. HTML in the source stays text, pictures are named but not loaded,
-and links lead only to other sites (`http`, `https`, `mailto`): what a relative link means is known only in the
-document's own folder.
+struck-out text, and formulas: in `$`, `$$`, `\(`, `\[`, `\\(`, `\\[`, between `$` and backticks, in fences named `math` and
+in LaTeX's own environments. Anchors, comments, attributes and the lines of fenced divs, of which a site shows nothing,
+are left out. Other HTML in the source stays text, pictures are named but not loaded, and links lead only to other sites
+(`http`, `https`, `mailto`): what a relative link means is known only in the document's own folder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from typing import Any, Literal, NamedTuple
 import nh3
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.texmath import texmath_plugin
@@ -52,6 +56,11 @@ def _parser(is_beginning: bool) -> MarkdownIt:
     parser.disable("text_join")
     dollarmath_plugin(parser, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
     texmath_plugin(parser, delimiters="brackets")
+    amsmath_plugin(parser)
+    # Before the dollars, which would take the backticks for a part of the formula.
+    parser.inline.ruler.before("math_inline", "math_marks", _other_formula)
+    parser.inline.ruler.before("escape", "unseen", _unseen)
+    parser.block.ruler.before("paragraph", "unseen", _unseen_line, {"alt": ["paragraph", "blockquote", "list"]})
     if is_beginning:
         front_matter_plugin(parser)
     for name, rule in _RULES.items():
@@ -83,6 +92,47 @@ def _place(tokens: Sequence[Token], lines: MarkedLines) -> None:
             token.meta["marks"] = lines.inside(token.content, around[0], around[1] if token.map else lines.number)
 
 
+# Formulas in marks that no plug-in knows: in those of kramdown and MathJax, and of GitLab.
+_FORMULAS_IN = {
+    "\\\\(": (re.compile(r"\\\\\((.+?)\\\\\)", re.DOTALL), "math_inline"),
+    "\\\\[": (re.compile(r"\\\\\[(.+?)\\\\\]", re.DOTALL), "math_inline_double"),
+    "$`": (re.compile(r"\$`([^`\n]+)`\$"), "math_inline"),
+}
+_ANCHOR = r"""(?:name|id)\s*=\s*(?:"[^"\n]*"|'[^'\n]*'|[\w.:-]+)"""
+_UNSEEN = re.compile(rf"<a\s+{_ANCHOR}\s*(?:/>|>\s*</a>)|<!--.*?-->|[ \t]*\{{#[^{{}}\n]+\}}[ \t]*\Z", re.DOTALL)
+# A line that opens or ends a fenced div, or gives the block before it attributes.
+_UNSEEN_LINE = re.compile(r":{3,}[ \t]*(?:\{[^{}]*\}|[\w.-]+)?[ \t]*(?:\{[^{}]*\})?[ \t]*:*[ \t]*|\{:[^{}]*\}[ \t]*")
+
+
+def _other_formula(state: StateInline, silent: bool) -> bool:
+    for begin, (pattern, kind) in _FORMULAS_IN.items():
+        if state.src.startswith(begin, state.pos) and (found := pattern.match(state.src, state.pos)):
+            if not silent:
+                state.push(kind, "math", 0).content = found[1]
+            state.pos = found.end()
+            return True
+    return False
+
+
+def _unseen(state: StateInline, silent: bool) -> bool:
+    found = _UNSEEN.match(state.src, state.pos)
+    if found is None:
+        return False
+    state.pos = found.end()
+    return True
+
+
+def _unseen_line(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    begin, end = state.bMarks[first] + state.tShift[first], state.eMarks[first]
+    line = state.src[begin:end]
+    is_alone = _UNSEEN_LINE.fullmatch(line) or (found := _UNSEEN.match(line)) and found.end() == len(line)
+    if not is_alone or state.is_code_block(first):
+        return False
+    if not silent:
+        state.line = first + 1
+    return True
+
+
 _Tokens = Sequence[Token]
 _Rule = Callable[[Any, _Tokens, int, Any, MutableMapping[str, Any]], str]
 
@@ -104,6 +154,8 @@ def _rule(show: Callable[[Token], str]) -> _Rule:
 def _fence(token: Token) -> str:
     words = token.info.strip("{}. ").split()
     language = re.sub(r"[^\w+#-]", "", words[0]) if words else ""
+    if language == "math":
+        return _wrapped(_typeset(token.content.strip(), "block"), token)
     return code(token.content.removesuffix("\n"), lexer_of(language) if language else None, _marks(token))
 
 
@@ -150,6 +202,7 @@ _RULES: dict[str, _Rule] = {
     "math_inline_double": _formula("block"),
     "math_single": _formula("inline"),
     "math_block": _formula("block"),
+    "amsmath": _formula("block"),
 }
 
 
