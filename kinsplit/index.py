@@ -10,6 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Never, Self, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
@@ -281,17 +284,11 @@ class Index(Hinted):
             if pick(asked.ranking).embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
-            question = SearchQuestion.of(query, dense, self.bm25, level=levels[0], where=asked.where)
-            terms_asked = frozenset(question.terms.indices)
-
-            def terms(texts: Sequence[str]) -> list[frozenset[int]]:
-                return [terms_asked.intersection(vector.indices) for vector in self.bm25.embed(texts)]
-
-            # A tokenizer given as an object is missing when the collection is reopened.
-            tokenizer = None if asked.budget is None else resolve(self.strategy.tokenizer)
-            passages = search(
-                self.store, query, question, self.store.schema.fingerprint, asked, reranker, tokenizer, terms, levels
-            )
+            levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
+            tokenizer = None if asked.budget is None else self.strategy.tokenizer
+            given = query, dense, asked, self.bm25, levels, tokenizer
+            # A reranker stays in this process with its model.
+            passages = self.store.run(_find, *given) if reranker is None else _find(self.store, *given, reranker)
             record(passages=len(passages))
         if not passages:
             warn_of_unmatched(self.store, asked.where)
@@ -381,6 +378,28 @@ class Index(Hinted):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _find(
+    store: ChunkStore,
+    query: str,
+    dense: NDArray[np.float32] | None,
+    asked: SearchOptions,
+    bm25: Bm25Embedder,
+    levels: Sequence[int],
+    tokenizer: object | None,
+    reranker: Reranker | None = None,
+) -> list[Passage]:
+    """Find the passages that answer a query with a vector, in the process that holds the store's engine."""
+    question = SearchQuestion.of(query, dense, bm25, level=levels[0], where=asked.where)
+    terms_asked = frozenset(question.terms.indices)
+
+    def terms(texts: Sequence[str]) -> list[frozenset[int]]:
+        return [terms_asked.intersection(vector.indices) for vector in bm25.embed(texts)]
+
+    # A tokenizer given as an object is missing when the collection is reopened.
+    counter = None if tokenizer is None else resolve(tokenizer)
+    return search(store, query, question, store.schema.fingerprint, asked, reranker, counter, terms, levels)
 
 
 def schema_of(

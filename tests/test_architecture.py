@@ -124,6 +124,7 @@ CALLED_BACK = {
     "indexing.indexer.Indexer.run.<locals>.show",
     "indexing.indexer._entries",
     "index.Index.add.<locals>.<lambda>",
+    "index._find",
 }
 
 

@@ -366,6 +366,9 @@ class Bm25Embedder:
         self._is_stop_word = Known(self._ends_phrase).__getitem__
         self._terms = Terms(self._is_stop_word if language else None, keeps_marks=language not in _UNACCENTED)
 
+    def __reduce__(self) -> tuple[Callable[..., Bm25Embedder], tuple[str | None, float]]:
+        return _made_once, (self.language, self.average_length)
+
     @classmethod
     def of(cls, fingerprint: str) -> Self:
         """Return the embedder with a fingerprint, as recorded in a store's schema.
@@ -442,6 +445,12 @@ class Bm25Embedder:
         terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
         # On their own, since the weights of words fall with the length of the text.
         return _sparse(words | _weights(self._model.embed_document(" ".join(terms))))
+
+
+@lru_cache
+def _made_once(language: str | None, average_length: float) -> Bm25Embedder:
+    """Return an embedder that was pickled, made anew once per process: its model can't be pickled."""
+    return Bm25Embedder(language, average_length)
 
 
 def _marked(mark: str, letters: Iterable[str]) -> list[str]:

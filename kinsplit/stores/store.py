@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 from kinsplit.chunk import STATE, Chunk, Content
 from kinsplit.errors import MissingContentError
@@ -28,6 +28,7 @@ from kinsplit.stores.values import (
     check_ids,
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Sources whose points are looked up together.
@@ -60,6 +61,14 @@ class ChunkStore(ABC):
         #: Schema of the collection.
         self.schema = schema
         self._fields: set[str] = set()  # Fields that some chunk has, as far as filters have named them.
+
+    def run(self, function: Callable[Concatenate[ChunkStore, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that only reads, with the store, in the process that holds the engine.
+
+        That is this one, unless the store is of `kinsplit.stores.engines.edge.process.open_detached`: then the function
+        and the arguments are pickled.
+        """
+        return function(self, *args, **kwargs)
 
     def check_fields(self, where: Where | None) -> None:
         """Check the fields that a filter names if it finds nothing.

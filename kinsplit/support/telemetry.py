@@ -87,6 +87,31 @@ def request_span(method: str, headers: Mapping[str, str]) -> Iterator[SpanRecord
         yield finish
 
 
+def carried() -> dict[str, str]:
+    """Return the current span as headers for `continued` in another process; nothing where no spans are recorded."""
+    headers: dict[str, str] = {}
+    if is_active():
+        from opentelemetry import propagate
+
+        propagate.inject(headers)
+    return headers
+
+
+@contextmanager
+def continued(headers: Mapping[str, str]) -> Iterator[None]:
+    """Make the spans that begin inside the block children of the span with some headers of `carried`."""
+    if not headers:
+        yield
+        return
+    from opentelemetry import context, propagate
+
+    token = context.attach(propagate.extract(headers))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
 def spanned(name: str, items: Generator[T, None, R], *, texts: Attributes = _NONE) -> Generator[T, None, R]:
     """Run a generator inside a span, which is not the current one for the consumer between two items."""
     if not is_active():

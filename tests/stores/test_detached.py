@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kinsplit import Document, Index
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError, StoreLockedError
+from kinsplit.keywords import SearchKeywords
+from kinsplit.options import Ranked
 from kinsplit.stores import ChunkStore, Query, open_store
 from kinsplit.stores.engines.edge.process import DetachedStore, open_detached
 from kinsplit.stores.maintenance.doctor import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
@@ -60,13 +64,88 @@ def test_it_answers_as_the_engine_does_in_this_process(store: ChunkStore, tmp_pa
         assert answers(store) == answers(plain)
 
 
-def test_a_process_that_dies_fails_one_call(store: ChunkStore) -> None:
+def test_a_read_is_repeated_if_its_process_dies_and_a_write_fails(store: ChunkStore) -> None:
     before = store.find({}, None)
-    os.kill(process_of(store), signal.SIGSTOP)
-    threading.Timer(0.2, os.kill, (process_of(store), signal.SIGKILL)).start()
-    with pytest.raises(StoreError, match="The engine of the collection kept ended its process with signal 9"):
-        store.count()
+
+    def kill_soon() -> None:
+        os.kill(process_of(store), signal.SIGSTOP)
+        threading.Timer(0.2, os.kill, (process_of(store), signal.SIGKILL)).start()
+
+    kill_soon()
     assert store.find({}, None) == before
+    kill_soon()
+    with pytest.raises(StoreError, match="The engine of the collection kept ended its process with signal 9"):
+        store.delete("b")
+    assert store.find({}, None) == before
+
+
+def _kill(_: ChunkStore) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_read_that_kills_its_process_is_tried_twice(store: ChunkStore) -> None:
+    with pytest.raises(StoreError, match="ended its process with signal 9"):
+        store.run(_kill)
+    assert store.count()
+
+
+def _place(store: ChunkStore, traced: bool) -> tuple[int, str, str]:
+    header = ""
+    if traced:
+        from opentelemetry import trace
+
+        header = f"{trace.get_current_span().get_span_context().trace_id:032x}"
+    return os.getpid(), type(store).__name__, header
+
+
+def test_a_function_runs_where_the_engine_is(store: ChunkStore) -> None:
+    assert store.run(_place, False) == (process_of(store), "EdgeStore", "")
+    with open_store("memory:", "here", SCHEMA) as plain:
+        assert plain.run(_place, traced=False)[:1] == (os.getpid(),)
+
+
+def test_a_trace_goes_on_in_the_engines_process(store: ChunkStore) -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    context = trace.SpanContext(7, 5, is_remote=False, trace_flags=trace.TraceFlags(1))
+    with trace.use_span(trace.NonRecordingSpan(context)):
+        assert store.run(_place, True)[2] == f"{7:032x}"
+    assert store.run(_place, True)[2] == f"{0:032x}"
+
+
+def test_an_index_searches_in_one_call_and_finds_the_same(tmp_path: Path) -> None:
+    address = f"edge:{tmp_path}"
+    text = "# Loops\n\nA loop repeats.\n\n# Classes\n\nA class is a blueprint of objects."
+    asked: list[SearchKeywords] = [{}, {"budget": 50, "level": "all"}, {"diversity": 0.5}, {"rerank": OneReranker()}]
+    with Index(address, embedder="hash") as plain:
+        plain.add([Document(f"{number}.md", f"{text} Number {number}.") for number in range(5)])
+        wanted = [plain.search("loop of class", **options) for options in asked]
+    with Index(address, embedder="hash", opener=partial(open_detached, time_limit=60)) as index:
+        assert [index.search("loop of class", **options) for options in asked] == wanted
+        calls = count_calls(index.store)
+        index.search("loop of class", budget=50)
+    assert calls == ["run"]
+
+
+class OneReranker:
+    """Cannot be pickled, as little as a model."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
+        return [Ranked(place, float(len(text))) for place, text in enumerate(texts)]
+
+
+def count_calls(store: ChunkStore) -> list[str]:
+    assert isinstance(store, DetachedStore)
+    calls, call = list[str](), store._call
+
+    def counted(method: str, *args: Any, **kwargs: Any) -> Any:
+        calls.append(method)
+        return call(method, *args, **kwargs)
+
+    store._call = counted  # type: ignore[method-assign]
+    return calls
 
 
 def test_what_was_written_is_there_and_errors_are_the_stores_own(store: ChunkStore, address: str) -> None:

@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
-from kinsplit.errors import StoreError, WorkerError
+from kinsplit.errors import StoreError, WorkerDiedError, WorkerError
 from kinsplit.stores.address import STORES, open_store
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
+from kinsplit.support import telemetry
 from kinsplit.support.workers import WorkerPool
 
 _P = ParamSpec("_P")
@@ -94,8 +95,16 @@ class DetachedStore:
         self.close()
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        self._has_written = self._has_written or method in _WRITES
-        return self._run(_ask, self._opening, method, args, kwargs)
+        writes = method in _WRITES
+        self._has_written = self._has_written or writes
+        asked = self._opening, telemetry.carried(), method, args, kwargs
+        try:
+            return self._run(_ask, *asked)
+        except StoreError as error:
+            if writes or not isinstance(error.__cause__, WorkerDiedError):
+                raise
+        # A read that was not the reason succeeds in the next process.
+        return self._run(_ask, *asked)
 
     def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         if self._pool.is_closed:
@@ -118,5 +127,8 @@ def _schema(opening: _Opening) -> Schema:
     return _opened(opening).schema
 
 
-def _ask(opening: _Opening, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return getattr(_opened(opening), method)(*args, **kwargs)
+def _ask(
+    opening: _Opening, trace: Mapping[str, str], method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    with telemetry.continued(trace):
+        return getattr(_opened(opening), method)(*args, **kwargs)
