@@ -284,7 +284,6 @@ class Index(Hinted):
             if pick(asked.ranking).embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
-            levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
             given = query, dense, asked, self.bm25, levels, tokenizer
             # A reranker stays in this process with its model.

@@ -211,7 +211,7 @@ def test_evidence_knows_the_share_of_the_words_that_one_chunk_has(asked: str, sh
 
 
 def test_a_document_of_one_chunk_counts_its_words_once_and_those_of_its_name_too() -> None:
-    entries = [replace(entry(f"d{i}", source=f"d{i}"), next_id=None) for i in range(9)]
+    entries = [entry(f"d{i}", source=f"d{i}")._replace(next_id=None) for i in range(9)]
     alone = evidence(*entries, bm25={"d0": 5.0}, document={"d0": 5.0})
     named = evidence(*entries, document={"d0": 5.0})
     kin = NO_KIN.model_copy(update={"document": 1.0})
