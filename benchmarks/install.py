@@ -18,12 +18,11 @@ import sys
 import tempfile
 import time
 import tomllib
+import urllib.request
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import httpx
 
 ROOT = Path(__file__).parents[1]
 PLATFORMS = {
@@ -228,16 +227,16 @@ def download(extra: str) -> tuple[float, int]:
     command += [option for name in PURE for option in ("--no-binary", name)]
     done = subprocess.run([*command, str(ROOT / "pyproject.toml")], check=True, capture_output=True, text=True)
     packages = tomllib.loads(done.stdout)["packages"]
-    with httpx.Client(timeout=60) as client:
-        return sum(_size(client, package) for package in packages) / 1e6, len(packages)
+    return sum(map(_size, packages)) / 1e6, len(packages)
 
 
-def _size(client: httpx.Client, package: dict[str, Any]) -> int:
+def _size(package: dict[str, Any]) -> int:
     """Return the size of a package's file in bytes; not every index has it in its metadata."""
     file = (package.get("wheels") or [package.get("sdist", {})])[0]
     if "size" in file:
         return int(file["size"])
-    return int(client.head(file["url"], follow_redirects=True).raise_for_status().headers["Content-Length"])
+    with urllib.request.urlopen(urllib.request.Request(file["url"], method="HEAD"), timeout=60) as answer:
+        return int(answer.headers["Content-Length"])
 
 
 def _megabytes(folders: Iterable[Path]) -> float:

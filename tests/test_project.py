@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +35,12 @@ def test_a_readme_has_no_relative_links(name: str) -> None:
 
 def test_one_version_everywhere() -> None:
     assert read("CITATION.cff")["version"] == PROJECT["version"] == kinsplit.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(.+)\] - \d{4}-\d\d-\d\d$", changes, re.MULTILINE)[0] == PROJECT["version"]
+    for path in (ROOT / "packages").glob("*/pyproject.toml"):
+        own = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+        # The model has versions of its own.
+        assert own.get("version") == (None if own["name"] == "kinsplit-minilm" else PROJECT["version"])
 
 
 def test_one_address_everywhere() -> None:
@@ -61,16 +68,30 @@ def test_the_lowest_and_the_newest_versions_are_tested_with_every_extra() -> Non
     assert lowest >= set(every) - {"mcp", "ray"}
 
 
-def test_publishing_needs_no_secret() -> None:
+def test_a_tag_publishes_what_was_built_checked_and_attested_without_a_secret() -> None:
     workflow = (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
-    publish = yaml.safe_load(workflow)["jobs"]["publish"]
+    build, attest, publish = yaml.safe_load(workflow)["jobs"].values()
+    assert {"run": "make dry-run"} in build["steps"]
+    assert (attest["needs"], publish["needs"]) == ("build", "attest")
+    assert attest["if"] == publish["if"] == "github.ref_type == 'tag'"
+    assert attest["permissions"] == {"attestations": "write", "id-token": "write"}
     assert publish["permissions"] == {"id-token": "write"}
     assert publish["environment"]["name"] == "pypi"
     assert "secrets." not in workflow
-    built = {row["project"] for row in yaml.safe_load(workflow)["jobs"]["build"]["strategy"]["matrix"]["include"]}
-    # The model's weights have versions of their own, and are not published with every release.
-    packages = {path.name for path in (ROOT / "packages").glob("*")} - {"kinsplit-minilm"}
-    assert built == set(publish["strategy"]["matrix"]["project"]) == {PROJECT["name"], *packages}
+    packages = {path.name for path in (ROOT / "packages").glob("*")}
+    assert set(publish["strategy"]["matrix"]["project"]) == {PROJECT["name"], *packages}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert all(name in makefile.partition("\ndist:")[2].partition("\ngate:")[0] for name in packages)
+
+
+def test_the_wheel_holds_the_licences_of_what_it_bundles() -> None:
+    assert PROJECT["license"] == "MIT AND Apache-2.0"
+    bundled = [path.relative_to(ROOT) for pattern in PROJECT["license-files"] for path in ROOT.glob(pattern)]
+    notices = [path.relative_to(ROOT) for path in (ROOT / "kinsplit").rglob("NOTICE")]
+    assert len(notices) == 2
+    assert {*bundled} == {Path("LICENSE"), Path("LICENSE-APACHE"), *notices}
+    # What is compressed isn't kinsplit's own.
+    assert {path.parent for path in (ROOT / "kinsplit").rglob("*.gz")} == {ROOT / path.parent for path in notices}
 
 
 def test_workflows_may_only_read_unless_a_job_says_more() -> None:
