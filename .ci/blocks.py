@@ -54,7 +54,7 @@ def _tell(page: Path, line: int, what: str, seconds: float | None = None) -> Non
 def _commands(code: str) -> Iterator[str]:
     """Yield the commands, without what they print."""
     for command in re.findall(r"^\$ (.*(?:(?<=\\)\n.*)*)", code, re.MULTILINE):
-        yield command.replace("\\\n", "")
+        yield re.sub(r"\s*\\\n\s*", " ", command)
 
 
 def _bash(command: str) -> None:

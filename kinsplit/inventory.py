@@ -15,6 +15,7 @@ import numpy as np
 
 from kinsplit import embedding, language_models
 from kinsplit.embedding.backends.model_cache import PROBE
+from kinsplit.embedding.backends.model_files import hub_cache
 from kinsplit.embedding.bundled import REPOSITORY
 from kinsplit.embedding.protocol import card_of
 from kinsplit.embedding.registry import EMBEDDERS
@@ -90,16 +91,9 @@ def cached() -> dict[Path, int]:
     folder = cache_folder()
     models = [path for path in sorted((folder / "models").glob("*")) if path.is_dir()]
     others = [path for path in sorted(folder.glob("*")) if path.is_dir() and path.name != "models"]
-    return {path: _size(path) for path in (*models, *others, *_downloaded())}
-
-
-def _downloaded() -> list[Path]:
-    with suppress(ModuleNotFoundError):
-        from huggingface_hub.constants import HF_HUB_CACHE
-
-        path = Path(HF_HUB_CACHE, f"models--{REPOSITORY.replace('/', '--')}")
-        return [path] if path.is_dir() else []
-    return []
+    with suppress(MissingExtraError):
+        others += [path for path in [hub_cache(REPOSITORY)] if path.is_dir()]
+    return {path: _size(path) for path in (*models, *others)}
 
 
 def clear() -> int:

@@ -401,6 +401,14 @@ def fetch(model: str, file: str = "modules.json") -> Path | None:
     return None
 
 
+def hub_cache(repository: str) -> Path:
+    """Return the folder that a repository has in the Hub's cache, whether it is there or not."""
+    with needs("search"):
+        # Loads in no time, unlike what downloads.
+        from huggingface_hub.constants import HF_HUB_CACHE
+    return Path(HF_HUB_CACHE, f"models--{repository.replace('/', '--')}")
+
+
 def fetch_revision(repository: str, revision: str, digests: Mapping[str, str]) -> Path:
     """Return the folder of some files in the cache of the Hugging Face Hub, after a download of those that it lacks.
 
@@ -409,28 +417,27 @@ def fetch_revision(repository: str, revision: str, digests: Mapping[str, str]) -
     Args:
         repository: Name on the Hub.
         revision: Hash of a commit.
-        digests: sha256 of each file, the first of which is in the uppermost folder, and the second is the largest.
+        digests: sha256 of each file, the largest first.
 
     Raises:
+        MissingExtraError: The Hub's client is not installed.
         LookupError: A file is missing, and the Hub has another one or can't be reached.
     """
-    with needs("search"):
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-
-    first, largest, *_ = digests
-    found = [try_to_load_from_cache(repository, name, revision=revision) for name in digests]
-    if not all(isinstance(path, str) for path in found):
+    folder = hub_cache(repository) / "snapshots" / revision
+    if not all((folder / name).is_file() for name in digests):
         check_repository(repository, files=[*digests], revision=revision)
+        from huggingface_hub import hf_hub_download
+
         try:
-            for name, digest in digests.items():
-                with nullcontext() if name == largest else _without_bars():
+            for number, (name, digest) in enumerate(digests.items()):
+                with _without_bars() if number else nullcontext():
                     path = Path(hf_hub_download(repository, name, revision=revision))
                 if problem := difference(path, digest):
                     path.resolve().unlink()
                     raise LookupError(f"{path}: {problem}; it was deleted")
         except Exception as error:  # The Hub's client raises exceptions of several libraries.
             raise LookupError(" ".join(str(error).split())) from error
-    return Path(str(try_to_load_from_cache(repository, first, revision=revision))).parent
+    return folder
 
 
 def unusable(model: str, reason: Exception) -> EmbeddingError:
