@@ -56,16 +56,18 @@ def providers() -> list[Provider]:
     """Return all providers, those of other packages too."""
     found = []
     for kind, registry in KINDS.items():
-        for name in registry.load_all():
+        for name in registry.names():
             forms = tuple(registry.forms(name))
             missing = ""
             try:
+                registry.load(name)
                 # Its parameters in capitals are as good as a name: nothing is loaded or called yet.
                 make(registry, forms[0], embedder=None, timeout=_PATIENCE)
             except MissingExtraError as error:
                 missing = f'pip install "kinsplit[{error.extra}]"'
             except KinsplitError:
-                pass
+                if name not in registry.names():  # A warning says why this one of another package can't be used.
+                    continue
             found.append(Provider(kind, forms, missing))
     return found
 

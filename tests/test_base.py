@@ -153,3 +153,14 @@ def test_what_takes_an_extra_names_it(bare: Any) -> None:
         assert f'Run: pip install "kinsplit[{extra}]"' in error
         assert "\n" not in error
     assert bare["made"] == []
+
+
+def test_the_providers_of_models_name_their_extras() -> None:
+    script = """
+import json
+from kinsplit.inventory import providers
+print(json.dumps({each.forms[0]: each.missing for each in providers()}))
+"""
+    found = json.loads(run(ALONE, script))
+    assert found["openai:MODEL"] == 'pip install "kinsplit[openai]"'
+    assert found["hash"] == ""
