@@ -34,13 +34,23 @@ def test_a_readme_has_no_relative_links(name: str) -> None:
 
 
 def test_one_version_everywhere() -> None:
-    assert read("CITATION.cff")["version"] == PROJECT["version"] == kinsplit.__version__
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.findall(r"^## \[(.+)\] - \d{4}-\d\d-\d\d$", changes, re.MULTILINE)[0] == PROJECT["version"]
+    citation = read("CITATION.cff")
+    assert citation["version"] == PROJECT["version"] == kinsplit.__version__
+    (version, date), *_ = re.findall(
+        r"^## \[(.+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert (version, date) == (PROJECT["version"], str(citation["date-released"]))
     for path in (ROOT / "packages").glob("*/pyproject.toml"):
         own = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
         # The model has versions of its own.
         assert own.get("version") == (None if own["name"] == "kinsplit-minilm" else PROJECT["version"])
+
+
+def test_no_extra_needs_a_package_of_this_repository() -> None:
+    """It would have to be on the package index before kinsplit is."""
+    named = [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
+    own = {path.name for path in (ROOT / "packages").glob("*")}
+    assert not {re.split(r"[^\w-]", one)[0] for one in [*named, *PROJECT["dependencies"]]} & own
 
 
 def test_one_address_everywhere() -> None:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders
+from kinsplit.errors import EmbeddingError
 from kinsplit.parsers import default_strategy
 from kinsplit.support.disk_cache import FILE
 from tests.cli.conftest import COURSE, Cli
@@ -234,3 +235,12 @@ def test_what_is_embedded_beside_the_text_can_be_chosen(cli: Cli, folder: Path) 
     refused = cli("index", folder, "--embedder", "hash", "--embedding-context", "late")
     assert refused.exit_code == 2
     assert "needs an embedder with vectors for tokens" in refused.stderr
+
+
+def test_a_model_is_downloaded_ahead_of_the_bar(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(self: object) -> None:
+        raise EmbeddingError("no hub")
+
+    monkeypatch.setattr("kinsplit.embedding.bundled.BundledEmbedder.fetch", fetch)
+    result = cli("index", folder)
+    assert (result.exit_code, result.stderr) == (2, "Error: no hub\n")
