@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import resolve_name
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Union, get_args, get_origin
@@ -26,42 +28,20 @@ _HEAD = """\
 
 _LLAMA_INDEX = """\
 from collections.abc import Callable
-from typing import Literal, overload
+from typing import Literal, Never, overload
 
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode
 
-from kinsplit.integrations.llama_index.embeddings import CachedEmbedding as CachedEmbedding
-from kinsplit.integrations.llama_index.embeddings import KinsplitEmbedding as KinsplitEmbedding
-from kinsplit.integrations.llama_index.parser import KinsplitNodeParser as KinsplitNodeParser
-from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
-from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
-from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
-from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
-from kinsplit.integrations.llama_index.retriever import search_tool as search_tool
-from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
-from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 """
 
 _LANGCHAIN = """\
-from typing import Literal, overload
+from typing import Literal, Never, overload
 
-from kinsplit.integrations.langchain.embeddings import CachedEmbeddings as CachedEmbeddings
-from kinsplit.integrations.langchain.embeddings import KinsplitEmbeddings as KinsplitEmbeddings
-from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
-from kinsplit.integrations.langchain.rerank import Rerank as Rerank
-from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
-from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
-from kinsplit.integrations.langchain.filters import StructuredQueryTranslator as StructuredQueryTranslator
-from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter
-from kinsplit.integrations.langchain.splitter import join_pages as join_pages
-from kinsplit.integrations.langchain.retriever import search_tool as search_tool
-from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
-from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 """
 
 _FACTORY = """\
-from typing import Any, Literal, overload
+from typing import Literal, Never, overload
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers.base import Strategy
@@ -75,6 +55,10 @@ _NODE_PARSER = (
     "join_pages: bool = True",
 )
 _TEXT_SPLITTER = ("add_start_index: bool = True", "join_pages: bool = True", "id_key: str | None = None")
+
+# With a name that is known only when the program runs, parameters are given as **mapping, which nobody can check. Any
+# other keyword is refused here, or checkers would take a misspelt one of the variants above.
+_NO_OTHERS = "    **parameters: Never,\n"
 
 _SIMPLE = {int: "int", float: "float", str: "str", bool: "bool", type(None): "None"}
 
@@ -93,31 +77,37 @@ def generated() -> dict[Path, str]:
 def _stub(imports: str, suffix: str, factory: str, own: tuple[str, ...]) -> str:
     generated = {name: class_name for class_name, name in generated_names(suffix).items()}
     classes = [_class(name, generated[name], suffix, own) for name in names()]
-    overloads = [
-        _overload(factory, "None = None", generated[DEFAULT]),
-        *(_overload(factory, f'Literal["{name}"]', generated[name]) for name in names()),
-        _overload(factory, "str", f"Kinsplit{suffix}"),
-    ]
-    return "\n".join([_HEAD + imports, *classes, *overloads, ""])
+    more = "".join(f"    {keyword},\n" for keyword in own)
+    made = [(f"name: {name}", keywords + more, generated[kind.name]) for name, kind, keywords in _variants()]
+    overloads = [_overload(factory, *each) for each in [*made, ("name: str", _NO_OTHERS, f"Kinsplit{suffix}")]]
+    package = import_module(f"kinsplit.integrations.{'llama_index' if suffix == 'NodeParser' else 'langchain'}")
+    exported = "".join(
+        f"from {resolve_name(f'.{module}', package.__name__)} import {name} as {name}\n"
+        for name, module in sorted(package._MODULES.items())
+    )
+    return "\n".join([_HEAD + imports + exported, *classes, *overloads, ""])
 
 
 def _factory_stub() -> str:
     kinds = [strategy_class(name) for name in names()]
     imports = "".join(f"from {kind.__module__} import {kind.__name__}\n" for kind in kinds)
-    made = (
-        f"@overload\ndef create(\n    name: Literal[{kind.name!r}],\n{_keywords(kind, 4)}) -> {kind.__name__}: ..."
-        for kind in kinds
-    )
-    of_default = _keywords(strategy_class(DEFAULT), 4, DEFAULT_PARAMETERS)
-    named = [("None = None", of_default), *((f"Literal[{kind.name!r}]", _keywords(kind, 4)) for kind in kinds)]
-    cut = (
-        f"@overload\ndef split(\n    text: str | Document,\n    strategy: {name},\n{keywords}) -> list[Chunk]: ..."
-        for name, keywords in named
-    )
-    default = f"def default_strategy(\n{of_default}) -> {strategy_class(DEFAULT).__name__}: ..."
-    any_made = "@overload\ndef create(name: str, **parameters: Any) -> Strategy: ..."
-    any_cut = "@overload\ndef split(text: str | Document, strategy: str | Strategy) -> list[Chunk]: ..."
-    return "\n".join([f"{_HEAD}{_FACTORY}{imports}", *made, any_made, default, *cut, any_cut, ""])
+    made = [(f"name: {name}", keywords, kind.__name__) for name, kind, keywords in _variants()]
+    text, chunks = "text: str | Document,\n    strategy: ", "list[Chunk]"
+    cut = [(f"{text}{name}", keywords, chunks) for name, _, keywords in _variants()]
+    overloads = [
+        *(_overload("create", *each) for each in [*made, ("name: str", _NO_OTHERS, "Strategy")]),
+        *(_overload("split", *each) for each in [*cut, (f"{text}str | Strategy", _NO_OTHERS, chunks)]),
+    ]
+    _, kind, keywords = _variants()[0]
+    default = f"def default_strategy(\n{keywords}) -> {kind.__name__}: ..."
+    return "\n".join([f"{_HEAD}{_FACTORY}{imports}", *overloads, default, ""])
+
+
+def _variants() -> list[tuple[str, type[Strategy], str]]:
+    """Return the annotation of each name of a strategy, none at first, its class and its keywords."""
+    default, kinds = strategy_class(DEFAULT), [strategy_class(name) for name in names()]
+    named = [(f"Literal[{kind.name!r}]", kind, _keywords(kind, 4)) for kind in kinds]
+    return [("None = None", default, _keywords(default, 4, DEFAULT_PARAMETERS)), *named]
 
 
 def _keywords(strategy: type[Strategy], indent: int, values: Mapping[str, object] = MappingProxyType({})) -> str:
@@ -139,8 +129,8 @@ def _class(name: str, class_name: str, suffix: str, own: tuple[str, ...]) -> str
     )
 
 
-def _overload(factory: str, name: str, result: str) -> str:
-    return f"@overload\ndef {factory}(name: {name}, **parameters: object) -> {result}: ..."
+def _overload(factory: str, first: str, keywords: str, result: str) -> str:
+    return f"@overload\ndef {factory}(\n    {first},\n{keywords}) -> {result}: ..."
 
 
 def _type(info: FieldInfo) -> str:

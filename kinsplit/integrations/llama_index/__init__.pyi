@@ -2,21 +2,22 @@
 # ruff: noqa
 # fmt: off
 from collections.abc import Callable
-from typing import Literal, overload
+from typing import Literal, Never, overload
 
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode
 
 from kinsplit.integrations.llama_index.embeddings import CachedEmbedding as CachedEmbedding
+from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 from kinsplit.integrations.llama_index.embeddings import KinsplitEmbedding as KinsplitEmbedding
 from kinsplit.integrations.llama_index.parser import KinsplitNodeParser as KinsplitNodeParser
-from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
-from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
-from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
-from kinsplit.integrations.llama_index.retriever import search_tool as search_tool
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
-from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
+from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
+from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.details import details as details
+from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
+from kinsplit.integrations.llama_index.retriever import search_tool as search_tool
 
 class KinsplitCharacterNodeParser(KinsplitNodeParser):
     """Character windows of a fixed size.
@@ -385,26 +386,186 @@ class KinsplitLLMNodeParser(KinsplitNodeParser):
     ) -> None: ...
 
 @overload
-def node_parser(name: None = None, **parameters: object) -> KinsplitSentenceNodeParser: ...
+def node_parser(
+    name: None = None,
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'token',
+    chunk_size: int = 160,
+    chunk_overlap: int = 0,
+    overlap_sentences: int = 0,
+    max_sentences: int | None = None,
+    language: str = 'auto',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitSentenceNodeParser: ...
 @overload
-def node_parser(name: Literal["character"], **parameters: object) -> KinsplitCharacterNodeParser: ...
+def node_parser(
+    name: Literal['character'],
+    *,
+    tokenizer: object = 'bundled',
+    chunk_size: int = 600,
+    chunk_overlap: int = 150,
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitCharacterNodeParser: ...
 @overload
-def node_parser(name: Literal["word"], **parameters: object) -> KinsplitWordNodeParser: ...
+def node_parser(
+    name: Literal['word'],
+    *,
+    tokenizer: object = 'bundled',
+    chunk_size: int = 500,
+    chunk_overlap: int = 0,
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitWordNodeParser: ...
 @overload
-def node_parser(name: Literal["token"], **parameters: object) -> KinsplitTokenNodeParser: ...
+def node_parser(
+    name: Literal['token'],
+    *,
+    tokenizer: object = 'bundled',
+    chunk_size: int = 512,
+    stride: int = 128,
+    chunk_overlap: int | None = None,
+    tail: Literal['keep', 'drop'] = 'keep',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitTokenNodeParser: ...
 @overload
-def node_parser(name: Literal["sentence"], **parameters: object) -> KinsplitSentenceNodeParser: ...
+def node_parser(
+    name: Literal['sentence'],
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'token',
+    chunk_size: int = 500,
+    chunk_overlap: int = 100,
+    overlap_sentences: int = 0,
+    max_sentences: int | None = None,
+    language: str = 'auto',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitSentenceNodeParser: ...
 @overload
-def node_parser(name: Literal["structure"], **parameters: object) -> KinsplitStructureNodeParser: ...
+def node_parser(
+    name: Literal['structure'],
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'word',
+    chunk_size: int = 512,
+    min_chunk_size: int = 128,
+    language: str = 'auto',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitStructureNodeParser: ...
 @overload
-def node_parser(name: Literal["semantic"], **parameters: object) -> KinsplitSemanticNodeParser: ...
+def node_parser(
+    name: Literal['semantic'],
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'word',
+    embedder: object = 'bundled',
+    threshold_kind: Literal['adaptive', 'similarity', 'percentile', 'deviation', 'interquartile', 'gradient'] = 'adaptive',
+    threshold: float = 1.5,
+    window: int = 4,
+    min_sentences: int = 3,
+    max_sentences: int = 20,
+    overlap_sentences: int = 0,
+    chunk_size: int = 500,
+    language: str = 'auto',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitSemanticNodeParser: ...
 @overload
-def node_parser(name: Literal["cluster"], **parameters: object) -> KinsplitClusterNodeParser: ...
+def node_parser(
+    name: Literal['cluster'],
+    *,
+    tokenizer: object = 'bundled',
+    embedder: object = 'bundled',
+    chunk_size: int = 2048,
+    passage_size: int = 512,
+    passage_overlap: int = 50,
+    threshold: float = 0.75,
+    language: str = 'auto',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitClusterNodeParser: ...
 @overload
-def node_parser(name: Literal["hierarchical"], **parameters: object) -> KinsplitHierarchicalNodeParser: ...
+def node_parser(
+    name: Literal['hierarchical'],
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'character',
+    parent_size: object = (1000,),
+    child_size: int = 200,
+    children: Literal['limit', 'sentence'] = 'limit',
+    headings: bool = False,
+    language: str = 'auto',
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitHierarchicalNodeParser: ...
 @overload
-def node_parser(name: Literal["multigranular"], **parameters: object) -> KinsplitMultigranularNodeParser: ...
+def node_parser(
+    name: Literal['multigranular'],
+    *,
+    tokenizer: object = 'bundled',
+    chunk_sizes: tuple[int, ...] = (256, 512, 1024),
+    chunk_overlap: int = 0,
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitMultigranularNodeParser: ...
 @overload
-def node_parser(name: Literal["llm"], **parameters: object) -> KinsplitLLMNodeParser: ...
+def node_parser(
+    name: Literal['llm'],
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'word',
+    model: object = 'ollama:llama3',
+    chunk_size: int = 500,
+    min_sentences: int = 1,
+    max_sentences: int | None = None,
+    segment_size: int = 2000,
+    language: str = 'auto',
+    fallback: Literal['rules', 'error'] = 'rules',
+    concurrency: int = 4,
+    timeout: float = 300.0,
+    include_metadata: bool = True,
+    include_prev_next_rel: bool = True,
+    callback_manager: CallbackManager = ...,
+    id_func: Callable[[int, BaseNode], str] | None = None,
+    join_pages: bool = True,
+) -> KinsplitLLMNodeParser: ...
 @overload
-def node_parser(name: str, **parameters: object) -> KinsplitNodeParser: ...
+def node_parser(
+    name: str,
+    **parameters: Never,
+) -> KinsplitNodeParser: ...
