@@ -7,6 +7,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 #: Namespace of all chunk ids, so that ids are the same on every machine.
@@ -41,6 +42,7 @@ _NAMELESS = re.compile(r"(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f
 _EXTENSION = re.compile(r"(?<=.)(?:\.\w{1,8}){1,2}$")
 
 
+@lru_cache(10_000)
 def name_of(source_id: str) -> str:
     """Return the words of a document's file, without folder and extension.
 

@@ -143,6 +143,8 @@ def _grams(run: regex.Match[str]) -> str:
 
 # Tokens that are remembered: about the vocabulary of a language.
 _MOST_TOKENS, _LONGEST_TOKEN = 50_000, 40
+# Names whose terms are remembered: those of documents, about 1 kB each.
+_MOST_NAMES = 10_000
 _Made = TypeVar("_Made")
 
 
@@ -365,6 +367,8 @@ class Bm25Embedder:
         self._model = qe.Bm25(config)
         self._is_stop_word = Known(self._ends_phrase).__getitem__
         self._terms = Terms(self._is_stop_word if language else None, keeps_marks=language not in _UNACCENTED)
+        #: `words` of a name, which is remembered: those of documents recur with each question.
+        self.words_of_name = lru_cache(_MOST_NAMES)(self.words)
 
     def __reduce__(self) -> tuple[Callable[..., Bm25Embedder], tuple[str | None, float]]:
         return _made_once, (self.language, self.average_length)

@@ -56,7 +56,7 @@ class SearchQuestion:
     @classmethod
     def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
         """Return a question with the terms of its text."""
-        return cls(dense, bm25.embed_query(text), words=bm25.words(text), read_name=bm25.words, **options)
+        return cls(dense, bm25.embed_query(text), words=bm25.words(text), read_name=bm25.words_of_name, **options)
 
     @property
     def vector(self) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ Passage retrieval has long known that the scores of a passage and its document t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -145,8 +146,12 @@ def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[
 
     Given a number, the mean and the deviation of that many values, from the first, count.
     """
-    deviation = values[:number].std()
-    return (values - values[:number].mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
+    count = len(values[:number])
+    apart = values - np.add.reduce(values[:number]) / count
+    known = apart[:number]
+    # As `numpy.std` computes it, which subtracts the mean once more.
+    deviation = math.sqrt(np.add.reduce(known * known) / count)
+    return apart / deviation if deviation > 1e-9 else np.zeros_like(values)
 
 
 def outstanding(values: NDArray[np.float64], number: int | None = None, highest: float = np.inf) -> NDArray[np.float64]:

@@ -288,8 +288,12 @@ class ChunkStore(ABC):
             InvalidParameterError: An id does not have the form of kinsplit's ids.
         """
         check_ids(ids)
-        found = {id_: from_payload(id_, payload) for id_, payload in self._fetch(ids).items()} if ids else {}
+        found = self._chunks(ids) if ids else {}
         return [found[id_] for id_ in ids if id_ in found]
+
+    def _chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Return chunks by id, without those that are not stored, in one round trip."""
+        return {id_: from_payload(id_, payload) for id_, payload in self._fetch(ids).items()}
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of chunks by id, without those that are not stored, in one round trip per 500 of them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
+from itertools import filterfalse
 from operator import add
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -233,9 +234,9 @@ UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def check_ids(ids: Iterable[str]) -> None:
     """Check that ids have the form of `kinsplit.identity.chunk_id`, or raise InvalidParameterError."""
-    for id_ in ids:
+    for wrong in filterfalse(UUID.fullmatch, ids):
         remedy = "Use the ids that kinsplit gave the chunks."
-        require(UUID.fullmatch(id_), "id", "must be a UUID in lower case with hyphens", id_, remedy)
+        raise InvalidParameterError("id", "must be a UUID in lower case with hyphens", wrong, remedy)
 
 
 def check_level(level: int) -> None:

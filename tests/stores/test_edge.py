@@ -21,7 +21,7 @@ from kinsplit.stores import open_catalog
 from kinsplit.stores.engines.edge import cache, folder
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
-from kinsplit.stores.payload import to_payload
+from kinsplit.stores.payload import to_entry, to_payload
 from kinsplit.stores.values import Query, SyncReport
 
 
@@ -175,29 +175,28 @@ ONE, TWO, THREE, GONE = map(uuid.UUID, ("1" * 32, "2" * 32, "3" * 32, "4" * 32))
 
 
 def test_entries_are_not_kept_when_they_were_written_while_they_were_read():
-    entries = cache.EntryCache()
+    entries = cache.PointCache(to_entry, 9)
 
     def read(version, *, written=False):
         def fetch(ids):
             if written:
-                entries.forget([str(ONE)])
+                entries.forget([ONE.int])
             return {id_: {**PAYLOAD, "title": version} for id_ in ids}
 
-        return entries.read([ONE], fetch)[ONE.int].title
+        return entries.read({ONE.int: ONE}, fetch)[ONE.int].title
 
     assert [read("1", written=True), read("2"), read("3")] == ["1", "2", "2"]
 
 
-def test_only_some_entries_are_kept(monkeypatch):
-    monkeypatch.setattr(cache, "_MOST", 2)
-    entries, fetched = cache.EntryCache(), []
+def test_only_some_entries_are_kept():
+    entries, fetched = cache.PointCache(to_entry, 2), []
 
     def fetch(ids):
         fetched.append(ids)
         return {id_: PAYLOAD for id_ in ids if id_ != str(GONE)}
 
     for ids in ([ONE, TWO, THREE, GONE], [TWO, THREE], [ONE], [THREE, ONE]):
-        entries.read(ids, fetch)
+        entries.read({id_.int: id_ for id_ in ids}, fetch)
     assert fetched == [[*map(str, (ONE, TWO, THREE, GONE))], [str(ONE)]]
 
 

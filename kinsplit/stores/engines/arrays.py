@@ -80,7 +80,7 @@ class PointArrays:
 
     def matching(self, level: int, conditions: Iterable[HasId | OneOf]) -> Rows:
         """Return the rows of a level that meet conditions on ids and sources, in order."""
-        rows = self._levels.get(level, _NO_ROWS)
+        rows: Rows | None = None
         for condition in conditions:
             if isinstance(condition, HasId):
                 named = sorted(row for id_ in condition.ids if (row := self._row_of.get(id_)) is not None)
@@ -88,8 +88,8 @@ class PointArrays:
             else:
                 of_sources = [self._of_source[name] for name in condition.strings if name in self._of_source]
                 wanted = np.sort(np.concatenate([_NO_ROWS, *of_sources]))
-            rows = np.intersect1d(rows, wanted[self._level_of[wanted] == level], assume_unique=True)
-        return rows
+            rows = wanted if rows is None else np.intersect1d(rows, wanted)
+        return self._levels.get(level, _NO_ROWS) if rows is None else rows[self._level_of[rows] == level]
 
     def best(self, query: Query, rows: Rows) -> list[tuple[int, float]]:
         """Return the best of some rows for a query, with their scores, best first."""
@@ -98,11 +98,14 @@ class PointArrays:
         layer = layer_of(query.level)
         if not isinstance(query.vector, SparseVector):
             # The cosine with a vector of length 0 is 0.
-            vector = _unit(query.vector[None])[0]
+            vector = query.vector / (math.sqrt(np.vdot(query.vector, query.vector)) or 1)
             return _best(rows, self._cosines(str(layer.dense), vector, self._places[rows]), query.limit)
         if layer.sparse not in self._postings:
             return []
-        scores, holds = self._postings[layer.sparse].scores(query.vector, len(self.entries))
+        postings = self._postings[layer.sparse]
+        if len(query.vector.indices) == 1 and len(layer.levels) == 1 and rows is self._levels[query.level]:
+            return _best(*postings.weighted(query.vector.indices[0], query.vector.values[0]), query.limit)
+        scores, holds = postings.scores(query.vector, len(self.entries))
         rows = rows[holds[rows]]
         return _best(rows, scores[rows], query.limit)
 
@@ -139,27 +142,29 @@ class _Postings:
         parts = zip(starts.tolist(), [*starts[1:].tolist(), len(terms)], strict=True)
         self._parts = dict(zip(found.tolist(), parts, strict=True))
 
-    def scores(self, vector: SparseVector, number: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the sum of term weights times IDF of each of so many points, and whether it has a term at all.
+    def weighted(self, term: int, asked: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the points that have a term, in order, and its weights times its IDF and its weight in a question.
 
         As in Qdrant, the IDF counts all points with a sparse vector of that name.
         """
+        start, end = self._parts.get(term, (0, 0))
+        having = end - start
+        idf = math.log((self._number - having + 0.5) / (having + 0.5) + 1)
+        return self._rows[start:end], self._values[start:end] * np.float64(asked * idf)
+
+    def scores(self, vector: SparseVector, number: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the score of each of so many points, and whether it has a term at all."""
         scores, holds = np.zeros(number), np.zeros(number, dtype=bool)
         for term, asked in zip(vector.indices, vector.values, strict=True):
-            if term in self._parts:
-                start, end = self._parts[term]
-                rows, having = self._rows[start:end], end - start
-                idf = math.log((self._number - having + 0.5) / (having + 0.5) + 1)
-                scores[rows] += self._values[start:end] * (asked * idf)
-                holds[rows] = True
+            rows, weights = self.weighted(term, asked)
+            scores[rows] += weights
+            holds[rows] = True
         return scores, holds
 
 
 def is_place(condition: Condition) -> TypeGuard[HasId | OneOf]:
     """Return whether a condition is on ids or on sources, which the arrays know."""
-    return isinstance(condition, HasId) or (
-        isinstance(condition, OneOf) and condition == OneOf("source_id", condition.strings)
-    )
+    return isinstance(condition, HasId) or (isinstance(condition, OneOf) and condition.key == "source_id")
 
 
 def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -168,7 +173,7 @@ def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     return (matrix / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
 
 
-def _best(rows: Rows, scores: NDArray[np.floating], limit: int) -> list[tuple[int, float]]:
+def _best(rows: NDArray[np.integer], scores: NDArray[np.floating], limit: int) -> list[tuple[int, float]]:
     """Return the rows with the highest scores; of equal scores, the earlier row comes first."""
     if len(scores) > 2 * limit:
         chosen = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])

@@ -3,51 +3,60 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from uuid import UUID
+from typing import Generic, TypeVar
 
 from kinsplit.stores.engines.arrays import PointArrays
-from kinsplit.stores.payload import Payloads, to_entry
+from kinsplit.stores.payload import Payload, Payloads
 from kinsplit.stores.values import Entry, Vectors
 
-#: Largest number of cached entries, 1 kB each; the oldest are dropped first.
-_MOST = 20_000
+K = TypeVar("K")
+T = TypeVar("T")
 
 
-class EntryCache:
-    """Cache of the entries of ranked points, each kept until its point is written. Thread-safe."""
+class PointCache(Generic[K, T]):
+    """Cache of what is made from points' payloads, each kept until its point is written. Thread-safe.
 
-    def __init__(self) -> None:
-        # By the number of an id, which takes less time than its text.
-        self._kept: dict[int, Entry] = {}
+    Args:
+        make: Function that makes a value from an id and a payload.
+        most: Largest number of values to keep; the oldest are dropped first.
+    """
+
+    def __init__(self, make: Callable[[str, Payload], T], most: int) -> None:
+        self._make, self._most = make, most
+        self._kept: dict[K, T] = {}
         self._writes = 0
         self._lock = threading.Lock()
 
-    def read(self, ids: Iterable[UUID], fetch: Callable[[list[str]], Payloads]) -> dict[int, Entry]:
-        """Return entries by the numbers of their ids, fetching payloads of those not cached; some may be missing."""
-        wanted = {id_.int: id_ for id_ in ids}
+    def read(self, wanted: Mapping[K, object], fetch: Callable[[list[str]], Payloads]) -> dict[K, T]:
+        """Return values by key, making those that are not cached; some may be missing.
+
+        Args:
+            wanted: Ids by key.
+            fetch: Function that returns payloads by id.
+        """
         with self._lock:
             writes, kept = self._writes, self._kept
-            found = {number: kept[number] for number in wanted if number in kept}
+            found = {key: kept[key] for key in wanted if key in kept}
         if len(found) < len(wanted):
-            missing = {str(id_): number for number, id_ in wanted.items() if number not in found}
-            fetched = {missing[id_]: to_entry(id_, payload) for id_, payload in fetch(list(missing)).items()}
+            missing = {str(id_): key for key, id_ in wanted.items() if key not in found}
+            fetched = {missing[id_]: self._make(id_, payload) for id_, payload in fetch(list(missing)).items()}
             found.update(fetched)
             with self._lock:
                 # A point written in the meantime may have been read before the write.
                 if writes == self._writes:
                     kept.update(fetched)
-                    for number in list(islice(kept, max(0, len(kept) - _MOST))):
-                        del kept[number]
+                    for key in list(islice(kept, max(0, len(kept) - self._most))):
+                        del kept[key]
         return found
 
-    def forget(self, ids: Iterable[str]) -> None:
+    def forget(self, keys: Iterable[K]) -> None:
         """Drop points from the cache after they were written."""
         with self._lock:
             self._writes += 1
-            for id_ in ids:
-                self._kept.pop(UUID(id_).int, None)
+            for key in keys:
+                self._kept.pop(key, None)
 
 
 #: Largest number of points of which there is a copy, which takes 5 to 10 kB for each.

@@ -9,18 +9,20 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import UUID
 
 import qdrant_edge as qe
 
+from kinsplit.chunk import Chunk
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.edge import folder
-from kinsplit.stores.engines.edge.cache import ArrayCopy, EntryCache
+from kinsplit.stores.engines.edge.cache import ArrayCopy, PointCache
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_point
 from kinsplit.stores.engines.qdrant.payload import places_of, to_vectors, unwrapped, wrapped
 from kinsplit.stores.filters import Condition
-from kinsplit.stores.payload import ENTRY_KEYS, Payload, to_entry
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
 from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.store import batches
 from kinsplit.stores.values import DENSE, SPARSE, Embedded, Entry, Schema, Vectors
@@ -82,6 +84,8 @@ def _available() -> int:
 
 #: More points than a shard holds, so that a scroll or a facet returns everything at once.
 ALL = 2**31
+#: Largest numbers of cached entries, 1 kB each, and of cached chunks, 5 kB each.
+_MOST_ENTRIES, _MOST_CHUNKS = 20_000, 2_000
 #: Points per write or read.
 _BATCH = 500
 #: Largest size of a payload index on disk, in bytes.
@@ -101,7 +105,8 @@ class EdgeEngine:
     """A shard with its ledger. Thread-safe.
 
     Attributes:
-        entries: Cache of the entries of ranked points.
+        entries: Entries of ranked points by the numbers of their ids, which take less time than texts.
+        chunks: Chunks that searches show, by id.
         arrays: Copy of the points in memory, if they are few.
         writing: Lock of the writers.
     """
@@ -109,7 +114,8 @@ class EdgeEngine:
     def __init__(self, path: Path, schema: Schema | None) -> None:
         self.folder = path
         self.schema, self.shard = folder.open_folder(path, schema)
-        self.entries = EntryCache()
+        self.entries = PointCache[int, Entry](to_entry, _MOST_ENTRIES)
+        self.chunks = PointCache[str, Chunk](from_payload, _MOST_CHUNKS)
         self.arrays = ArrayCopy(self._count, self._all)
         self.writing = threading.RLock()
         self._indexes = KeyIndexes()
@@ -158,7 +164,8 @@ class EdgeEngine:
                 if plan.deletes:
                     shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
             finally:
-                self.entries.forget(plan.ids)
+                self.entries.forget(UUID(id_).int for id_ in plan.ids)
+                self.chunks.forget(plan.ids)
                 self.arrays.forget()
                 self._indexes.written()
             ledger.end(marks, plan.departures.items(), plan.inventory)

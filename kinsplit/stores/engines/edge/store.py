@@ -14,7 +14,7 @@ from uuid import UUID
 
 import qdrant_edge as qe
 
-from kinsplit.chunk import STATE
+from kinsplit.chunk import STATE, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.edge import folder
@@ -201,12 +201,15 @@ class EdgeStore(ChunkStore):
             if found is None:
                 answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
                 rankings = [[(cast("UUID", point.id), point.score) for point in answer] for answer in answers]
-                wanted = (id_ for ranking in rankings for id_, _ in ranking)
+                wanted = {id_.int: id_ for ranking in rankings for id_, _ in ranking}
                 entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
                 # Points may have been deleted in between.
                 found = [[entries[i.int].scored(score) for i, score in own if i.int in entries] for own in rankings]
             ids = list({entry.id for own in found for entry in own}) if whole else []
             return found, read(shard, True, ids) if ids else {}
+
+    def _chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        return self._lease.engine.chunks.read(dict(zip(ids, ids, strict=True)), self._fetch)
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return self._lease.engine.payloads(ids)
