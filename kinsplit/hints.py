@@ -60,7 +60,8 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
     "embedding_context": {r"true|heading": "headings", r"false|null": "none", r"late.*|contextual": "late"},
     "store": {
         r":memory:|memory|ram|in-?memory|ephemeral|.*memory.*": "memory:",
-        r"https?://[^@?]*|[\w.-]+:\d+": "qdrant:{}",
+        r"https?://[^@?]*": "qdrant:{}",
+        r"[\w.-]+:\d+": "qdrant:http://{}",
         r"https?://.*|qdrant": "qdrant:URL",
         r"postgres.*|pgvector|pg": "pgvector:DSN",
         r"": "edge:./kinsplit-data",

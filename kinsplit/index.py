@@ -162,6 +162,10 @@ class Index(Hinted):
         # Searches don't split, so an installation that finds other sentences may search; `add` refuses.
         return schema if strategy else replace(schema, strategy=stored.strategy, fingerprint=stored.fingerprint)
 
+    def make(self) -> None:
+        """Make the collection if it does not exist yet, for other processes that open it before anything is added."""
+        self.store = settled(self.store, make=True)
+
     def add(
         self,
         items: str | Path | Document | Iterable[str | Path | Document],

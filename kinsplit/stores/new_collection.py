@@ -51,6 +51,16 @@ class NewCollection:
                     self._store = self._make(self.schema)
             return self._store
 
+    def made(self) -> ChunkStore:
+        """Return the store of the collection, which is made now if there is none."""
+        with self._lock:
+            store = self.found()
+            if store is None:
+                self._store = store = self._make(self.schema)
+                if self._load is not None:
+                    self._load.enter_context(store.first_load())
+            return store
+
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
         return self._written(lambda store: store.sync(source_id, chunks, vectors))
@@ -99,15 +109,12 @@ class NewCollection:
             report = write(trial := self._nothing())
             if not trial.count():
                 return report
-            with self._lock:
-                store = self.found()
-                if store is None:
-                    self._store = store = self._make(self.schema)
-                    if self._load is not None:
-                        self._load.enter_context(store.first_load())
+            store = self.made()
         return write(store)
 
 
-def settled(store: ChunkStore) -> ChunkStore:
-    """Return a store, or that of a new collection if it has been made since."""
-    return (store.found() or store) if isinstance(store, NewCollection) else store
+def settled(store: ChunkStore, *, make: bool = False) -> ChunkStore:
+    """Return a store, or that of a new collection if it exists meanwhile, or else if it is to be made now."""
+    if not isinstance(store, NewCollection):
+        return store
+    return store.made() if make else store.found() or store

@@ -247,7 +247,8 @@ def test_the_same_weights_pooled_in_another_way_are_another_model(tiny, tmp_path
     assert declared.fingerprint == first.fingerprint
     assert declared.embed(["sorting a list"]) == pytest.approx(first.embed(["sorting a list"]), abs=1e-3)
     address = f"edge:{tmp_path / 'data'}"
-    Index(address, embedder=own).close()
+    with Index(address, embedder=own) as index:
+        index.make()
     with pytest.raises(SchemaMismatchError, match=r"Give the embedder with the options that it had: \?pooling=mean\."):
         Index(address, embedder=first)
 

@@ -261,7 +261,8 @@ def test_bad_input_is_refused_before_anything_is_created(
             on_ray.index(source, address, **{"embedder": "hash", **more})
     with pytest.raises(KinsplitError, match="no collection"):
         Index(postgres, embedder="hash", must_exist=True)
-    Index(postgres, collection="small", embedder="hash:8").close()
+    with Index(postgres, collection="small", embedder="hash:8") as index:
+        index.make()
     with pytest.raises(SchemaMismatchError):
         on_ray.index(course, postgres, collection="small", embedder="hash")
 
@@ -292,7 +293,8 @@ def test_an_error_of_a_task_comes_without_its_traceback() -> None:
 
 def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path) -> None:
     rows = discover(course).files
-    Index(postgres, collection="parts", embedder="hash").close()
+    with Index(postgres, collection="parts", embedder="hash") as index:
+        index.make()
     stages = (on_ray.Load(Limits()), on_ray.Split(), on_ray.Embed("hash"), on_ray.Write(postgres, "parts", "hash"))
     tables = [file_table(rows)]
     for stage in stages:
@@ -318,7 +320,8 @@ def test_a_document_that_the_model_refuses_keeps_no_others_out(postgres: str) ->
             return super().embed(texts)
 
     picky = Picky(Path(__file__))
-    Index(postgres, collection="picky", embedder=picky).close()
+    with Index(postgres, collection="picky", embedder=picky) as index:
+        index.make()
     texts = ["Owls hunt.", "Owls sleep. POISON.", "Owls fly."]
     table = pa.table({"id": ["a", "b", "c"], "text": texts, "file": ["a", "b", "c"]})
     write = on_ray.Write(postgres, "picky", picky)

@@ -122,6 +122,7 @@ def _index(source: Any, address: str, settings: _Settings, on_event: OnEvent) ->
         embed = (model, opened.embedding_context, resources.tokens, cache)
         courses = count_courses(given.files) if isinstance(given, FoundFiles) else {}
         report, seen = AddReport(courses=courses), TemporaryDict[None]()
+        opened.make()
         with opened.store.first_load():
             reports = _reports(opened, given, pool, embed, (address, settings.collection, model), adding.limits, report)
             requests, tokens = _consume(reports, report, seen, on_event, partial(warn_of_long, opened.embedder))

@@ -339,7 +339,7 @@ class Write:
 
     Args:
         store: Address of the store; see `kinsplit.stores.open_store`.
-        collection: Name of the collection, which must exist: `Index(store, collection=...)` creates it.
+        collection: Name of the collection, which must exist: `Index(store, collection=...).make()` makes it.
         embedder: Model of the collection, for contents that another writer deletes in the meantime.
     """
 

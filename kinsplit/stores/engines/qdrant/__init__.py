@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from kinsplit.stores.engines import Engine, deferred
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, parse_location
+
+# Otherwise gRPC, which reads this when it is imported, prints lines of its own about a certificate.
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 #: The engine for the registry.
 ENGINE = Engine(

@@ -11,6 +11,7 @@ vectors.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import warnings
@@ -25,8 +26,9 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from kinsplit.chunk import ABOVE
-from kinsplit.errors import ForeignCollectionError, StoreError, StoreLockedError
-from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url, qdrant_errors, valid_url
+from kinsplit.errors import ForeignCollectionError, KinsplitWarning, StoreError, StoreLockedError
+from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_loopback, is_url, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.schema import check_own, check_schema, parse_schema, schema_to_create
 from kinsplit.stores.values import DENSE, SPARSE, Schema
@@ -186,7 +188,11 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
         StoreError: The folder can't be opened.
     """
     if is_url(place) or place == ":memory:":
-        with valid_url():
+        if place.startswith("http://") and not is_loopback(place) and read(API_KEY):
+            rule = "the API key is sent without encryption, and whoever reads along can use it"
+            warnings.warn(KinsplitWarning(f"{place}: {rule}. Use a server with https://."), stacklevel=3)
+        # The client would say it with its own source, also of this machine.
+        with valid_url(), warnings.catch_warnings(action="ignore", category=UserWarning):
             return QdrantClient(**_arguments(place, options))
     # If the folder is locked, the client leaves its lock file to the garbage collector.
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
@@ -207,6 +213,9 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
         return {"location": place}
     from kinsplit.support.http import certificates  # imports httpx, as the client does
 
+    if options.grpc and (trusted := os.environ.get("SSL_CERT_FILE")):
+        # gRPC knows no other name for it.
+        os.environ.setdefault("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", trusted)
     return {
         "url": place,
         "api_key": read(API_KEY),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError, require
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.stores.engines.catalog import StoreOptions, option
 
+#: A server and its port, which is no folder that anybody has.
+_SERVER = re.compile(r"(//)?(localhost|[\w.-]+:\d+)(?![^/?])")
 #: Environment variable with the API key.
 API_KEY = "KINSPLIT_QDRANT_API_KEY"
 
@@ -68,6 +70,8 @@ def parse_location(place: str) -> tuple[str, QdrantOptions]:
         InvalidParameterError: An option is unknown or has a wrong value, or the URL is malformed or holds an API key.
     """
     if not is_url(place):
+        remedy = f"Write qdrant:http://{place.removeprefix('//')}, or qdrant:./{place} for a folder of that name."
+        require(not _SERVER.match(place), "store", "must be a URL to name a server", f"qdrant:{place}", remedy)
         return place, QdrantOptions()
     with valid_url():
         parts = urlsplit(place)
@@ -92,73 +96,9 @@ def is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-_REFUSED = (
-    f"the server refuses access. Set the environment variable {API_KEY} to a key that may read and write collections"
-)
-_UNREACHABLE = "no server answers: {}. Check the address, and that the server is running"
-_SLOW = "the server did not answer in time. Give the address a higher timeout, such as ?timeout=300"
-#: What servers and the local mode say of a collection that does not exist.
-_GONE = re.compile("Collection .* (doesn't exist|not found)")
-_STRANGER = "the answer is not that of a Qdrant server. Check the address"
-
-
-@contextmanager
-def qdrant_errors(name: str) -> Iterator[None]:
-    """Turn the client's errors into one-line errors, which never contain the API key.
-
-    Raises:
-        CollectionNotFoundError: The collection was dropped after it was opened.
-        StoreError: The client raised another error.
-    """
-    try:
-        yield
-    except KinsplitError:
-        raise
-    except Exception as error:  # The client's REST, gRPC and local modes raise different errors.
-        if _GONE.search(reason := _reason(error)):
-            raise CollectionNotFoundError(f"{name} was dropped. Open the collection that has its name now.") from error
-        raise StoreError(f"{name}: {reason}") from error
-
-
-def _reason(error: Exception) -> str:
-    # Lazily, since the extra may be missing when the error is another one.
-    from grpc import RpcError
-    from httpx import TimeoutException, TransportError
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-
-    if isinstance(error, UnexpectedResponse):
-        return _http_reason(error.status_code, error.content, str(error))
-    if isinstance(error, RpcError):
-        return _grpc_reason(error)
-    cause = error.source if isinstance(error, ResponseHandlingException) else error
-    if isinstance(cause, TimeoutException):
-        return _SLOW
-    if isinstance(cause, TransportError):
-        return _UNREACHABLE.format(_line(cause))
-    return _STRANGER if isinstance(error, ResponseHandlingException | json.JSONDecodeError) else _line(error)
-
-
-def _http_reason(status: int | None, content: bytes, text: str) -> str:
-    if status in (401, 403):
-        return _REFUSED
-    try:
-        return str(json.loads(content)["status"]["error"])
-    except (ValueError, TypeError, KeyError):
-        # An error page of a proxy or of another server.
-        return f"{_STRANGER} (status {status})" if status is not None and status < 500 else " ".join(text.split())
-
-
-def _grpc_reason(error: Exception) -> str:
-    from grpc import StatusCode
-
-    # The public interface of a call's error is grpc.Call, which RpcError does not declare.
-    code, details = getattr(error, "code", lambda: None)(), getattr(error, "details", lambda: "")()
-    if code in (StatusCode.UNAUTHENTICATED, StatusCode.PERMISSION_DENIED):
-        return _REFUSED
-    if code == StatusCode.DEADLINE_EXCEEDED:
-        return _SLOW
-    return _UNREACHABLE.format(details) if code == StatusCode.UNAVAILABLE else details or _line(error)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def is_loopback(url: str) -> bool:
+    """Return whether a URL names a server on this machine."""
+    host = urlsplit(url).hostname or ""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"

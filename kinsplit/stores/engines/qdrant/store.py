@@ -23,7 +23,8 @@ from kinsplit.stores.engines.qdrant.collection import (
     postpone_graph,
     stored_schema,
 )
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, qdrant_errors
+from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, places_of, to_vectors, unwrapped
 from kinsplit.stores.engines.qdrant.points import own_payload, search_params, to_filter, to_request, to_requests
 from kinsplit.stores.filters import Condition, to_conditions
