@@ -31,8 +31,6 @@ from kinsplit.stores.values import (
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Sources whose points are looked up together.
-_SOURCES = 1000
 # Sources whose payloads show the fields of a collection, and the values of a field.
 _SAMPLE, _WIDE_SAMPLE = 20, 1000
 
@@ -56,6 +54,9 @@ class ChunkStore(ABC):
     Args:
         schema: Schema of the collection.
     """
+
+    #: Sources whose points are looked up together.
+    _sources_at_once = 1000
 
     def __init__(self, schema: Schema) -> None:
         #: Schema of the collection.
@@ -156,7 +157,7 @@ class ChunkStore(ABC):
         for source_id in ids:
             check_source(source_id)
         stored: dict[str, dict[str, Payload]] = {source_id: {} for source_id in ids}
-        for batch in batches(stored, _SOURCES):
+        for batch in batches(stored, self._sources_at_once):
             found = self._payloads(to_conditions(None, {"source_id": batch}), keys)
             for id_, payload in found.items():
                 stored[payload["source_id"]][id_] = payload

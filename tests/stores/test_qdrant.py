@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_catalog
 from kinsplit.stores.engines.qdrant.collection import postpone_graph
+from kinsplit.stores.engines.qdrant.limits import PAGE
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
 from kinsplit.stores.values import Query
 
@@ -108,7 +110,7 @@ def test_a_sync_writes_in_one_call_new_before_old(store):
 
 
 def test_a_large_sync_is_written_in_requests_that_a_server_accepts(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.engines.qdrant.points._BYTES", 10_000)
+    store._options = store._options.model_copy(update={"request_mb": 0.01})
     monkeypatch.setattr("kinsplit.stores.engines.qdrant.points._DELETES", 2)
     sent = []
     write = store._client.batch_update_points
@@ -118,13 +120,13 @@ def test_a_large_sync_is_written_in_requests_that_a_server_accepts(store, monkey
         return write(collection, operations, **options)
 
     monkeypatch.setattr(store._client, "batch_update_points", record, raising=False)
-    chunks = make_chunks("doc", [*TEXTS, "x" * 20_000, *(f"{text} Again." for text in TEXTS)])
+    chunks = make_chunks("doc", [*TEXTS, *(f"{text} Again." for text in TEXTS)])
     save(store, "doc", chunks)
     assert [chunk for chunk, _ in store.export("doc")] == chunks
     sizes = [sum(map(len, operations)) for operations in sent]
     assert sum(map(len, sent)) == len(chunks)
     assert 1 < len(sent) < len(chunks)
-    assert [len(sent[number]) for number, size in enumerate(sizes) if size > 10_000] == [1]
+    assert max(sizes) <= 10_000
     sent.clear()
     assert store.remove([chunk.id for chunk in chunks[:5]]) == 5
     assert [len(operations) for operations in sent] == [3]
@@ -145,8 +147,10 @@ def test_who_asks_for_the_vector_dense_finds_leaves_only(store):
     assert {point.id for point in query.points} == {leaf.id for leaf in leaves}
 
 
-def test_more_sources_than_a_page(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.engines.qdrant.store._PAGE", 2)
+@pytest.mark.parametrize("page", [2, PAGE])
+def test_more_sources_than_a_page(store, monkeypatch, page):
+    store._limits = replace(store._limits, page=2)
+    monkeypatch.setattr("kinsplit.stores.engines.qdrant.store.PAGE", min(page, 2))
     for name in "abcde":
         save(store, name, make_chunks(name, TEXTS))
     assert store.sources() == dict.fromkeys("abcde", 5)

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, KinsplitWarning, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.limits import CollectionLimits, in_turn
 from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_loopback, is_url, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.schema import check_own, check_schema, parse_schema, schema_to_create
@@ -50,7 +52,8 @@ def postpone_graph(client: QdrantClient, collection: str) -> bool:
     """Postpone the HNSW graph of an empty or half loaded collection; return whether `build_graph` must follow."""
     info = client.get_collection(collection)
     links = (info.config.metadata or {}).get(POSTPONED)
-    if info.points_count and not links:
+    # Without a graph, strict mode may refuse every search.
+    if (info.points_count and not links) or not CollectionLimits.of(info).exact:
         return False
     metadata = {POSTPONED: links or info.config.hnsw_config.m, SINCE: int(time.time())}
     client.update_collection(collection, hnsw_config=models.HnswConfigDiff(m=0), metadata=metadata)
@@ -74,11 +77,12 @@ _OLDEST = (1, 16)
 
 def open_collection(
     client: QdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
-) -> tuple[str, Schema]:
+) -> tuple[str, Schema, models.CollectionInfo]:
     """Open a collection, or create it, with the errors of `open_store`, which close the client.
 
     Returns:
-        The name of the collection that has the given alias, which stays the same when the alias moves; and its schema.
+        The name of the collection that has the given alias, which stays the same when the alias moves; its schema, and
+        what the server tells of it.
     """
     name = f"{place}/{collection}"
     try:
@@ -98,11 +102,12 @@ def open_collection(
             if is_url(place):
                 if exists:
                     options.check_made(name, _made(info, options))
-                _complete(client, own_name, info, options)
+                if _complete(client, own_name, info, options):
+                    info = client.get_collection(own_name)
     except BaseException:
         client.close()
         raise
-    return own_name, found
+    return own_name, found, info
 
 
 def stored_schema(info: models.CollectionInfo) -> object:
@@ -165,18 +170,29 @@ def _tenant(info: models.CollectionInfo) -> str | None:
     return tenants[0].removeprefix(f"{ABOVE}.") if tenants else None
 
 
-def _complete(client: QdrantClient, collection: str, info: models.CollectionInfo, options: QdrantOptions) -> None:
-    """Create what an interrupted creation left out, and the HNSW graph that an interrupted first load postponed."""
+def _complete(client: QdrantClient, collection: str, info: models.CollectionInfo, options: QdrantOptions) -> bool:
+    """Create what an interrupted creation left out, and the HNSW graph that an interrupted first load postponed.
+
+    Returns:
+        Whether payload indexes were created.
+    """
     wanted = _indexes(options.tenant or _tenant(info))
     tenant = options.tenant if _tenant(info) is None else None
+    made = False
     for key, kind in wanted.items():
         if tenant is not None and key.removeprefix(f"{ABOVE}.") == tenant and key in info.payload_schema:
             client.delete_payload_index(collection, key, wait=True)
         elif key in info.payload_schema:
             continue
-        client.create_payload_index(collection, key, kind, wait=True)
+        [*in_turn(collection, [kind], 1, partial(_make_index, client, collection, key), is_write=True)]
+        made = True
     if is_abandoned(info):
         build_graph(client, collection, info)
+    return made
+
+
+def _make_index(client: QdrantClient, collection: str, key: str, kinds: list[Any]) -> None:
+    client.create_payload_index(collection, key, kinds[0], wait=True)
 
 
 def open_client(place: str, options: QdrantOptions) -> QdrantClient:

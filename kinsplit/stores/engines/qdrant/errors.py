@@ -91,11 +91,14 @@ def is_passing(error: Exception) -> bool:
 def words_of(error: Exception) -> str:
     """Return what the server said of a request that it refused; "" for other errors."""
     from grpc import RpcError
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import UnexpectedResponse
 
     if isinstance(error, RpcError):
         # The public interface of a call's error is grpc.Call, which RpcError does not declare.
         return getattr(error, "details", lambda: "")() or ""
+    if isinstance(error, ResourceExhaustedResponse):
+        return str(error)
     if isinstance(error, UnexpectedResponse):
         try:
             return str(json.loads(error.content)["status"]["error"])

@@ -25,6 +25,7 @@ class QdrantOptions(StoreOptions):
         grpc: Whether to use gRPC instead of HTTP.
         grpc_port: Port of gRPC.
         timeout: Timeout of a request in seconds.
+        request_mb: Largest size of a request that writes, in MB. A server accepts 32 unless it is told otherwise.
         shard_number: Number of shards. By default one per node of the cluster.
         replication_factor: Number of copies of each shard.
         write_consistency_factor: Number of copies that must confirm a write.
@@ -44,6 +45,7 @@ class QdrantOptions(StoreOptions):
     grpc: bool = option(False, "connection")
     grpc_port: int = option(6334, "connection", ge=1, le=65535)
     timeout: int = option(60, "connection", ge=1)
+    request_mb: int = option(8, "connection", ge=1)
     shard_number: int | None = option(None, "new collection", ge=1)
     replication_factor: int | None = option(None, "new collection", ge=1)
     write_consistency_factor: int | None = option(None, "new collection", ge=1)

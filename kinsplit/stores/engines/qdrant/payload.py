@@ -140,14 +140,21 @@ def _matches(forms: FilterForms, path: str, condition: OneOf) -> list[Any]:
 def count_sources(
     conditions: Sequence[Condition],
     payloads: Callable[[Sequence[Condition], Sequence[str]], Payloads],
-    facet: Callable[[str], Mapping[str, int]],
+    facet: Callable[[str], Mapping[str, int] | None],
 ) -> dict[str, int]:
-    """Return the number of matching chunks by source, from functions that read and that count payloads by path."""
+    """Return the number of matching chunks by source, from functions that read and that count payloads by path.
+
+    The second one returns None where it can't count all.
+    """
     found = Counter[str]()
-    if values_of(conditions, "source_id") is not None:
-        # A facet would compare every name with every source.
-        found.update(payload["source_id"] for payload in payloads(conditions, ("source_id",)).values())
-    else:
+    # With names to look for, a facet would compare each of them with every source.
+    if values_of(conditions, "source_id") is None:
         for root in roots_of(level_of(conditions)):
-            found.update(facet(".".join([*map(str, root), "source_id"])))
+            counts = facet(".".join([*map(str, root), "source_id"]))
+            if counts is None:
+                break
+            found.update(counts)
+        else:
+            return dict(sorted(found.items()))
+    found = Counter(payload["source_id"] for payload in payloads(conditions, ("source_id",)).values())
     return dict(sorted(found.items()))

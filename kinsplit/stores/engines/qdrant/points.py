@@ -13,6 +13,7 @@ from qdrant_client import models
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.details import DETAILS
 from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import StoreError
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, wrapped
 from kinsplit.stores.filters import Condition, to_conditions
@@ -21,8 +22,8 @@ from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.store import batches
 from kinsplit.stores.values import Embedded, Query, Vectors, layer_of
 
-#: Points that one operation deletes, operations per request, and bytes of its JSON, of the 32 MB that a server accepts.
-_DELETES, _OPERATIONS, _BYTES = 10_000, 500, 8_000_000
+#: Points that one operation deletes.
+_DELETES = 10_000
 #: LlamaIndex reads a node with its text from the first key and the node's class from the second. LangChain reads
 #: metadata from the third, and the text from `full_content`.
 FRAMEWORK_KEYS = ("_node_content", "_node_type", "metadata")
@@ -85,19 +86,40 @@ def to_operations(plan: Plan, vectors: Embedded) -> Iterator[models.UpdateOperat
         yield models.DeleteOperation(delete=models.PointIdsList(points=list[int | str | UUID](ids)))
 
 
-def to_requests(plan: Plan, vectors: Embedded) -> Iterator[list[models.UpdateOperation]]:
-    """Yield the writes of a plan in batches that a server accepts; one that is larger than it does is one by itself."""
+def to_requests(
+    plan: Plan, vectors: Embedded, operations: int, megabytes: int
+) -> Iterator[list[models.UpdateOperation]]:
+    """Yield the writes of a plan in batches of some operations and megabytes.
+
+    Raises:
+        StoreError: One chunk alone is larger.
+    """
     batch: list[models.UpdateOperation] = []
-    size = 0
+    most, size = megabytes * 1_000_000, 0
     for operation in to_operations(plan, vectors):
         more = len(to_json(operation, exclude_none=True))
-        if batch and (len(batch) == _OPERATIONS or size + more > _BYTES):
+        if more > most:
+            raise StoreError(_too_large(operation, plan, more, megabytes))
+        if batch and (len(batch) == operations or size + more > most):
             yield batch
             batch, size = [], 0
         batch.append(operation)
         size += more
     if batch:
         yield batch
+
+
+def _too_large(operation: models.UpdateOperation, plan: Plan, size: int, megabytes: int) -> str:
+    id_ = (
+        operation.upsert.points[0].id  # type: ignore[union-attr]
+        if isinstance(operation, models.UpsertOperation)
+        else operation.overwrite_payload.points[0]  # type: ignore[union-attr, index]
+    )
+    payload = dict([*plan.upserts, *plan.payloads])[str(id_)]
+    chunk = f"{payload['source_id']}: chunk {payload['chunk_index']} of level {payload['level']}"
+    rule = f"takes {size / 1e6:.1f} MB with its vectors, and a request holds at most {megabytes}"
+    remedy = "Split the document into smaller chunks, or give the address a higher request_mb, if the server accepts it"
+    return f"{chunk} {rule}. {remedy}."
 
 
 def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchParams | None) -> models.QueryRequest:

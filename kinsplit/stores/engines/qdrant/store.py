@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from qdrant_client import QdrantClient, models
 
@@ -24,6 +25,7 @@ from kinsplit.stores.engines.qdrant.collection import (
     stored_schema,
 )
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, places_of, to_vectors, unwrapped
 from kinsplit.stores.engines.qdrant.points import own_payload, search_params, to_filter, to_request, to_requests
@@ -31,13 +33,14 @@ from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import LISTED, check_collection, no_collection
-from kinsplit.stores.store import ChunkStore, FoundPoint, batches
+from kinsplit.stores.store import ChunkStore, FoundPoint
 from kinsplit.stores.values import DENSE, SPARSE, Embedded, Query, Schema, Vectors, Where
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 #: Points per read of vectors.
 _BATCH = 500
-#: Points per read of payloads, and sources requested at first.
-_PAGE = 10_000
 
 
 class _Local:
@@ -93,6 +96,8 @@ class QdrantStore(ChunkStore):
         schema: Schema of the collection.
         writing: Lock of the writers.
         params: Parameters of dense searches on a server; None for local mode.
+        info: What the server tells of the collection.
+        options: Options of the connection.
     """
 
     def __init__(
@@ -103,8 +108,12 @@ class QdrantStore(ChunkStore):
         schema: Schema,
         writing: AbstractContextManager[object],
         params: models.SearchParams | None = None,
+        info: models.CollectionInfo | None = None,
+        options: QdrantOptions | None = None,
     ) -> None:
         super().__init__(schema)
+        self._limits, self._options = CollectionLimits.of(info), options or QdrantOptions()
+        self._sources_at_once = min(self._sources_at_once, self._limits.values)
         self._client, self._name, self._collection = client, name, collection
         self._writing, self._params = writing, params
         self._closed = False
@@ -126,25 +135,33 @@ class QdrantStore(ChunkStore):
         """
         check_collection(collection)
         client, writing = open_safely(place, options)
-        own_name, stored = open_collection(client, place, options, collection, schema)
-        return cls(client, f"{place}/{collection}", own_name, stored, writing, search_params(place, options))
+        own_name, stored, info = open_collection(client, place, options, collection, schema)
+        params = search_params(place, options)
+        return cls(client, f"{place}/{collection}", own_name, stored, writing, params, info, options)
 
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source with one filter and return the number of its leaves."""
         check_source(source_id)
         of_source = {"source_id": source_id}
         leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
-        with self._writing, self._engine() as client:
-            count = client.count(self._collection, count_filter=leaves, exact=True).count
-            if everything:
-                client.delete(self._collection, models.FilterSelector(filter=everything), wait=True)
+        with self._writing:
+            count = self._count(leaves)
+            selector = [models.FilterSelector(filter=everything)]
+            self._call(
+                selector, 1, lambda client, one: client.delete(self._collection, one[0], wait=True), is_write=True
+            )
         return count
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        with self._engine() as client:
-            wanted = to_filter(to_conditions(level, where))
-            return client.count(self._collection, count_filter=wanted, exact=True).count
+        return self._count(to_filter(to_conditions(level, where)))
+
+    def _count(self, wanted: models.Filter | None) -> int:
+        if not self._limits.exact:
+            # An estimate may be anything.
+            return sum(len(records) for records in self._pages(wanted, False))
+        (found,) = self._call([wanted], 1, lambda client, one: client.count(self._collection, one[0], exact=True))
+        return found.count
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
@@ -152,15 +169,22 @@ class QdrantStore(ChunkStore):
         wanted = to_filter(conditions)
         return count_sources(conditions, self._payloads, lambda path: self._facet(path, wanted))
 
-    def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int]:
-        limit = _PAGE
-        while True:
-            with self._engine() as client:
-                found = client.facet(self._collection, place, wanted, limit=limit, exact=True)
+    def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int] | None:
+        """Return the number of points by source, or None where the server may not count all of them exactly."""
+        limit = self._limits.page
+        while self._limits.exact:
+            (found,) = self._call(
+                [limit],
+                1,
+                lambda client, one: client.facet(self._collection, place, wanted, limit=one[0], exact=True),
+            )
             if len(found.hits) < limit:
                 # A source whose points were all deleted stays in the index with a count of 0.
                 return {str(hit.value): hit.count for hit in found.hits if hit.count}
+            if self._limits.page < PAGE:
+                break
             limit *= 10
+        return None
 
     @contextmanager
     def first_load(self) -> Iterator[None]:
@@ -189,25 +213,44 @@ class QdrantStore(ChunkStore):
         with qdrant_errors(self._name):
             yield self._client
 
+    def _call(
+        self,
+        items: Iterable[T],
+        size: int,
+        send: Callable[[QdrantClient, list[T]], R],
+        *,
+        is_write: bool = False,
+    ) -> list[R]:
+        """Send items in batches, as the collection's limits allow; see `in_turn`."""
+        with self._engine() as client:
+            return [*in_turn(self._name, items, size, partial(send, client), is_write=is_write)]
+
+    def _pages(self, wanted: models.Filter | None, payload: Any) -> Iterator[list[models.Record]]:
+        """Yield the points that match a filter, page by page, with what is wanted of their payloads."""
+        offset = None
+        while True:
+            ((records, offset),) = self._call(
+                [offset],
+                1,
+                lambda client, one: client.scroll(
+                    self._collection,
+                    scroll_filter=wanted,
+                    limit=self._limits.page,
+                    offset=one[0],
+                    with_payload=payload,
+                ),
+            )
+            yield records
+            if offset is None:
+                return
+
     def _exclusively(self) -> AbstractContextManager[object]:
         return self._writing
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        payloads: dict[str, Payload] = {}
-        wanted = to_filter(conditions)
-        offset = None
-        while True:
-            with self._engine() as client:
-                records, offset = client.scroll(
-                    self._collection,
-                    scroll_filter=wanted,
-                    limit=_PAGE,
-                    offset=offset,
-                    with_payload=own_payload() if keys is None else places_of(keys),
-                )
-            payloads.update((str(record.id), unwrapped(record.payload)) for record in records)
-            if offset is None:
-                return payloads
+        shown = own_payload() if keys is None else places_of(keys)
+        pages = self._pages(to_filter(conditions), shown)
+        return {str(record.id): unwrapped(record.payload) for page in pages for record in page}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         return {str(record.id): to_vectors(record.vector) for record in self._records(ids, False)}
@@ -216,33 +259,38 @@ class QdrantStore(ChunkStore):
         records = self._records(ids, own_payload())
         return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
-    def _records(self, ids: Sequence[str], payload: Any) -> list[models.Record]:
-        found: list[models.Record] = []
-        for batch in batches(ids, _BATCH):
-            with self._engine() as client:
-                names = [*DENSE, *SPARSE]
-                found += client.retrieve(self._collection, list(batch), with_payload=payload, with_vectors=names)
-        return found
+    def _records(self, ids: Sequence[str], payload: Any, *, is_whole: bool = True) -> list[models.Record]:
+        """Return the points of some ids, with their vectors unless only payloads are wanted."""
+        names = [*DENSE, *SPARSE] if is_whole else False
+        found = self._call(
+            ids,
+            min(self._limits.ids, _BATCH if is_whole else PAGE),
+            lambda client, some: client.retrieve(self._collection, some, with_payload=payload, with_vectors=names),
+        )
+        return [record for records in found for record in records]
 
     def _write(self, plan: Plan, vectors: Embedded) -> None:
-        for operations in to_requests(plan, vectors):
-            with self._engine() as client:
-                client.batch_update_points(self._collection, operations, wait=True)
+        for operations in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
+            self._call(
+                operations,
+                len(operations),
+                lambda client, some: client.batch_update_points(self._collection, some, wait=True),
+                is_write=True,
+            )
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
         requests = [to_request(query, keys, self._params) for query in queries]
-        with self._engine() as client:
-            responses = client.query_batch_points(self._collection, requests)
-        rankings = [response.points for response in responses]
+        responses = self._call(
+            requests,
+            self._limits.searches,
+            lambda client, some: client.query_batch_points(self._collection, some),
+        )
+        rankings = [response.points for some in responses for response in some]
         return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        found: dict[str, Payload] = {}
-        for batch in batches(ids, _PAGE):
-            with self._engine() as client:
-                records = client.retrieve(self._collection, list(batch), with_payload=own_payload(), with_vectors=False)
-            found.update((str(record.id), unwrapped(record.payload)) for record in records)
-        return found
+        records = self._records(ids, own_payload(), is_whole=False)
+        return {str(record.id): unwrapped(record.payload) for record in records}
 
 
 class QdrantCatalog(Catalog):
