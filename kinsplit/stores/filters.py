@@ -127,6 +127,21 @@ def paths_of(key: str) -> list[Path]:
     return [(key,)] if len(steps) == 1 else [(key,), tuple(steps)]
 
 
+def values_under(payload: Mapping[str, Any], paths: Sequence[Path]) -> list[object]:
+    """Return the values under all paths."""
+    return [value for path in paths for value in _under(payload, path)]
+
+
+def _under(value: object, path: Path) -> Iterator[object]:
+    if not path:
+        yield value
+    elif path[0] is None:
+        for member in value if isinstance(value, list) else ():
+            yield from _under(member, path[1:])
+    elif isinstance(value, dict) and path[0] in value:
+        yield from _under(value[path[0]], path[1:])
+
+
 def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
     """Return the conditions of a filter, followed by that of the level unless all levels are wanted.
 

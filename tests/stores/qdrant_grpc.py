@@ -212,6 +212,9 @@ _DONE = grpc.UpdateResult(operation_id=1, status=grpc.UpdateStatus.Completed)
 _KINDS = {
     grpc.FieldType.FieldTypeKeyword: models.PayloadSchemaType.KEYWORD,
     grpc.FieldType.FieldTypeUuid: models.PayloadSchemaType.UUID,
+    grpc.FieldType.FieldTypeBool: models.PayloadSchemaType.BOOL,
+    grpc.FieldType.FieldTypeFloat: models.PayloadSchemaType.FLOAT,
+    grpc.FieldType.FieldTypeDatetime: models.PayloadSchemaType.DATETIME,
 }
 
 

@@ -13,8 +13,6 @@ from typing import Any, Literal
 from uuid import UUID
 
 Role = Literal["manage", "write", "read"]
-#: Path of a key in a payload.
-Steps = tuple[str, ...]
 
 _FACET = (
     "Wrong input: No appropriate index for faceting: `{}`. Please create one to facet on this field. Check "
@@ -121,7 +119,7 @@ class Refusals:
         self._check_rights(method, name, path)
         if path in _POINT_WRITES and self.failures:
             raise self.failures.pop(0)
-        if path == "/facet" and _steps(body["key"]) not in map(_steps, indexes):
+        if path == "/facet" and plain(body["key"]) not in indexes:
             raise RefusalError(400, _FACET.format(body["key"]))
         if self.strict.get("enabled") and name in known:
             self._check_limits(method, path, body or {}, indexes)
@@ -189,11 +187,9 @@ def _limit(value: int | None, most: int | None, name: str) -> None:
         raise _strict(f'{rule}. Help: Reduce the "{name}" parameter to or below {most}.')
 
 
-def _steps(path: str) -> Steps:
-    """Return the keys of a path in Qdrant's notation, in which quotation marks keep a dot from being a step."""
-    return tuple(
-        quoted or plain for quoted, plain in re.findall(r'"([^"]*)(?:"(?:\[\])?)|([^."]+)', path) if quoted or plain
-    )
+def plain(path: str) -> str:
+    """Return a path as the server shows it: in quotation marks are only keys with other characters than these."""
+    return re.sub(r'"([A-Za-z0-9_-]+)"', r"\1", path)
 
 
 def _conditions(wanted: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -233,13 +229,12 @@ def _is_uuid(value: str) -> bool:
 
 
 def _check_filter(wanted: dict[str, Any], indexes: dict[str, Any]) -> None:
-    kinds = {_steps(path): index["data_type"] for path, index in indexes.items()}
+    kinds = {path: index["data_type"] for path, index in indexes.items()}
     for each in _conditions(wanted):
         if "has_id" in each or (each.get("match") or {}).get("any") == []:
             continue
         key = each["is_empty"]["key"] if "is_empty" in each else each["key"]
         needed = None if "is_empty" in each else _needed(each)
-        found = kinds.get(_steps(key))
+        found = kinds.get(plain(key))
         if found is None or (needed is not None and found not in needed):
-            shown = ".".join(_steps(key))
-            raise _strict(_INDEX.format(shown, ", ".join(sorted(needed or {"keyword"}))))
+            raise _strict(_INDEX.format(plain(key), ", ".join(sorted(needed or {"keyword"}))))

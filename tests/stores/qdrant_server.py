@@ -20,7 +20,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 
 from tests.local_server import QuietHandler, running
-from tests.stores.qdrant_refusals import RefusalError, Refusals
+from tests.stores.qdrant_refusals import RefusalError, Refusals, plain
 
 #: Body of each request by method and path below "/collections".
 BODIES: dict[tuple[str, str], Any] = {
@@ -117,9 +117,9 @@ class Server:
                 schema = body["field_schema"]
                 kind = schema if isinstance(schema, str) else schema["type"]
                 params = None if isinstance(schema, str) else schema
-                self._indexes[name][request.field_name] = {"data_type": kind, "params": params, "points": 0}
+                self._indexes[name][plain(request.field_name)] = {"data_type": kind, "params": params, "points": 0}
             case "DELETE", path if path.startswith("/C/index/"):
-                del self._indexes[name][parts[2]]
+                del self._indexes[name][plain(parts[2])]
             case "POST", "/C/points/batch":
                 assert query["wait"] == ["true"]
                 return self._write(name, lambda client: client.batch_update_points(name, request.operations))

@@ -28,6 +28,7 @@ from kinsplit.stores.values import Query
 
 pytest.importorskip("qdrant_client")
 
+from tests.cli.conftest import run_command
 from tests.stores.qdrant_server import BODIES, parsed, qdrant_server
 
 SERVER = os.environ.get("KINSPLIT_TEST_QDRANT_URL")
@@ -59,6 +60,26 @@ class TestQdrantServer(ChunkStoreContract):
                     catalog.drop(name)
             if when == "before":
                 yield address
+
+
+@pytest.mark.enable_socket
+class TestQdrantServerInStrictMode(ChunkStoreContract):
+    """The contract against a server that limits everything it can, but for rates."""
+
+    @pytest.fixture
+    def address(self) -> Iterator[str]:
+        strict = {"max_query_limit": 200, "search_max_batchsize": 2, "search_allow_exact": False}
+        needed = {"unindexed_filtering_retrieve": False, "unindexed_filtering_update": False}
+        with qdrant_server() as server:
+            server.refusals.strict = {"enabled": True, **strict, **needed}
+            yield f"qdrant:{server.url}"
+
+    @pytest.fixture(autouse=True)
+    def one_type(self, request):
+        """A key has one index, so that filters by values of several types under one key are refused, as are 40 keys."""
+        several = ("test_ranges_exceptions_and_what_joins_them", "test_values_of_every_kind")
+        if request.node.name in (*several, "test_filters_that_no_request_may_have"):
+            request.node.add_marker(pytest.mark.xfail(raises=InvalidParameterError, strict=True))
 
 
 class Recorder:
@@ -278,6 +299,38 @@ def test_a_first_load_that_died_is_ended_by_the_next_one_or_by_an_opening_an_hou
         opened(server).close()
         opened(server).close()
     assert [body["hnsw_config"]["m"] for body in server.sent("PATCH", "/C")] == [0, 0, 16]
+
+
+def test_an_unfinished_collection_and_one_that_may_not_be_read_hide_no_other(server):
+    for name in ("good", "half", "secret"):
+        with make_store(f"qdrant:{server.url}", name, SCHEMA) as store:
+            save(store, "doc", make_chunks("doc", TEXTS))
+    server.indexes("half@1").clear()
+    server.refusals.bound = frozenset({"good@1", "half@1"})
+    with open_catalog(f"qdrant:{server.url}") as catalog:
+        good, half, secret = catalog.collections()
+        assert (good.name, good.documents, good.chunks, good.problem) == ("good", 1, len(TEXTS), None)
+        assert (half.name, half.schema, half.chunks) == ("half", SCHEMA, None)
+        assert "was not finished when it was made. Index into it again, which finishes it, or drop it" in half.problem
+        assert (secret.name, secret.schema) == ("secret", None)
+        assert "Access to collection secret@1 is required" in secret.problem
+        with make_store(f"qdrant:{server.url}", "half", SCHEMA) as store:
+            assert store.sources() == {"doc": len(TEXTS)}
+        assert [each.problem is None for each in catalog.collections()] == [True, True, False]
+        server.indexes("half@1").clear()
+        catalog.drop("good")
+        catalog.drop("half")
+        assert [each.name for each in catalog.collections()] == ["secret"]
+
+
+def test_the_command_lists_a_collection_with_its_problem(server):
+    with make_store(f"qdrant:{server.url}", "half", SCHEMA) as store:
+        save(store, "doc", make_chunks("doc", TEXTS))
+    server.indexes("half@1").clear()
+    shown = run_command("collections", f"qdrant:{server.url}")
+    assert "was not finished when it was made" in " ".join(shown.stdout.split())
+    assert shown.stdout.splitlines()[-1] == "1 collection."
+    assert run_command("drop", "half", "--yes", "--store", f"qdrant:{server.url}").exit_code == 0
 
 
 def test_a_wrong_key_is_one_line_that_names_the_variable(server, monkeypatch):

@@ -19,6 +19,8 @@ MODES = {
     "pages": {"max_query_limit": 20},
     "batches": {"search_max_batchsize": 1},
     "inexact": {"search_allow_exact": False},
+    "filters": {"unindexed_filtering_retrieve": False, "unindexed_filtering_update": False},
+    "few indexes": {"unindexed_filtering_retrieve": False, "max_payload_index_count": 24},
     "values": {"condition_max_size": 2},
     "rates": {"read_rate_limit": 60, "write_rate_limit": 20},
 }

@@ -35,14 +35,17 @@ def collections(address: str = STORE, /, *, terminal: Terminal) -> None:
         found = catalog.collections()
     table = text_table("Collection", "Strategy", "Model", "Documents", "Chunks", "Size", right=slice(3, None))
     for info in found:
-        made = ("unreadable", "made by another version")
+        made = ("unreadable", "")
         if info.schema is not None:
             made = (json.loads(info.schema.strategy)["name"], info.schema.model)
         size = "?" if info.bytes is None else decimal(info.bytes)
         table.add_row(info.name, *map(inline, made), _number(info.documents), _number(info.chunks), size)
     rows = [{**asdict(info), "schema": info.schema and _to_dict(info.schema)} for info in found]
-    shown = (table, "", f"{counted(len(found), 'collection')}.") if found else ("There are no collections.",)
-    terminal.outcome(rows, *shown)
+    if not found:
+        terminal.outcome(rows, "There are no collections.")
+        return
+    problems = [f"{info.name}: {info.problem}" for info in found if info.problem]
+    terminal.outcome(rows, table, "", *problems, f"{counted(len(found), 'collection')}.")
 
 
 def _to_dict(schema: Schema) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from kinsplit.errors import ForeignCollectionError, InvalidParameterError, StoreError, require
+from kinsplit.errors import CollectionNotFoundError, ForeignCollectionError, InvalidParameterError, StoreError, require
 from kinsplit.stores.schema import LISTED, check_change, check_own, no_collection, parse_schema
 from kinsplit.stores.values import Schema
 from kinsplit.support.literals import type_name
@@ -28,6 +28,7 @@ class CollectionInfo:
         documents: Number of its documents; None if they can't be counted, as in a collection that is locked.
         chunks: Number of its leaves; None if they can't be counted.
         bytes: Size on disk, with indexes; None if the engine doesn't tell.
+        problem: Why it can't be used as it is, with the remedy; None if it can.
     """
 
     name: str
@@ -35,6 +36,7 @@ class CollectionInfo:
     documents: int | None
     chunks: int | None
     bytes: int | None
+    problem: str | None = None
 
 
 class Catalog(ABC):
@@ -55,18 +57,34 @@ class Catalog(ABC):
         self._place = place
 
     def collections(self) -> list[CollectionInfo]:
-        """Return the collections that kinsplit made, in order of their names."""
-        found = []
+        """Return the collections that kinsplit made, in order of their names.
+
+        One that can't be read or measured is among them, with its problem, and hides no other.
+        """
         with self._reading():
-            for name, key in sorted(self._names().items()):
+            names = sorted(self._names().items())
+        found = (self._told(name, key) for name, key in names)
+        return [info for info in found if info is not None]
+
+    def _told(self, name: str, key: Any) -> CollectionInfo | None:
+        """Return what is known of a collection; None if kinsplit didn't make it."""
+        schema, problem = None, None
+        sizes: tuple[int | None, int | None, int | None] = (None, None, None)
+        try:
+            with self._reading():
+                stored = self._stored(key)
                 try:
-                    schema = parse_schema(name, self._stored(key))
+                    schema = parse_schema(name, stored)
                 except ForeignCollectionError:
-                    continue
-                except StoreError:
-                    schema = None
-                found.append(CollectionInfo(name, schema, *self._measure(name, key, schema)))
-        return found
+                    return None
+                except StoreError as error:
+                    problem = str(error)
+                sizes = self._measure(name, key, schema)
+        except CollectionNotFoundError:
+            return None  # It was dropped since.
+        except StoreError as error:
+            problem = problem or str(error)
+        return CollectionInfo(name, schema, *sizes, problem)
 
     def check(self, name: str) -> None:
         """Check that kinsplit made the collection of a name, and may therefore change it.

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import operator
 import threading
+<<<<<<< HEAD
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+=======
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+>>>>>>> 018f5fcc (Index filtered keys on Qdrant servers when they are first used, and list every collection whatever its state)
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -17,7 +22,16 @@ from kinsplit.stores import filters
 from kinsplit.stores.engines import Engine
 from kinsplit.stores.engines.arrays import PointArrays, Rows, is_place
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.filters import Condition, OneOf, Path, Range, TimeRange, paths_of, to_conditions, values_of
+from kinsplit.stores.filters import (
+    Condition,
+    OneOf,
+    Range,
+    TimeRange,
+    paths_of,
+    to_conditions,
+    values_of,
+    values_under,
+)
 from kinsplit.stores.json_values import parse_time
 from kinsplit.stores.payload import Payload, to_entry
 from kinsplit.stores.plan import Plan, content_of
@@ -46,8 +60,8 @@ def _test(condition: Condition) -> Callable[[str, Payload], bool]:
         return lambda id_, payload: any(group(id_, payload) for group in groups)
     paths, holds = paths_of(condition.key), _holds(condition)
     if isinstance(condition, OneOf) and condition.empty:
-        return lambda _, payload: _is_empty(found := _found(payload, paths)) or _any(holds, found)
-    return lambda _, payload: _any(holds, _found(payload, paths))
+        return lambda _, payload: _is_empty(found := values_under(payload, paths)) or _any(holds, found)
+    return lambda _, payload: _any(holds, values_under(payload, paths))
 
 
 def _any(holds: Callable[[object], bool], found: Sequence[object]) -> bool:
@@ -73,21 +87,6 @@ def _holds(condition: OneOf | Range | TimeRange) -> Callable[[object], bool]:
         return time is not None and all(compare(time, bound) for compare, bound in bounds)
 
     return within
-
-
-def _found(payload: Payload, paths: Sequence[Path]) -> list[object]:
-    """Return the values under all paths."""
-    return [value for path in paths for value in _under(payload, path)]
-
-
-def _under(value: object, path: Path) -> Iterator[object]:
-    if not path:
-        yield value
-    elif path[0] is None:
-        for member in value if isinstance(value, list) else ():
-            yield from _under(member, path[1:])
-    elif isinstance(value, dict) and path[0] in value:
-        yield from _under(value[path[0]], path[1:])
 
 
 def _members(stored: object) -> Sequence[object]:

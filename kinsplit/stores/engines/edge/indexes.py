@@ -8,13 +8,12 @@ miss dates, and floats among integers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import qdrant_edge as qe
 
-from kinsplit.stores.engines.qdrant.payload import INDEXES, roots_of, written
+from kinsplit.stores.engines.qdrant.payload import INDEXES, roots_of, schema_path, written
 from kinsplit.stores.filters import Condition, OneOf, Path, paths_of, single_conditions
 from kinsplit.stores.values import INDEXED
 
@@ -37,7 +36,6 @@ _KINDS: dict[str, Any] = {
     "uuid": qe.PayloadSchemaType.Uuid,
     "bool": qe.PayloadSchemaType.Bool,
 }
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class _Key(NamedTuple):
@@ -91,7 +89,7 @@ class KeyIndexes:
         found = set(info.payload_schema)
         made = False
         for key, kind in wanted.items():
-            new = [path for path in key.paths if _schema_key(path) not in found]
+            new = [path for path in key.paths if schema_path(path) not in found]
             if new and len(found) + len(new) <= len(INDEXES) + _MOST_INDEXES:
                 empty = qe.Filter(must=[qe.IsEmptyCondition(written(path)) for path in key.paths])
                 if not shard.count(qe.CountRequest(filter=qe.Filter(must_not=[empty]))):
@@ -99,7 +97,7 @@ class KeyIndexes:
                     continue
                 for path in new:
                     shard.update(qe.UpdateOperation.create_field_index(written(path), _KINDS[kind]))
-                    found.add(_schema_key(path))
+                    found.add(schema_path(path))
                     made = True
             self._decided.update(key.paths)
         return made
@@ -118,9 +116,3 @@ def _equalities(conditions: Sequence[Condition]) -> Iterator[tuple[str, Kind]]:
             # A key has one index, so a filter with values of two kinds reads every payload anyway.
             if len(given) == 1:
                 yield condition.key, given[0]
-
-
-def _schema_key(path: Path) -> str:
-    """Return a path in the notation of the engine's schema."""
-    parts = ("[]" if step is None else "." + (step if _PLAIN.fullmatch(step) else f'"{step}"') for step in path)
-    return "".join(parts)[1:]

@@ -29,6 +29,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, KinsplitWarning, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.indexes import index_of
 from kinsplit.stores.engines.qdrant.limits import CollectionLimits, in_turn
 from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_loopback, is_url, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
@@ -115,6 +116,11 @@ def stored_schema(info: models.CollectionInfo) -> object:
     return (info.config.metadata or {}).get(_METADATA)
 
 
+def is_finished(info: models.CollectionInfo) -> bool:
+    """Return whether a server's collection has the indexes without which its documents can't be listed."""
+    return {"source_id", f"{ABOVE}.source_id"} <= info.payload_schema.keys()
+
+
 def aliases_of(client: QdrantClient) -> dict[str, str]:
     """Return the own names of the collections by alias."""
     return {each.alias_name: each.collection_name for each in client.get_aliases().aliases}
@@ -178,17 +184,19 @@ def _complete(client: QdrantClient, collection: str, info: models.CollectionInfo
     """
     wanted = _indexes(options.tenant or _tenant(info))
     tenant = options.tenant if _tenant(info) is None else None
-    made = False
+    made, room = 0, CollectionLimits.of(info).indexes
     for key, kind in wanted.items():
+        if room is not None and len(info.payload_schema) + made >= room:
+            break
         if tenant is not None and key.removeprefix(f"{ABOVE}.") == tenant and key in info.payload_schema:
             client.delete_payload_index(collection, key, wait=True)
         elif key in info.payload_schema:
             continue
         [*in_turn(collection, [kind], 1, partial(_make_index, client, collection, key), is_write=True)]
-        made = True
+        made += 1
     if is_abandoned(info):
         build_graph(client, collection, info)
-    return made
+    return bool(made)
 
 
 def _make_index(client: QdrantClient, collection: str, key: str, kinds: list[Any]) -> None:
@@ -295,13 +303,9 @@ def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.
 
 
 def _indexes(tenant: str | None) -> dict[str, Any]:
-    """Return the payload indexes by key; chunk_index also gets a range index, to read a run of siblings."""
-    kinds = {
-        "keyword": models.PayloadSchemaType.KEYWORD,
-        "uuid": models.PayloadSchemaType.UUID,
-        "integer": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=True),
-    }
-    indexes: dict[str, Any] = {key: kinds[kind] for key, kind in INDEXES.items()}
+    """Return the payload indexes by key, those first without which nothing can be listed."""
+    first = sorted(INDEXES, key=lambda key: not key.endswith(("source_id", "level")))
+    indexes: dict[str, Any] = {key: index_of(INDEXES[key]) for key in first}
     if tenant is not None:
         of_tenants = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
         indexes |= dict.fromkeys(places_of([tenant]), of_tenants)

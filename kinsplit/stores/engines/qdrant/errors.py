@@ -88,6 +88,16 @@ def is_passing(error: Exception) -> bool:
     return isinstance(error, ResponseHandlingException) and not isinstance(error.source, ValueError)
 
 
+def is_forbidden(error: Exception) -> bool:
+    """Return whether the API key lacks the right to do what was asked for."""
+    from grpc import RpcError, StatusCode
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, RpcError):
+        return bool(getattr(error, "code", lambda: None)() == StatusCode.PERMISSION_DENIED)
+    return isinstance(error, UnexpectedResponse) and error.status_code == 403
+
+
 def words_of(error: Exception) -> str:
     """Return what the server said of a request that it refused; "" for other errors."""
     from grpc import RpcError

@@ -7,6 +7,7 @@ with a risk of being interrupted in between.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -36,6 +37,7 @@ def places_of(keys: Iterable[str]) -> list[str]:
     return [place for key in keys for place in (key, f"{ABOVE}.{key}")]
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 #: Kinds of the payload indexes by path. Parents are few, and are read by id if their position is known.
 _INDEXED_ABOVE = ("source_id", "level", "subject", "group_id")
 INDEXES: Mapping[str, Kind] = {**INDEXED, **{f"{ABOVE}.{key}": INDEXED[key] for key in _INDEXED_ABOVE}}
@@ -70,6 +72,12 @@ def written_paths(roots: Iterable[Path], key: str) -> list[str]:
 def written(path: Path) -> str:
     """Return a path in Qdrant's notation."""
     return "".join("[]" if step is None else f'."{step}"' for step in path)[1:]
+
+
+def schema_path(path: Path) -> str:
+    """Return a path in the notation of the engine's schema."""
+    parts = ("[]" if step is None else "." + (step if _PLAIN.fullmatch(step) else f'"{step}"') for step in path)
+    return "".join(parts)[1:]
 
 
 def to_vectors(named: Any) -> Vectors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -122,8 +122,13 @@ def _too_large(operation: models.UpdateOperation, plan: Plan, size: int, megabyt
     return f"{chunk} {rule}. {remedy}."
 
 
-def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchParams | None) -> models.QueryRequest:
-    """Return the request of a query."""
+def to_request(
+    query: Query,
+    keys: Sequence[str] | None,
+    params: models.SearchParams | None,
+    ready: Callable[[Sequence[Condition], int], Sequence[Condition]] = lambda conditions, _: conditions,
+) -> models.QueryRequest:
+    """Return the request of a query, whose conditions on its level a function prepares."""
     layer = layer_of(query.level)
     vector: Any
     using: str | None
@@ -134,7 +139,7 @@ def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchPa
         vector, using = query.vector.tolist(), layer.dense
     # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    wanted = filter_of(_FORMS, conditions, roots_of(query.level))
+    wanted = filter_of(_FORMS, ready(conditions, query.level), roots_of(query.level))
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,

@@ -18,6 +18,7 @@ from kinsplit.stores.engines.qdrant.collection import (
     alias,
     aliases_of,
     build_graph,
+    is_finished,
     names_of,
     open_client,
     open_collection,
@@ -25,9 +26,10 @@ from kinsplit.stores.engines.qdrant.collection import (
     stored_schema,
 )
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.indexes import ServerIndexes
 from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
-from kinsplit.stores.engines.qdrant.payload import count_sources, places_of, to_vectors, unwrapped
+from kinsplit.stores.engines.qdrant.payload import count_sources, level_of, places_of, to_vectors, unwrapped
 from kinsplit.stores.engines.qdrant.points import own_payload, search_params, to_filter, to_request, to_requests
 from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload
@@ -113,6 +115,10 @@ class QdrantStore(ChunkStore):
     ) -> None:
         super().__init__(schema)
         self._limits, self._options = CollectionLimits.of(info), options or QdrantOptions()
+        self._indexes = None
+        if info is not None and params is not None:
+            place = name.rpartition("/")[0]
+            self._indexes = ServerIndexes(place, name, collection, info)
         self._sources_at_once = min(self._sources_at_once, self._limits.values)
         self._client, self._name, self._collection = client, name, collection
         self._writing, self._params = writing, params
@@ -154,7 +160,7 @@ class QdrantStore(ChunkStore):
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        return self._count(to_filter(to_conditions(level, where)))
+        return self._count(to_filter(self._ready(to_conditions(level, where))))
 
     def _count(self, wanted: models.Filter | None) -> int:
         if not self._limits.exact:
@@ -165,7 +171,7 @@ class QdrantStore(ChunkStore):
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
-        conditions = to_conditions(level, where)
+        conditions = self._ready(to_conditions(level, where))
         wanted = to_filter(conditions)
         return count_sources(conditions, self._payloads, lambda path: self._facet(path, wanted))
 
@@ -249,7 +255,7 @@ class QdrantStore(ChunkStore):
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         shown = own_payload() if keys is None else places_of(keys)
-        pages = self._pages(to_filter(conditions), shown)
+        pages = self._pages(to_filter(self._ready(conditions)), shown)
         return {str(record.id): unwrapped(record.payload) for page in pages for record in page}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
@@ -269,7 +275,17 @@ class QdrantStore(ChunkStore):
         )
         return [record for records in found for record in records]
 
+    def _ready(self, conditions: Sequence[Condition], level: int | None = None) -> Sequence[Condition]:
+        """Return conditions that the server can answer, on the level of the last one unless it is given."""
+        if self._indexes is None:
+            return conditions
+        with self._engine() as client:
+            return self._indexes.ready(client, conditions, level_of(conditions) if level is None else level)
+
     def _write(self, plan: Plan, vectors: Embedded) -> None:
+        if self._indexes is not None:
+            with self._engine() as client:
+                self._indexes.written(client, (payload for _, payload in (*plan.upserts, *plan.payloads)))
         for operations in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
             self._call(
                 operations,
@@ -279,7 +295,7 @@ class QdrantStore(ChunkStore):
             )
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
-        requests = [to_request(query, keys, self._params) for query in queries]
+        requests = [to_request(query, keys, self._params, self._ready) for query in queries]
         responses = self._call(
             requests,
             self._limits.searches,
@@ -300,6 +316,7 @@ class QdrantCatalog(Catalog):
         super().__init__(place)
         self._location = place
         self._client, self._writing = open_safely(place, options)
+        self._params = search_params(place, options)
 
     def identity(self, name: str) -> str:
         """Return the own name of the collection that has a name; see `Catalog.identity`."""
@@ -329,7 +346,12 @@ class QdrantCatalog(Catalog):
             size = sum(path.stat().st_size for path in files if path.is_file())
         if schema is None:
             return None, None, size
-        store = QdrantStore(self._client, f"{self._place}/{name}", key, schema, self._writing)
+        info = self._client.get_collection(key)
+        if is_url(self._location) and not is_finished(info):
+            rule = "was not finished when it was made"
+            remedy = "Index into it again, which finishes it, or drop it."
+            raise StoreError(f"{self._place}/{name} {rule}. {remedy}")
+        store = QdrantStore(self._client, f"{self._place}/{name}", key, schema, self._writing, self._params, info)
         return len(store.sources(0)), store.count(0), size
 
     def _drop(self, name: str, key: str) -> None:  # noqa: ARG002
