@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tokenizers
 import tokie
-from texts import Corpus
+from texts import Corpus, prose
 
 from kinsplit.chunk import Document
 from kinsplit.embedding.bundled import model_folder
@@ -78,13 +78,21 @@ def floor(name: str, make: Callable[[], Splitter], run: Callable[[Splitter, list
     return System(name, make, lambda tokenizer, corpus: run(tokenizer, corpus.texts))
 
 
+_NAMES = (
+    "Maria Kovalenko, Ivan Petrov, Aiko Tanaka, Lars Lindqvist, Giulia Bianchi, Pedro Almeida, Ines Duarte, "
+    "Emil Novak, Zofia Wojcik, Ayla Demir, Henrik Dahl, Sanne de Vries, Matteo Ricci, Chloe Martin, Jonas Weber, "
+    "Tuuli Korhonen, Grzegorz Kaminski, Marija Horvat."
+)
+
+
 def fresh(name: str, parameters: Mapping[str, Parameter]) -> Strategy:
     """Return a loaded strategy without cached texts, since only benchmarks repeat the same texts."""
     modules = [module for module_name, module in sys.modules.items() if module_name.startswith("kinsplit.parsers")]
     for cached in {value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")}:
         cached.cache_clear()
     strategy = create(name, **parameters)
-    strategy.chunk(Document("warm", "Dr. Smith met Mr. Jones. They talked."))
+    # A long paragraph in English, and a text whose language takes the n-grams to detect.
+    strategy.chunk_many([Document("warm", prose(8_000, one_line=True)), Document("names", _NAMES)])
     return strategy
 
 

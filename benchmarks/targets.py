@@ -41,7 +41,7 @@ def overhead(row: Row, core: Row) -> float:
 
 
 TARGETS = (
-    Target("kinsplit token 512/128", "chonkie token 512/384", ratio, 1.0, "x"),
+    Target("kinsplit token 512/128", "chonkie token 512/384", ratio, 0.8, "x"),
     Target("kinsplit sentence 500/100", "chonkie sentence 500/100", ratio, 1.0, "x"),
     Target("kinsplit structure 500", "chonkie recursive 500", ratio, 1.0, "x"),
     Target("kinsplit character 500/100", "langchain characters 500/100", ratio, 1 / 3, "x"),

@@ -277,7 +277,8 @@ class JsonTokenizer:
         first = 0 if self.splits_at_space else 1
         starts = [[s + next(known) for s, _ in own] for own in ranges]
         unknown = [[np.arange(*span, _CHARACTERS, dtype=np.int64)[first:] for span in found] for found in spans]
-        return [np.sort(np.concatenate([*own, *more])) for own, more in zip(starts, unknown, strict=True)]
+        both = zip(starts, unknown, strict=True)
+        return [np.sort(np.concatenate([*own, *more])) if more else own[0] for own, more in both]
 
     def _unknown_words(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Return the spans of the unknown words in each text that count more than one token."""

@@ -77,6 +77,9 @@ class WordPiece:
         return [self._starts(text) for text in texts]
 
     def _starts(self, text: str) -> IntArray:
+        if text.isascii() and not _CONTROL.search(text):
+            found = _ASCII_WORD.finditer(text.lower())
+            return np.array([m.start() + own for m in found for own in self._words[m[0]].starts], dtype=np.int64)
         words = text.translate(_forms()).split(" ")
         tokens = [self._words[word].starts for word in words]
         begins = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])

@@ -19,11 +19,13 @@ import numpy as np
 
 from kinsplit.parsers.packing.refine import divide
 from kinsplit.parsers.units.sentences import IntArray, code_points, runs
-from kinsplit.text.graphemes import grapheme_floor, skip_space
+from kinsplit.text.graphemes import SPACES, grapheme_floor, skip_space
 from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer
 
 # Words in a piece.
 _PIECE = 8
+# White space that doesn't separate words here.
+_OTHER_SPACES = sorted(SPACES - SEPARATORS)
 _SPACES, _STOPS = "".join(SEPARATORS), "".join(STOPS)
 _WORD = re.compile(f"[^{_SPACES}{_STOPS}]+[{_STOPS}]*|[{_STOPS}]+")
 _UNSPACED_WORD = re.compile(rf"(?<=[{_STOPS}])[^\s{_STOPS}]")
@@ -35,34 +37,62 @@ class _Piece(NamedTuple):
     word_numbers: list[int]
 
 
+class _Place(NamedTuple):
+    """Where a token begins.
+
+    Attributes:
+        offset: First code point of the token.
+        floor: Start of the grapheme cluster that it is in.
+        next_word: Number of the first token of the first word that begins there or later.
+        last_word: Number of the first token of the last word that begins there or earlier.
+    """
+
+    offset: int
+    floor: int
+    next_word: int
+    last_word: int
+
+
 class TokenOffsets:
     """Offsets of a text's tokens, computed on request (see `locate`)."""
 
-    def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
+    def __init__(self, text: str, words: IntArray, counts: IntArray) -> None:
         self.text = text
-        # Offset of each piece and number of tokens before it; the last entry is the end of the text.
-        self._begins: list[int] = begins.tolist()
+        # Offset of each word, and of each piece and number of tokens before it; the last entry is the end of the text.
+        self._words = words.data  # Its slices are made faster than those of an array.
+        self._begins = [*words[:-1:_PIECE].tolist(), len(text)]
         self._before: list[int] = [0, *np.cumsum(counts).tolist()]
         self._inside: dict[int, _Piece] = {}
+        self._places: dict[int, _Place] = {}
         self.total = self._before[-1]
         self._plain = text.isascii()
+        self._has_other_space = any(space in text for space in _OTHER_SPACES)
 
     def __getitem__(self, number: int) -> int:
         """Return the offset of a located token or the end, moved back to the start of its grapheme cluster."""
-        offset = self._offset(number)
-        return offset if self._plain else grapheme_floor(self.text, offset, 0)
+        return self._place(number).floor
 
-    def _offset(self, number: int) -> int:
+    def _place(self, number: int) -> _Place:
+        place = self._places.get(number)
+        if place is None:
+            place = self._places[number] = self._find(number)
+        return place
+
+    def _find(self, number: int) -> _Place:
         if number >= self.total:
-            return len(self.text)
-        if number == 0:
-            # Characters dropped before the first token belong to it.
-            return self._begins[0]
+            return _Place(len(self.text), len(self.text), self.total, self.total)
         piece = bisect_right(self._before, number) - 1
         if number == self._before[piece]:
-            return self._begins[piece]
-        inside = self._inside[piece]
-        return inside.offsets[bisect_left(inside.numbers, number)]
+            # Characters dropped before the first token belong to it.
+            offset, next_word, last_word = self._begins[piece if number else 0], number, number
+        else:
+            inside = self._inside[piece]
+            offset = inside.offsets[bisect_left(inside.numbers, number)]
+            at = bisect_left(words := inside.word_numbers, number)
+            next_word = words[at] if at < len(words) else self._before[piece + 1]
+            last_word = words[bisect_right(words, number, at) - 1]
+        floor = offset if self._plain else grapheme_floor(self.text, offset, 0)
+        return _Place(offset, floor, next_word, last_word)
 
     def at_or_before(self, offset: int) -> int:
         """Return the number of the last located token that begins at or before an offset and the space after it."""
@@ -78,25 +108,12 @@ class TokenOffsets:
 
         Between these, counts add up.
         """
-        after, before = self._next_word(first), self._last_word(stop)
+        after, before = self._place(first).next_word, self._place(stop).last_word
+        if after > before:
+            return None
         # If a word begins inside a grapheme cluster, the window doesn't end where its tokens do.
-        exact = all(self[number] == self._offset(number) for number in {first, after, before, stop})
-        return (after, before) if after <= before and exact else None
-
-    def _next_word(self, number: int) -> int:
-        piece = self._piece_of(number)
-        if number >= self.total or number == self._before[piece]:
-            return min(number, self.total)
-        words = self._inside[piece].word_numbers
-        i = bisect_left(words, number)
-        return words[i] if i < len(words) else self._before[piece + 1]
-
-    def _last_word(self, number: int) -> int:
-        piece = self._piece_of(number)
-        if number >= self.total or number == self._before[piece]:
-            return min(number, self.total)
-        words = self._inside[piece].word_numbers
-        return words[bisect_right(words, number) - 1]
+        edges = () if self._plain else map(self._place, (first, after, before, stop))
+        return (after, before) if all(place.offset == place.floor for place in edges) else None
 
     def _piece_of(self, number: int) -> int:
         return bisect_right(self._before, number) - 1
@@ -112,17 +129,19 @@ class TokenOffsets:
 
     def words(self, piece: int) -> list[int]:
         """Return the starts of a piece's words, followed by the end of the piece."""
+        if not self._has_other_space:
+            return self._words[piece * _PIECE : (piece + 1) * _PIECE + 1].tolist()
         start, end = self.whole(piece)
         return [start, *(m.start() for m in _WORD.finditer(self.text, start, end) if m.start() > start), end]
 
     def learn_words(self, piece: int, offsets: list[int], counts: list[int]) -> None:
         """Store the token counts of a piece's words."""
-        numbers = accumulate(counts[:-1], initial=self._before[piece])
-        first_at: dict[int, int] = {}
-        for number, offset in zip(numbers, offsets, strict=True):
+        numbers = [*accumulate(counts[:-1], initial=self._before[piece])]
+        if 0 in counts:
             # A word that the tokenizer drops has the number of the next word and belongs to it.
-            first_at.setdefault(number, offset)
-        self._inside[piece] = _Piece(list(first_at), list(first_at.values()), list(first_at))
+            first_at = dict(zip(reversed(numbers), reversed(offsets), strict=True))
+            numbers, offsets = [*reversed(first_at)], [*reversed(first_at.values())]
+        self._inside[piece] = _Piece(numbers, offsets, [*numbers])
 
     def unknown_words(self, numbers: Iterable[int]) -> list[tuple[int, int, int, int]]:
         """Return the words inside which any of the tokens begins: piece, first token, start and end."""
@@ -150,13 +169,15 @@ class TokenOffsets:
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenOffsets]:
     """Count the tokens of many texts in one pass, piece by piece."""
-    begins = [_piece_begins(text, tokenizer) for text in texts]
-    pieces = [text[s:e] for text, b in zip(texts, begins, strict=True) for s, e in pairwise(b.tolist())]
+    words = [_word_begins(text, tokenizer) for text in texts]
+    begins = [[*own[:-1:_PIECE].tolist(), len(text)] for text, own in zip(texts, words, strict=True)]
+    pieces = [text[s:e] for text, b in zip(texts, begins, strict=True) for s, e in pairwise(b)]
     counts = divide(tokenizer.count(pieces), [len(b) - 1 for b in begins])
-    return [TokenOffsets(text, b, found) for text, b, found in zip(texts, begins, counts, strict=True)]
+    return [TokenOffsets(text, own, found) for text, own, found in zip(texts, words, counts, strict=True)]
 
 
-def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
+def _word_begins(text: str, tokenizer: Tokenizer) -> IntArray:
+    """Return the offsets of the words, between which counts add up, and the end of the text."""
     starts = runs(text).starts
     if not tokenizer.splits_at_space:
         return np.append(starts[:1], len(text))
@@ -165,7 +186,7 @@ def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
     if any(stop in text for stop in STOPS):
         unspaced = np.array([m.start() for m in _UNSPACED_WORD.finditer(text)], dtype=np.int64)
         begins = np.sort(np.concatenate([begins, unspaced]), kind="stable")
-    return np.concatenate([starts[:1], begins[_PIECE - 1 :: _PIECE], [len(text)]])
+    return np.concatenate([starts[:1], begins, [len(text)]])
 
 
 def locate(texts: Sequence[TokenOffsets], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:

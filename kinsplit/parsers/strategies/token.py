@@ -13,7 +13,7 @@ from kinsplit.parsers.packing.token_offsets import TokenOffsets, count_tokens, l
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.spans import Span
 from kinsplit.text.graphemes import grapheme_end, grapheme_floor, graphemes, skip_space
-from kinsplit.tokenizers import Tokenizer, resolve
+from kinsplit.tokenizers import SEPARATORS, Tokenizer, resolve
 
 # Maximum and minimum number of windows of one text computed together. Many windows keep all cores busy, but the windows
 # after a shortened one have to be computed again if it leaves a gap.
@@ -100,19 +100,21 @@ class TokenStrategy(Strategy):
         self, job: _Job, runs: Sequence[UnitRun], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer
     ) -> None:
         """Add windows up to the first one that was shortened and leaves a gap."""
-        for i, (run, span, count) in enumerate(zip(runs, spans, counts, strict=True)):
+        text, offsets, total = job.text, job.offsets, job.offsets.total
+        following = [*(span.start for span in spans[1:]), None][: len(spans)]
+        reached = job.reached
+        for (first, stop), span, count, begin in zip(runs, spans, counts, following, strict=True):
             if count > self.chunk_size:
-                span, count = self._shortened(job.text, span, tokenizer)
+                span, count = self._shortened(text, span, count, tokenizer)
             # Several windows can begin in one grapheme cluster; windows without new text are dropped.
-            if adds := span.end > max(job.reached, span.start):
+            if adds := span.end > max(reached, span.start):
                 job.cuts.append(Cut((span,), tokens=count))
-            if i + 1 < len(spans):
-                following = spans[i + 1].start
-            else:
-                following = job.offsets[run.first + self.stride if run.stop < job.offsets.total else run.stop]
-            if job.text[job.reached : following].strip():
-                job.at = job.offsets.at_or_before(job.reached) if adds else min(run.first + 1, job.offsets.total - 1)
-                job.resume = skip_space(job.text, job.reached)
+                reached = span.end
+            if begin is None:
+                begin = offsets[first + self.stride if stop < total else stop]
+            if reached < begin and text[reached:begin].strip():
+                job.at = offsets.at_or_before(reached) if adds else min(first + 1, total - 1)
+                job.resume = skip_space(text, reached)
                 job.ahead = max(_FEWEST, job.ahead // 2)
                 return
         job.resume = None
@@ -120,13 +122,17 @@ class TokenStrategy(Strategy):
         job.at = runs[-1].first + self.stride if runs else job.offsets.total
         job.done = not runs or runs[-1].stop >= job.offsets.total
 
-    def _shortened(self, text: str, span: Span, tokenizer: Tokenizer) -> tuple[Span, int]:
-        """Shorten a window, by whole words if possible, until its text fits."""
+    def _shortened(self, text: str, span: Span, count: int, tokenizer: Tokenizer) -> tuple[Span, int]:
+        """Shorten a window of too many tokens, by whole words if possible, until its text fits."""
         start, end = span
-        while (count := int(tokenizer.count([text[start:end]])[0])) > self.chunk_size:
+        while count > self.chunk_size:
             word = len(text[start:end].rsplit(None, 1)[-1])
+            is_apart = False
             if word < min(end - start, LONG_WORD):
-                end -= word
+                at = end - word
+                if is_apart := tokenizer.splits_at_space and text[at - 1] in SEPARATORS:
+                    count -= int(tokenizer.count([text[at:end]])[0])
+                end = at
             else:
                 own = [*tokenizer.starts([text[start:end]])[0].tolist(), end - start - 1]
                 end = grapheme_floor(text, start + own[min(self.chunk_size, len(own) - 1)], start)
@@ -136,6 +142,8 @@ class TokenStrategy(Strategy):
                 return Span(start, start), 0
             if end == start:
                 return self._one_code_point(text, start, tokenizer)
+            if not is_apart:
+                count = int(tokenizer.count([text[start:end]])[0])
         return Span(start, end), count
 
     def _one_code_point(self, text: str, start: int, tokenizer: Tokenizer) -> tuple[Span, int]:
