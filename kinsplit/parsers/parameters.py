@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WrapValidator
 
 from kinsplit.errors import require
-from kinsplit.models import ModelSpec
 from kinsplit.parsers.units.languages import check_language
 
 
@@ -18,9 +17,13 @@ def _either(rule: str, *methods: str) -> WrapValidator:
     """Return a validator that accepts strings, specs as strings, and objects with any of the methods, unchanged."""
 
     def check(value: object, _: object) -> object:
+        if isinstance(value, str):
+            return value
+        from kinsplit.models import ModelSpec  # Few strategies need models.
+
         if isinstance(value, ModelSpec):
             return str(value)
-        if isinstance(value, str) or any(hasattr(value, method) for method in methods):
+        if any(hasattr(value, method) for method in methods):
             return value
         raise ValueError(rule)
 

@@ -40,10 +40,13 @@ _BULLET = "[•‣◦▪●○■·]"
 _ENUMERATOR = rf"[*_]{{0,3}}(?:{'|'.join(_FORMS)})[*_]{{0,3}}"
 # Maximum length of what is taken for an enumerator.
 _LONGEST = 32
-# Three in a row at most ("Article 5 (1) a)"), so that a column of numbers is no single enumerator.
-_AT_END = re.compile(
-    rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
-    rf"(?:\s{{1,8}}{_ENUMERATOR}){{0,2}}\Z"
+# Three in a row at most ("Article 5 (1) a)"), so a column of numbers is no single enumerator. Like some others, this
+# pattern is compiled when it is first needed, since that takes longer than importing most modules.
+_at_end = functools.cache(
+    lambda: re.compile(
+        rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
+        rf"(?:\s{{1,8}}{_ENUMERATOR}){{0,2}}\Z"
+    )
 )
 # Its last word, to reject most others fast.
 _PART = rf"(?:\d{{1,3}}[A-Za-z]?|{_LETTER}|[ivxIVXL]{{2,6}}|aa|bb|cc|dd|Abs|第\w{{2,7}}|[{_HAN}]{{1,4}})"
@@ -57,7 +60,7 @@ NEVER_LAST = frozenset(ascii_letters + punctuation + "”’") - frozenset("ivxI
 # lines are rejected by their first two letters, or by a mark.
 _UNSURE = rf"[-*+](?=[^\S\n]+\S)|{_LEVELS}(?=[^\S\n]+[^\W\d_a-z])"
 _ITEM = rf"(?![^\W\d_ivxACS][a-z]|[\"'<>\[{{|`#=/])(?:{_BULLET}|{_UNSURE}|{_ENUMERATOR})\s"
-_FIRST_ITEM = re.compile(_ITEM)
+_first_item = functools.cache(lambda: re.compile(_ITEM))
 _LINE = re.compile(rf"\n[^\S\n]*+(?:(\n\s*)|(?={_ITEM}))")
 
 _CLOSERS = r"[\p{Pe}\p{Pf}\"'*_]{0,4}"
@@ -66,18 +69,20 @@ _AND = r"\ (?:and|or|und|oder|et|ou)"
 # as it may be an abbreviation's ("No. 5.", "Dr. / A. Smith"). Where it begins a line: a colon, a semicolon, a heading
 # in bold or in capitals, or for brackets a comma. Inside a line: a semicolon, or a gap of several spaces, as in the
 # table of contents of a text from a PDF ("Closing    22  2.05.").
-_LEAD = regex.compile(
-    rf"""(?xV1)
-    (?<=  [\p{{Ll}}\p{{Lo}}\p{{N}}]{{4}}(?<!\bapprox|\bresp|\bincl|\bfigs|\bpágs)\.{_CLOSERS}\s{{1,99}}
-        | \b\p{{Ll}}{{2,3}}\.{_CLOSERS}[^\S\n]{{0,9}}\n\s{{0,99}}
-        | [{TERMINALS}]{_CLOSERS}\s{{0,99}}
-        | ;(?:{_AND})?\s{{1,99}}
-        | (?:[．:…]{_CLOSERS} | [*_] | (?:\A|\n)[^\p{{Ll}}\n]{{0,80}}\p{{Lu}}{{2}})[^\S\n]{{0,9}}\n\s{{0,99}}
-        | (?:[\d:)] | \b\p{{Lu}}\p{{L}}{{1,20}})[^\S\n]{{2,20}}
-        | \n[^\S\n]{{0,99}}\n\s{{0,99}}
+_lead = functools.cache(
+    lambda: regex.compile(
+        rf"""(?xV1)
+        (?<=  [\p{{Ll}}\p{{Lo}}\p{{N}}]{{4}}(?<!\bapprox|\bresp|\bincl|\bfigs|\bpágs)\.{_CLOSERS}\s{{1,99}}
+            | \b\p{{Ll}}{{2,3}}\.{_CLOSERS}[^\S\n]{{0,9}}\n\s{{0,99}}
+            | [{TERMINALS}]{_CLOSERS}\s{{0,99}}
+            | ;(?:{_AND})?\s{{1,99}}
+            | (?:[．:…]{_CLOSERS} | [*_] | (?:\A|\n)[^\p{{Ll}}\n]{{0,80}}\p{{Lu}}{{2}})[^\S\n]{{0,9}}\n\s{{0,99}}
+            | (?:[\d:)] | \b\p{{Lu}}\p{{L}}{{1,20}})[^\S\n]{{2,20}}
+            | \n[^\S\n]{{0,99}}\n\s{{0,99}}
+        )
+        | (?<=,(?:{_AND})?\s{{0,9}}\n\s{{0,99}})(?=\w{{0,4}}[(（)）])
+        | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art|Item\b) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
     )
-    | (?<=,(?:{_AND})?\s{{0,9}}\n\s{{0,99}})(?=\w{{0,4}}[(（)）])
-    | (?<=:\s)(?=[*_(]{{0,4}}[1aAiI１一]\b) | (?<=\d\s)(?=Section\b|Art|Item\b) | (?<=,\s)(?=[ivx]{{2,4}}\.)"""
 )
 
 
@@ -93,9 +98,9 @@ def item_starts(text: str) -> list[int]:
         at = line.end()
         if line[1]:
             found.append(at)
-        elif text.find("\n", last, line.start()) < 0 and _FIRST_ITEM.match(text, last):
+        elif text.find("\n", last, line.start()) < 0 and _first_item().match(text, last):
             found += [at] if not last or found[-1:] == [last] else [last, at]
-        elif _LEAD.match(text, at):
+        elif _lead().match(text, at):
             found.append(at)
         last = at
     return found
@@ -106,8 +111,8 @@ def enumerator_start(text: str, start: int, end: int) -> int:
     begin = max(start, end - _LONGEST)
     if not _LAST_WORD.fullmatch(text[begin:end].rsplit(None, 1)[-1]):
         return end
-    found = _AT_END.search(text, begin, end)
-    return found.start() if found and (found.start() == start or _LEAD.match(text, found.start())) else end
+    found = _at_end().search(text, begin, end)
+    return found.start() if found and (found.start() == start or _lead().match(text, found.start())) else end
 
 
 # End of most paragraphs: a word that is no Roman number, and a stop.
@@ -127,7 +132,7 @@ def ends_with_enumerator(text: str, start: int, end: int) -> bool:
         return False
     if _PARAGRAPH_END.match(text, end):  # It can begin another paragraph only from a line of its own.
         return not text[text.rfind("\n", 0, at) + 1 : at].strip()
-    return at > start or skip_space(text, 0) == at or _LEAD.match(text, at) is not None
+    return at > start or skip_space(text, 0) == at or _lead().match(text, at) is not None
 
 
 _NOTES = r"[⁰¹²³⁴-⁹†‡]"
@@ -136,12 +141,14 @@ _FIRSTS = regex.compile(rf"(?V1){_NOTES}|{_EMOJI}|[\p{{Pe}}\p{{Pf}}--[’”»\x
 _REFERENCE = r"(?:citation\ needed|\^[^\s\[\]]{1,40}|(?:note\ |nb\ )?(?:\d{1,4}|[a-z])(?:\s?[,;–-]\s?\d{1,4}){0,20})"
 _LINK = r"(?:\([^()\s]{1,300}\))?"
 _BEHIND = rf"[^\s(\[][\p{{SB=ATerm}}…{TERMINALS}]{_CLOSERS}(?:\s»)?"
-_CLOSES = regex.compile(
-    rf"""(?xV1)(?:(?<={_BEHIND}) | (?<={_BEHIND}[^\S\n]{{1,2}})(?=\[|{_EMOJI}))
-    (?:
-        [,–-]?[^\S\n]{{0,2}}(?:\[\[?{_REFERENCE}\]\]?{_LINK} | (?={_EMOJI}){CLUSTER})
-        | {_NOTES} | [*_]{{1,3}}(?=\s|\Z|[\[\p{{Pe}}\p{{Pf}}"']) | [\p{{Pe}}\p{{Pf}}--[\])]]
-    )+"""
+_closes = functools.cache(
+    lambda: regex.compile(
+        rf"""(?xV1)(?:(?<={_BEHIND}) | (?<={_BEHIND}[^\S\n]{{1,2}})(?=\[|{_EMOJI}))
+        (?:
+            [,–-]?[^\S\n]{{0,2}}(?:\[\[?{_REFERENCE}\]\]?{_LINK} | (?={_EMOJI}){CLUSTER})
+            | {_NOTES} | [*_]{{1,3}}(?=\s|\Z|[\[\p{{Pe}}\p{{Pf}}"']) | [\p{{Pe}}\p{{Pf}}--[\])]]
+        )+"""
+    )
 )
 _CLOSER = regex.compile(r"(?<=[^\s\p{Ps}\p{Pi}\p{Pd}])[\p{Pe}\p{Pf}\"']")
 _NEW_SENTENCE = regex.compile(r"\s*\Z|\s+[^\s\p{Ll}]")
@@ -192,7 +199,7 @@ def _closing_marks(text: str, first: str) -> Iterator[tuple[int, int]]:
 
 def _closing_end(text: str, start: int) -> int:
     """Return the end of the closing marks that begin at an offset behind a stop; the offset if there are none."""
-    found = _CLOSES.match(text, start)
+    found = _closes().match(text, start)
     if found is None:
         return start
     if text[start - 1].isspace():

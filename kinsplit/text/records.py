@@ -7,6 +7,7 @@ costs little; in doubt, lines are prose.
 
 from __future__ import annotations
 
+import functools
 import re
 from functools import cached_property
 from itertools import pairwise
@@ -113,13 +114,15 @@ _DATE = (
 _TIME = r"\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
 # Beginning of a log entry or a message. A date with its time, a time in brackets, a name with a time alone on the line,
 # or what a web server writes, is enough; the others must come again.
-_ENTRY = re.compile(
-    rf"\u200e?(?:<\d{{1,3}}>\d? ?)?(?:\[?{_LEVEL}\]?[:\s]\s?)?"
-    rf"(?:(?P<full>[\[(]?{_DATE}(?:[T:]|,?[ \u202f]{{1,2}}){_TIME}|\[{_TIME}\]"
-    rf"|[^\s\d][^\n\[—]{{0,40}}?(?: {{2,}}| — |,? \[)(?:\w{{1,20}} at |{_DATE},? )?{_TIME}\]?\s*$"
-    rf"|[\w.:-]{{3,60}} \S{{1,60}} \S{{1,60}} \[\d\d?/{_MONTH}/)"
-    rf"|(?P<clock>{_TIME}(?=[\s,|-]|$))|\[?(?P<date>\d{{4}}-\d\d-\d\d\b)|\[(?P<seconds>[ ]*\d{{1,7}}\.\d{{6}}\]))"
-    rf"|\[?(?P<level>{_LEVEL})|<[@+%~& ]?(?P<nick>[^\s<>/]{{1,30}})>\s"
+_entry = functools.cache(
+    lambda: re.compile(
+        rf"\u200e?(?:<\d{{1,3}}>\d? ?)?(?:\[?{_LEVEL}\]?[:\s]\s?)?"
+        rf"(?:(?P<full>[\[(]?{_DATE}(?:[T:]|,?[ \u202f]{{1,2}}){_TIME}|\[{_TIME}\]"
+        rf"|[^\s\d][^\n\[—]{{0,40}}?(?: {{2,}}| — |,? \[)(?:\w{{1,20}} at |{_DATE},? )?{_TIME}\]?\s*$"
+        rf"|[\w.:-]{{3,60}} \S{{1,60}} \S{{1,60}} \[\d\d?/{_MONTH}/)"
+        rf"|(?P<clock>{_TIME}(?=[\s,|-]|$))|\[?(?P<date>\d{{4}}-\d\d-\d\d\b)|\[(?P<seconds>[ ]*\d{{1,7}}\.\d{{6}}\]))"
+        rf"|\[?(?P<level>{_LEVEL})|<[@+%~& ]?(?P<nick>[^\s<>/]{{1,30}})>\s"
+    )
 )
 
 
@@ -128,10 +131,10 @@ _OPENING = re.compile(rf"[^:\n]{{0,60}}+:\d\d|[\[{{<#;!/\u200e]|---|\d{{4}}-\d\d
 
 
 def _entries(block: _Block) -> Records | None:
-    opening = _ENTRY.match(block.first)
+    opening = _entry().match(block.first)
     if not opening:
         return None
-    matches = ((line, _ENTRY.match(line.text)) for line in block.lines)
+    matches = ((line, _entry().match(line.text)) for line in block.lines)
     lines = [line for line, match in matches if match and match.lastgroup == opening.lastgroup]
     if opening.lastgroup != "full" and (len(lines) < 2 or 2 * len(lines) < len(block.outer)):
         return None

@@ -7,7 +7,7 @@ counts one token per four characters, about as many as English has.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import json
 import re
 import string
@@ -33,6 +33,8 @@ Encode = Callable[[Sequence[str]], tuple[IntArray, IntArray]]
 
 # From 64 KiB on, tokie splits a text between its threads at arbitrary offsets, even inside words and characters.
 LONGEST = 16_000
+# Characters that are read before tokie is loaded, which takes as long as reading these without it.
+_FEW = 100_000
 # Longer texts are cut where counts add up.
 _ENDS = re.escape("".join(SEPARATORS | STOPS) + string.punctuation)
 _PIECE = re.compile(rf".{{0,{LONGEST - 1}}}[{_ENDS}]|[^{_ENDS}]+[{_ENDS}]?", re.DOTALL)
@@ -233,10 +235,7 @@ class JsonTokenizer:
             raise TokenizerError(f"tokenizer: {name!r} is not a tokenizer.json ({error}).") from error
         self.splits_at_space = _splits_at_space(raw)
         self._unknown = self._exact.unknown
-        self._encode: Encode = self._encode_exactly
-        # Without tokie, or where it reads texts differently, the exact tokenizer counts.
-        with contextlib.suppress(ImportError, ValueError):
-            self._encode = FastEncoder(raw, self._encode_exactly, self._unknown, self.splits_at_space).encode
+        self._raw, self._left = raw, _FEW
 
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""
@@ -260,6 +259,19 @@ class JsonTokenizer:
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...]."""
         return self._encode(valid(texts))
+
+    def _encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+        if self._left > 0:
+            self._left -= sum(map(len, texts))
+        return self._encode_exactly(texts) if self._left > 0 else self._encode_fast(texts)
+
+    @functools.cached_property
+    def _encode_fast(self) -> Encode:
+        """Without tokie, or where it reads texts differently, the exact tokenizer counts."""
+        try:
+            return FastEncoder(self._raw, self._encode_exactly, self._unknown, self.splits_at_space).encode
+        except (ImportError, ValueError):
+            return self._encode_exactly
 
     def _encode_exactly(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         return self._exact.encode(valid(texts))

@@ -25,6 +25,8 @@ _FOLDER = Path(__file__).with_name("bert")
 _HANGUL = range(0xAC00, 0xD7A4)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
+# What tokens inside a word begin with; no word does.
+_CONTINUED = "##"
 # Longer words are unknown.
 _LONGEST = 100
 # Words whose tokens are kept; more than any document has.
@@ -59,7 +61,7 @@ class WordPiece:
             _has(normalizer, type="BertNormalizer", clean_text=True, handle_chinese_chars=True, lowercase=True)
             and normalizer.get("strip_accents") in {None, True}
             and _has(raw.get("pre_tokenizer"), type="BertPreTokenizer")
-            and _has(model, type="WordPiece", continuing_subword_prefix="##")
+            and _has(model, type="WordPiece", continuing_subword_prefix=_CONTINUED)
             and not raw["added_tokens"]
             and model.get("unk_token") in model["vocab"]
             and model.get("max_input_chars_per_word") == _LONGEST
@@ -108,8 +110,7 @@ class _Words(dict[str, _Tokens]):
 
     def __init__(self, vocabulary: Mapping[str, int], unknown: int) -> None:
         super().__init__({"": _Tokens((), ())})
-        self._first = {token: number for token, number in vocabulary.items() if not token.startswith("##")}
-        self._later = {token[2:]: number for token, number in vocabulary.items() if token.startswith("##")}
+        self._vocabulary = vocabulary
         self._unknown = _Tokens((unknown,), (0,))
         self._longest_token = max(map(len, vocabulary), default=0)
 
@@ -121,16 +122,16 @@ class _Words(dict[str, _Tokens]):
 
     def _read(self, word: str) -> _Tokens:
         """Return the longest token that a word begins with, the longest after it, and so on."""
-        ids, starts, start, known = [], [], 0, self._first
+        ids, starts, start, known, prefix = [], [], 0, self._vocabulary, ""
         while start < len(word):
             for end in range(min(len(word), start + self._longest_token), start, -1):
-                if (number := known.get(word[start:end])) is not None:
+                if (number := known.get(prefix + word[start:end])) is not None:
                     break
             else:
                 return self._unknown
             ids.append(number)
             starts.append(start)
-            start, known = end, self._later
+            start, prefix = end, _CONTINUED
         return _Tokens(tuple(ids), tuple(starts))
 
 
