@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from kinsplit.support.extras import needs
+
 # UTF-32 first: its little-endian mark begins with the one of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -250,8 +252,13 @@ def _codec(label: str) -> str | None:
 
 
 def _guess(data: bytes) -> str | None:
-    """Return the encoding that the data are most likely in, or None."""
-    from charset_normalizer import from_bytes
+    """Return the encoding that the data are most likely in, or None.
+
+    Raises:
+        MissingExtraError: charset-normalizer is not installed.
+    """
+    with needs("files"):
+        from charset_normalizer import from_bytes
 
     runs = [len(run) for run in _BEYOND_ASCII.findall(data[:_LOOKED_AT])]
     is_latin = bool(runs) and sum(runs) < _LONG_RUN * len(runs)  # Letters with accents stand between others.

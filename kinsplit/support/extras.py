@@ -12,6 +12,7 @@ _DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
     "qdrant_edge": "qdrant-edge-py",
     "webvtt": "webvtt-py",
+    "yaml": "pyyaml",
 }
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import codecs
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.errors import MissingExtraError
 from kinsplit.loaders.decoding import clean, decode
 from kinsplit.loaders.formats import html
 
@@ -251,3 +253,11 @@ def test_cleaning_replaces_one_for_one_and_counts():
         ("3 NUL or lone surrogate code points were replaced by U+FFFD",),
     )
     assert clean("plain 😀") == ("plain 😀", ())
+
+
+def test_a_charset_that_has_to_be_guessed_names_the_extra_that_guesses(monkeypatch):
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+
+    assert decode(GERMAN.encode()) == (GERMAN, ())
+    with pytest.raises(MissingExtraError, match=r'^charset-normalizer is not installed. Run: .*"kinsplit\[files\]"$'):
+        decode(GERMAN.encode("cp1252"))

@@ -12,6 +12,9 @@ import re
 import tomllib
 from typing import Any, NamedTuple
 
+from kinsplit.errors import MissingExtraError
+from kinsplit.support.extras import needs
+
 _LONGEST = 2**15  # characters
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(?=[^\r\n])")
 _CLOSING = {
@@ -37,7 +40,11 @@ class FrontMatter(NamedTuple):
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Return the front matter of a text."""
+    """Return the front matter of a text.
+
+    Raises:
+        MissingExtraError: It is YAML, and PyYAML is not installed.
+    """
     opening = _OPENING.match(text)
     closing = _CLOSING[opening[1]].search(text[:_LONGEST], opening.end()) if opening else None
     if opening is None or closing is None:
@@ -45,6 +52,10 @@ def front_matter(text: str) -> FrontMatter:
     source = text[opening.end() : closing.start()]
     try:
         fields = _yaml(source) if opening[1] == "---" else _plain(tomllib.loads(source.replace("\r\n", "\n")))
+    except MissingExtraError:
+        if _FIELD.match(source) or source.startswith("{"):
+            raise
+        return FrontMatter({})  # Text between thematic breaks.
     except (ValueError, RecursionError) as error:
         if not _FIELD.match(source):
             return FrontMatter({})
@@ -59,8 +70,9 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _yaml(source: str) -> Any:
-    """Return the value of YAML, or raise ValueError."""
-    import yaml
+    """Return the value of YAML, or raise ValueError or MissingExtraError."""
+    with needs("files"):
+        import yaml
 
     try:
         node = yaml.compose(source, yaml.SafeLoader)

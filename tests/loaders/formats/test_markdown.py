@@ -3,11 +3,13 @@ from __future__ import annotations
 import base64
 import json
 import random
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.errors import MissingExtraError
 from kinsplit.loaders.content import LeftOut
 from kinsplit.loaders.formats.markdown import read, without_data
 from kinsplit.loaders.markup.front_matter import front_matter
@@ -209,3 +211,12 @@ def test_pictures_in_markdown_and_notebooks_leave_their_names(tmp_path):
     assert picture.documents[0].text == "# Pic\n\n![a chart]()\n\nAfter.\n"
     assert book.documents[0].text == "![y]()"
     assert picture.warnings == book.warnings == ("1 data: URI was left out",)
+
+
+def test_front_matter_in_yaml_names_the_extra_that_reads_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+
+    with pytest.raises(MissingExtraError, match=r'^pyyaml is not installed. Run: pip install "kinsplit\[files\]"$'):
+        front_matter("---\ntitle: Owls\n---\nText")
+    assert front_matter("+++\ntitle = 'Owls'\n+++\nText").fields == {"title": "Owls"}
+    assert front_matter("---\nText between breaks.\n---\nText").fields == {}

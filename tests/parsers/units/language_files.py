@@ -18,9 +18,9 @@ FILE = Path(languages.__file__).with_name("ngrams") / "ngrams.npz"
 # N-grams that are kept: those that tell most about all languages, about each, and about the likeliest two.
 _KEPT, _KEPT_OF_EACH, _KEPT_OF_TWO = 10_000, 25, 1250
 _STEPS = 31
-# With fewer n-grams a text has less evidence, which then counts more. With this factor, and these numbers, the detected
-# language of all labelled sets is the same.
-_FACTOR = 3.0
+# With fewer n-grams a text has less evidence, which then counts more. With this factor and these numbers, the language
+# of all shared data is the same as by py3langid, and that of 1,045 of 1,068 texts of Django's translations.
+_FACTOR = 2.5
 
 
 def arrays() -> dict[str, Any]:
