@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -140,12 +141,16 @@ class SourceComparison:
             runs += [(number, number + 1) for number in range(first, len(single) - 1)]
         self.parts = [SourcePart(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
         self._words = [bm25.words(part.text) for part in self.parts]
-        vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))
+        self._embedder, self._single, self._runs = embedder, [part.text for part in single], runs
+
+    @cached_property
+    def _vectors(self) -> FloatArray:
+        embedder = self._embedder
+        vectors = embedder.embed(self._single) if self._single else np.zeros((0, embedder.dimension))
         # The vector of a pair is the mean of both sentences, which takes no further call of the model.
-        pairs = np.asarray(runs, dtype=np.intp).reshape(-1, 2)
-        sums = vectors[pairs].sum(axis=1)
-        self._vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        self._embedder = embedder
+        sums = vectors[np.asarray(self._runs, dtype=np.intp).reshape(-1, 2)].sum(axis=1)
+        length = np.linalg.norm(sums, axis=1, keepdims=True)
+        return np.asarray(sums / np.maximum(length, np.finfo(np.float32).tiny), dtype=np.float32)
 
     def similarities(self, vector: FloatArray) -> FloatArray:
         """Return the relative similarity of a vector of length 1 and each part: float32[parts].

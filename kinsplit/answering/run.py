@@ -22,6 +22,7 @@ from kinsplit.index import Index
 from kinsplit.keywords import SearchKeywords
 from kinsplit.language_models import LanguageModel, stream
 from kinsplit.options import AnswerOptions
+from kinsplit.retrieval import Passage
 from kinsplit.spans import Span, overlap, unite
 from kinsplit.support.telemetry import model_span, span
 
@@ -245,6 +246,31 @@ def quotes(question: str, sources: Sequence[values.Source], embedder: Embedder, 
     best = float(scores[order[0]]) if order else 0.0
     least = min(best, _LEAST * best)
     return list(_select([comparison.parts[index] for index in order if scores[index] >= least]))
+
+
+# What a highlight loses per character, so that a longer one needs more words of the question.
+_CHARACTER_WEIGHT = 0.0003
+
+
+def highlight(question: str, passage: Passage, index: Index) -> tuple[Span, bool]:
+    """Return the span, in its document, of what answers a question: the best one or two sentences of a passage's hits.
+
+    They are those with most words of the question, since a model would take longer than the search. If none has any,
+    it is the sentence in which the best hit begins, and False.
+    """
+    source = number([passage])[0]
+    hits = unite(span for hit in passage.hits for span in hit.chunk.spans)
+    groups = [[SourcePart(source, at) for at in group] for group in statements(source)]
+    found = [[part for part in group if overlap([source.locate(*part.at)], hits)] for group in groups]
+    comparison = SourceComparison(found, index.embedder, index.bm25)
+    overlaps = comparison.overlaps(question)
+    if overlaps.any():
+        lengths = np.asarray([part.at.end - part.at.start for part in comparison.parts])
+        best = comparison.parts[int(np.argmax(overlaps - _CHARACTER_WEIGHT * lengths))]
+        return source.locate(*best.at), True
+    spans = (source.locate(*part.at) for part in comparison.parts)
+    own = passage.best.chunk.spans
+    return next((span for span in spans if overlap([span], own)), own[0]), False
 
 
 def quotation(part: SourcePart) -> str:

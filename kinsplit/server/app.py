@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI, Security
 from fastapi.security import APIKeyHeader, HTTPBearer
+from starlette.middleware.gzip import GZipMiddleware
 
 import kinsplit
 from kinsplit.registry import Registry, instance
@@ -92,6 +93,8 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     app.state.previewer = previewer or own_previewer
     app.state.viewer = viewer
     app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
+    # Events of answers are sent as they are: packed, they would wait for each other.
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     _add_routes(app, has_uploads=folders is not None)
     guard(app, settings, metrics, open_paths=_OPEN_PATHS, has_uploads=folders is not None)
     return app

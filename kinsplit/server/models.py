@@ -106,6 +106,15 @@ class Related(Model):
     text: str = Field(description="Text of its first chunk.")
 
 
+class Highlight(Model):
+    """What of a passage answers the question: one or two sentences, or a list, a table or code."""
+
+    start: int = Field(description="First code point in the document.")
+    end: int = Field(description="One past the last code point in the document.")
+    ranges: list[TextRange] = Field(description="Ranges in the text of the passage.")
+    matches: bool = Field(description="Whether it has words of the question; if none has, the best hit begins there.")
+
+
 class FoundPassage(Located, RankedText, Scored):
     """A passage of a document that answers the question."""
 
@@ -113,6 +122,7 @@ class FoundPassage(Located, RankedText, Scored):
     related: list[Related] = Field(description="Other files of the same group, such as the code of a lecture.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     times: tuple[float, float] | None = Field(description="Start and end in seconds, in a transcript.")
+    highlight: Highlight | None = Field(description="What answers the question; null unless `render` is set.")
     view: TextView | None = Field(description="How it can be shown; null unless `render` is set.")
 
 
@@ -135,6 +145,9 @@ class DocumentRow(Model):
     """A document of a collection."""
 
     id: str = Field(description="Id of the document.")
+    title: str | None = Field(description="Title of the document, if it has one.")
+    course: str | None = Field(description="Course of the document, if it is of one.")
+    file_type: str | None = Field(description="Type of its file, such as `pdf`.")
     chunks: int = Field(description="Number of chunks.")
 
 
@@ -348,9 +361,15 @@ def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
     return ChunkText(**{key: row[key] for key in ChunkText.model_fields})
 
 
-def to_found_passage(rank: int, passage: Passage, view: TextView | None) -> FoundPassage:
+def to_highlight(passage: Passage, span: Span, matches: bool) -> Highlight:
+    """Return a highlight, given its span in the document."""
+    ranges = SpanLocator(passage.spans, passage.text).locate([span])
+    return Highlight(start=span.start, end=span.end, ranges=ranges, matches=matches)
+
+
+def to_found_passage(rank: int, passage: Passage, highlight: Highlight | None, view: TextView | None) -> FoundPassage:
     """Return a passage with its rank, counted from 1."""
     row, locator = passage_row(passage, rank), SpanLocator(passage.spans, passage.text)
     for hit, found in zip(row["hits"], passage.hits, strict=True):
         hit["ranges"] = locator.locate(found.chunk.spans)
-    return FoundPassage(**row, view=view)
+    return FoundPassage(**row, highlight=highlight, view=view)

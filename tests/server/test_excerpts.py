@@ -145,11 +145,20 @@ def test_a_text_that_a_library_fails_at_gives_nothing() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        r"The weight \(w\) decays.", r"The weight \\(w\\) decays.", "The weight $w$ decays.", "The weight $`w`$ decays.",
-        r"The weight \\[w\\] decays.", "The weight $$w$$ decays.", "```math\nw\n```", "$$\nw\n$$", "\\[\nw\n\\]",
-        "\\\\[\nw\n\\\\]", "Text\n\\begin{equation}\nw\n\\end{equation}", "\\begin{align*}\nw\n\\end{align*}",
+        r"The weight \(w\) decays.",
+        r"The weight \\(w\\) decays.",
+        r"The weight \\[w\\] decays.",
+        "The weight $w$ decays.",
+        "The weight $`w`$ decays.",
+        "The weight $$w$$ decays.",
+        "```math\nw\n```",
+        "$$\nw\n$$",
+        "\\[\nw\n\\]",
+        "\\\\[\nw\n\\\\]",
+        "Text\n\\begin{equation}\nw\n\\end{equation}",
+        "\\begin{align*}\nw\n\\end{align*}",
     ],
-)  # fmt: skip
+)
 def test_a_formula_in_any_usual_marks_is_set(source: str) -> None:
     html = html_of(source)
     assert html.count("<math") == 1

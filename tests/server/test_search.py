@@ -56,6 +56,21 @@ async def test_hits_are_marked_in_the_passage_in_both_units(client: httpx.AsyncC
         assert len(marked) == hit["end"] - hit["start"]
 
 
+async def test_the_sentence_that_answers_is_highlighted(client: httpx.AsyncClient) -> None:
+    asked = {"q": "what asks first?", "top_k": 1, "window": 2, "render": True}
+    (passage,) = (await client.get("/search", params=asked)).json()["passages"]
+    (place,) = passage["highlight"]["ranges"]
+    assert passage["text"][place["start"] : place["end"]] == "A while loop asks first."
+    assert passage["highlight"]["end"] - passage["highlight"]["start"] == place["end"] - place["start"]
+    assert passage["highlight"]["matches"]
+    asked |= {"q": "zebra", "ranking": "dense"}
+    (passage,) = (await client.get("/search", params=asked)).json()["passages"]
+    assert not passage["highlight"]["matches"]
+    assert passage["highlight"]["start"] < passage["hits"][0]["end"]
+    del asked["render"]
+    assert (await client.get("/search", params=asked)).json()["passages"][0]["highlight"] is None
+
+
 async def test_the_strategy_chooses_the_collection(client: httpx.AsyncClient) -> None:
     for name, chosen in (("WORD", "word"), ("fixed", "word"), ("by-WORD", "word"), ("Sentence", "sentence")):
         answer = (await client.get("/search", params={"q": "loop", "strategy": name})).json()

@@ -114,7 +114,7 @@ def _other_formula(state: StateInline, silent: bool) -> bool:
     return False
 
 
-def _unseen(state: StateInline, silent: bool) -> bool:
+def _unseen(state: StateInline, _: bool) -> bool:
     found = _UNSEEN.match(state.src, state.pos)
     if found is None:
         return False
@@ -122,10 +122,10 @@ def _unseen(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _unseen_line(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+def _unseen_line(state: StateBlock, first: int, _: int, silent: bool) -> bool:
     begin, end = state.bMarks[first] + state.tShift[first], state.eMarks[first]
     line = state.src[begin:end]
-    is_alone = _UNSEEN_LINE.fullmatch(line) or (found := _UNSEEN.match(line)) and found.end() == len(line)
+    is_alone = _UNSEEN_LINE.fullmatch(line) or ((found := _UNSEEN.match(line)) and found.end() == len(line))
     if not is_alone or state.is_code_block(first):
         return False
     if not silent:

@@ -22,7 +22,7 @@ from kinsplit.retrieval import Passage
 from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.models import SpanLocator, TextRange, TextView
+from kinsplit.server.models import Highlight, TextRange, TextView
 from kinsplit.server.processes.excerpts import Excerpt, render
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
 from kinsplit.server.processes.marks import Mark
@@ -235,14 +235,9 @@ def to_marks(ranges: Iterable[TextRange], length: int, *, best: bool = True) -> 
     return tuple(Mark(each.start, each.end, best) for each in ranges if each.end - each.start < _WHOLE * length)
 
 
-def shown_passage(passage: Passage) -> Shown:
-    """Return a passage with its hits marked."""
-    locator = SpanLocator(passage.spans, passage.text)
-    marks = (
-        Mark(each.start, each.end, not rank)
-        for rank, hit in enumerate(passage.hits)
-        for each in locator.locate(hit.chunk.spans)
-    )
+def shown_passage(passage: Passage, highlight: Highlight) -> Shown:
+    """Return a passage with what answers the question marked."""
+    marks = (Mark(each.start, each.end, highlight.matches) for each in highlight.ranges)
     best = passage.best.chunk
     return Shown(
         *(passage.source_id, best.metadata, passage.text, tuple(marks)),

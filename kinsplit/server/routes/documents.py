@@ -6,9 +6,10 @@ Only the store is read: an id is compared, never opened as a file.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
@@ -19,6 +20,7 @@ from starlette.types import Scope
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import InvalidParameterError
+from kinsplit.identity import chunk_id
 from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.server import limits, models
 from kinsplit.server.collections import OpenCollection
@@ -192,9 +194,18 @@ def _chunk_page(collection: OpenCollection, source_id: str, level: int, offset: 
 
 
 def _list(collection: OpenCollection, offset: int, limit: int) -> models.DocumentPage:
-    sources = collection.index.store.sources(0)
-    rows = [models.DocumentRow(id=id_, chunks=n) for id_, n in islice(sources.items(), offset, offset + limit)]
+    store = collection.index.store
+    sources = store.sources(0)
+    listed = dict(islice(sources.items(), offset, offset + limit))
+    whole = store.get([chunk_id(id_, store.schema.fingerprint, DOCUMENT, 0) for id_ in listed])
+    facts = {each.source_id: each.metadata for each in whole}
+    rows = [_row(id_, chunks, facts.get(id_, {})) for id_, chunks in listed.items()]
     return models.DocumentPage(strategy=collection.name, total=len(sources), offset=offset, documents=rows)
+
+
+def _row(id_: str, chunks: int, metadata: Mapping[str, Any]) -> models.DocumentRow:
+    facts = {key: str(metadata[key]) if metadata.get(key) else None for key in ("title", "course", "file_type")}
+    return models.DocumentRow(id=id_, chunks=chunks, **facts)
 
 
 def _filters(collection: OpenCollection) -> models.MetadataFilters:

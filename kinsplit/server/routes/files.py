@@ -97,6 +97,8 @@ async def original(
         # Never shown by the browser: a page of somebody's would run in the service's name.
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(Path(file.name).name, safe='')}",
         "Content-Length": str(size),
+        # Most are packed already, and a large one would take long.
+        "Content-Encoding": "identity",
     }
     return StreamingResponse(_blocks(file), headers=headers, media_type="application/octet-stream")
 

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import ConfigDict, Field
 
+from kinsplit.answering.run import highlight
 from kinsplit.errors import InvalidParameterError
 from kinsplit.keywords import SearchKeywords
 from kinsplit.retrieval import LanguageModelReranker, Passage
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
-from kinsplit.server.models import SearchAnswer, TextView, to_found_passage
+from kinsplit.server.models import Highlight, SearchAnswer, TextView, to_found_passage, to_highlight
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import Conditions, offered
 
@@ -51,23 +52,36 @@ async def search(
     searchers = model_workers if uses_model else workers
     if not asked.render:
         return await respond(searchers, collections.call, collection, _answer, asked.q, options)
-    name, passages, notices = await searchers.run(collections.call, collection, _search, asked.q, options)
+    name, passages, notices, highlights = await searchers.run(collections.call, collection, _lit, asked.q, options)
     # No thread waits for this.
-    views = await viewer.views([shown_passage(passage) for passage in passages])
-    return await respond(workers, _answered, asked.q, name, passages, notices, views)
+    views = await viewer.views(list(map(shown_passage, passages, highlights)))
+    return await respond(workers, _answered, asked.q, name, passages, notices, highlights, views)
 
 
 def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
-    return _answered(query, *_search(collection, query, options), [])
+    return _answered(query, *_search(collection, query, options))
 
 
 def _answered(
-    query: str, name: str, passages: Sequence[Passage], notices: Sequence[str], views: Sequence[TextView]
+    query: str,
+    name: str,
+    passages: Sequence[Passage],
+    notices: Sequence[str],
+    highlights: Sequence[Highlight] = (),
+    views: Sequence[TextView] = (),
 ) -> SearchAnswer:
-    """Return the response to a question, with a view of each passage, or without any."""
-    pairs = enumerate(zip_longest(passages, views), 1)
-    found = [to_found_passage(rank, passage, view) for rank, (passage, view) in pairs]
+    """Return the response to a question, with a highlight and a view of each passage, or without any."""
+    rows = enumerate(zip_longest(passages, highlights, views), 1)
+    found = [to_found_passage(rank, passage, lit, view) for rank, (passage, lit, view) in rows]
     return SearchAnswer(query=query, strategy=name, passages=found, notices=notices)
+
+
+def _lit(
+    collection: OpenCollection, query: str, options: SearchKeywords
+) -> tuple[str, list[Passage], list[str], list[Highlight]]:
+    name, passages, notices = _search(collection, query, options)
+    spans = [highlight(query, passage, collection.index) for passage in passages]
+    return name, passages, notices, [to_highlight(p, *span) for p, span in zip(passages, spans, strict=True)]
 
 
 def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, list[Passage], list[str]]:
