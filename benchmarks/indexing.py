@@ -26,7 +26,7 @@ from parsers import machine
 from rich.console import Console
 from rich.table import Table
 from scaling import peak
-from texts import corpus
+from texts import Corpus, corpus
 
 from kinsplit import Index, embedding
 from kinsplit.embedding import Embedder, VectorCache
@@ -179,13 +179,13 @@ class _WatchedTokens(_Watched):
 STAGES = ("read files", "split", "place chunks", "look up", "model", "count windows", "terms", "write")
 
 
-def measure(spec: str, embedding_context: str, limit: int | None) -> Measured:
-    """Measure the stages of indexing the corpora, with the model already loaded."""
+def measure(spec: str, embedding_context: str, limit: int | None, texts: Corpus | None = None) -> Measured:
+    """Measure the stages of indexing texts, by default the corpora, with the model already loaded."""
     stages = Stages()
     model = embedding.resolve(spec)
     model.embed_query("load")
     with tempfile.TemporaryDirectory() as folder:
-        files = _files(Path(folder) / "corpora", 1, limit)
+        files = _files(Path(folder) / "corpora", 1, limit, texts)
         embedder = watched_model(model, stages)
         with Index(f"edge:{folder}/store", embedder=embedder, embedding_context=embedding_context) as index:
             # Load everything that is loaded only once before measuring.
@@ -223,10 +223,10 @@ def watched(index: Index, stages: Stages) -> Iterator[None]:
         index.store, index.strategy, index.bm25 = store, strategy, bm25
 
 
-def _files(folder: Path, copies: int, limit: int | None) -> Path:
+def _files(folder: Path, copies: int, limit: int | None, texts: Corpus | None = None) -> Path:
     """Write the corpora as files of at most 100,000 characters, so that each is small compared with the whole."""
     folder.mkdir()
-    for name, text in corpus().by_name.items():
+    for name, text in (texts or corpus()).by_name.items():
         whole = text[:limit]
         for start in range(0, len(whole), 100_000):
             for copy in range(copies):

@@ -110,7 +110,7 @@ def in_turns(
 
 
 @contextmanager
-def service(folder: str, **settings: str) -> Iterator[tuple[str, int]]:
+def serving(folder: str, **settings: str) -> Iterator[tuple[str, int]]:
     """Run `kinsplit serve` with some settings, and yield its address and the id of its process."""
     command = [sys.executable, "-c", "from kinsplit.cli import main; main()", "serve", "--port", "0", "--json"]
     given = {f"KINSPLIT_{name.upper()}": value for name, value in settings.items()}
@@ -241,7 +241,7 @@ def open_own(course: Course) -> Index:
 def main(seconds: Annotated[float, typer.Option(help="Seconds of each measurement.")] = 5.0) -> None:
     """Ask the sample course from 1, 8, 32 and 128 clients."""
     with course() as made, open_own(made) as index:
-        with service(str(made.folder), collections="course") as (address, process):
+        with serving(str(made.folder), collections="course") as (address, process):
             systems = {
                 "kinsplit serve, over HTTP": System(over_http(address), process),
                 "kinsplit Index.search": System(lambda question: index.search(question, window=0)),

@@ -56,15 +56,18 @@ def corpus() -> Corpus:
     """Return the chroma corpora if they are available, else their stand-in."""
     folder = SHARED_DATA / "chroma"
     if not folder.is_dir():
-        return Corpus(
-            f"a stand-in made from the sample course, because {folder} is absent",
-            {name: prose(size, seed) for seed, (name, size) in enumerate(SIZES.items())},
-        )
+        return stand_in(f", because {folder} is absent")
     rows = {name: (folder / name / "docs.jsonl").read_text(encoding="utf-8") for name in SIZES}
     # Not splitlines, which also splits at separators that a text may contain.
     return Corpus(
         "the five chroma corpora", {name: json.loads(row.split("\n")[0])["text"] for name, row in rows.items()}
     )
+
+
+def stand_in(reason: str = "") -> Corpus:
+    """Return texts of the same lengths, which every clone can make."""
+    made = {name: prose(size, seed) for seed, (name, size) in enumerate(SIZES.items())}
+    return Corpus(f"a stand-in made from the sample course{reason}", made)
 
 
 def prose(size: int, seed: int = 0, *, one_line: bool = False) -> str:

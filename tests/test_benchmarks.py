@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ with pytest.MonkeyPatch.context() as path:
     import cut_corpora
     import cuts
     import embedding
+    import gate
     import indexing
     import labelled
     import parsers
@@ -258,6 +260,35 @@ def test_every_stage_of_indexing_is_measured(context: str, monkeypatch: pytest.M
     assert set(measured.stages) == set(indexing.STAGES)
     assert min(measured.stages.values()) > 0
     assert 0 < measured.share < 1
+
+
+def test_a_ratio_may_exceed_the_recorded_one_by_its_tolerance() -> None:
+    recorded = {each.name: 2.0 for each in gate.RATIOS}
+    assert gate.failures({each.name: 1.99 * each.tolerance for each in gate.RATIOS}, recorded) == []
+    assert gate.failures({**recorded, "node": 2.7, "idle": 0.1}, recorded) == ["node"]
+    # What is new has no limit yet.
+    assert gate.failures(recorded, {}) == []
+
+
+def test_processor_times_are_compared_in_pairs() -> None:
+    made: list[str] = []
+
+    def counting(name: str, steps: int) -> gate.Prepare:
+        def prepare() -> Callable[[], object]:
+            made.append(name)
+            return lambda: sum(range(steps))
+
+        return prepare
+
+    assert 2 < gate.paired(counting("much", 3_000_000), counting("little", 300_000), rounds=3) < 50
+    assert made == ["much", "little"] * 4
+
+
+def test_the_page_on_costs_shows_the_recorded_ratios() -> None:
+    record, page = json.loads(gate.RECORD.read_text("utf-8")), gate.PAGE.read_text("utf-8")
+    assert record["ratios"].keys() == {each.name for each in gate.RATIOS}
+    assert scale_model.replaced(page, {"bench gate": gate.table_of(record)}) == page
+    assert gate.table_of(record) in page
 
 
 def test_late_chunking_counts_as_the_models_time(monkeypatch: pytest.MonkeyPatch) -> None:

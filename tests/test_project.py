@@ -104,6 +104,12 @@ def test_the_wheel_holds_the_licences_of_what_it_bundles() -> None:
     assert {path.parent for path in (ROOT / "kinsplit").rglob("*.gz")} == {ROOT / path.parent for path in notices}
 
 
+def test_a_release_is_published_only_after_its_costs_were_compared() -> None:
+    jobs = read(".github/workflows/publish.yml")["jobs"]
+    assert set(jobs["publish"]["needs"]) == {"build", "costs"}
+    assert jobs["costs"]["steps"][-1] == {"run": "make bench-gate"}
+
+
 def test_workflows_may_only_read_unless_a_job_says_more() -> None:
     for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         assert read(f".github/workflows/{path.name}")["permissions"] == {"contents": "read"}, path.name

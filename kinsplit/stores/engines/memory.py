@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import operator
 import threading
-<<<<<<< HEAD
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-=======
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
->>>>>>> 018f5fcc (Index filtered keys on Qdrant servers when they are first used, and list every collection whatever its state)
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
