@@ -34,8 +34,9 @@ def text_id(text: str, source: object = "text") -> str:
     return f"{source}#{digest}"
 
 
-#: Metadata keys of the names of what holds a document.
-COURSE = ("course", "course_title", "subject")
+#: Metadata keys of the names of a course, and of all that holds a document.
+COURSE_NAMES = ("course", "course_title")
+COURSE = (*COURSE_NAMES, "subject")
 
 # Stems that name nothing: hashes, UUIDs and numbers.
 _NAMELESS = re.compile(r"(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+|text|)", re.IGNORECASE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
+from kinsplit.embedding.calibration import Calibration, calibrate
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import (
     CacheWarning,
     CollectionNotFoundError,
+    EmbeddingError,
     SchemaMismatchError,
     StoreError,
     require,
@@ -38,7 +41,7 @@ from kinsplit.language_models.registry import NO_MODEL
 from kinsplit.loaders import SourceFile
 from kinsplit.options import AddOptions, IndexOptions, KinWeights, Reranker, SearchOptions
 from kinsplit.parsers import Strategy, create, default_strategy, names, own_resources
-from kinsplit.retrieval import Passage, SearchQuestion, create_reranker, search
+from kinsplit.retrieval import Passages, SearchQuestion, create_reranker, search
 from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.new_collection import settled
@@ -254,7 +257,7 @@ class Index(Hinted):
         contexts = None if self.context_model == NO_MODEL else ContextWriter(self.context_model)
         return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context, contexts)
 
-    def search(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> list[Passage]:
+    def search(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> Passages:
         """Find the passages that answer a query.
 
         Args:
@@ -263,7 +266,8 @@ class Index(Hinted):
             **options: See `kinsplit.SearchOptions`.
 
         Returns:
-            Passages, best first. If there are none, a `FilterWarning` names each value of `where` that no chunk has.
+            Passages, best first, with whether any is close to the query. If there are none, a `FilterWarning` names
+            each value of `where` that no chunk has.
 
         Raises:
             InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
@@ -284,12 +288,13 @@ class Index(Hinted):
         limits = {"top_k": asked.passages, "budget": asked.budget}
         retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
-            dense = None
+            dense = unrelated = None
             if pick(asked.ranking).embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
+                unrelated = self._unrelated(dense)
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
-            given = query, dense, asked, self.bm25, levels, tokenizer
+            given = query, dense, unrelated, asked, self.bm25, levels, tokenizer
             # A reranker stays in this process with its model.
             passages = self.store.run(_find, *given) if reranker is None else _find(self.store, *given, reranker)
             record(passages=len(passages))
@@ -297,12 +302,22 @@ class Index(Hinted):
             warn_of_unmatched(self.store, asked.where)
         return passages
 
-    async def asearch(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> list[Passage]:
+    async def asearch(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> Passages:
         """Find passages without blocking the event loop; see `search`.
 
         The search runs in a thread. If the caller is cancelled, it goes on at once, and the search ends there.
         """
         return await in_thread(self.search, query, *unnamed, **options)
+
+    def _unrelated(self, vector: NDArray[np.float32]) -> float | None:
+        """Return the expected cosine of a question with unrelated texts, or None if these can't be embedded."""
+        with suppress(EmbeddingError):
+            return float(self._calibration.unrelated(vector[None])[0])
+        return None
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return calibrate(self.embedder)
 
     def _options(self, keywords: SearchKeywords) -> SearchOptions:
         options = SearchOptions(**keywords)
@@ -387,14 +402,15 @@ def _find(
     store: ChunkStore,
     query: str,
     dense: NDArray[np.float32] | None,
+    unrelated: float | None,
     asked: SearchOptions,
     bm25: Bm25Embedder,
     levels: Sequence[int],
     tokenizer: object | None,
     reranker: Reranker | None = None,
-) -> list[Passage]:
+) -> Passages:
     """Find the passages that answer a query with a vector, in the process that holds the store's engine."""
-    question = SearchQuestion.of(query, dense, bm25, level=levels[0], where=asked.where)
+    question = SearchQuestion.of(query, dense, bm25, level=levels[0], where=asked.where, unrelated=unrelated)
     terms_asked = frozenset(question.terms.indices)
 
     def terms(texts: Sequence[str]) -> list[frozenset[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 import kinsplit
-from kinsplit import Chunk, Document, Index, Passage
+from kinsplit import Chunk, Document, Index
 from kinsplit.indexing.reports import AddReport
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.integrations.langchain import text_splitter
@@ -16,6 +16,7 @@ from kinsplit.integrations.llama_index import node_parser
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.strategies.semantic import SemanticStrategy
 from kinsplit.parsers.strategies.sentence import SentenceStrategy
+from kinsplit.retrieval import Passages
 
 
 def types(name: str, parameters: dict[str, Any], index: Index) -> None:
@@ -29,7 +30,7 @@ def types(name: str, parameters: dict[str, Any], index: Index) -> None:
     assert_type(node_parser(name, **parameters), llama_index.KinsplitNodeParser)
     assert_type([*kinsplit.read("notes")], list[Document])
     assert_type(index.add("notes"), AddReport)
-    assert_type(index.search("Why?", top_k=3, window=1), list[Passage])
+    assert_type(index.search("Why?", top_k=3, window=1), Passages)
     assert_type(langchain.details({}), dict[str, Any])
 
 

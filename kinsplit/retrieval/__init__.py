@@ -3,7 +3,7 @@
 from kinsplit.options import NO_KIN, KinWeights, Ranked, Reranker
 from kinsplit.retrieval.budget import Budget, context_of, shorten, spend
 from kinsplit.retrieval.expand import Expansion, arrange
-from kinsplit.retrieval.passage import Candidate, Passage, cite, join, related_once
+from kinsplit.retrieval.passage import Candidate, Passage, Passages, cite, join, related_once
 from kinsplit.retrieval.rankings import KIN, Ranking, SearchQuestion, find_candidates, rankings
 from kinsplit.retrieval.rerank import create_reranker
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
@@ -24,6 +24,7 @@ __all__ = [
     "LanguageModelReranker",
     "LateInteractionReranker",
     "Passage",
+    "Passages",
     "Ranked",
     "Ranking",
     "RerankWarning",

@@ -1,4 +1,4 @@
-"""Questions that name their document: the words that name it count for the document, and no longer inside it.
+"""Questions that name their document or its course: what names it counts for it, and no longer inside it.
 
 "In Acme's merger agreement, what is the closing condition?" is about closing conditions. Inside that agreement, "Acme",
 "merger" and "agreement" find the preamble and the signatures.
@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -105,6 +105,32 @@ def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
     title = question.read_name(entry.title)
     name = question.read_name(name_of(entry.source_id)) & question.words
     return name | title if title <= question.words else name
+
+
+def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str, SparseVector] | None:
+    """Find the course that a question names, if entries are of several courses and it names one of them.
+
+    It names a course by all words of the course's name or title. Of two names, one of which has all words of the other,
+    the longer is meant. Other words have to be left.
+
+    Args:
+        question: The question.
+        entries: What was found for the question.
+
+    Returns:
+        The name of the course, and the question's terms without the words that name it.
+    """
+    courses = {entry.course for entry in entries}
+    if len(courses) < 2:
+        return None
+    read = {course: [question.read_name(name) for name in course] for course in courses}
+    asked = {course: [words for words in names if words and words <= question.words] for course, names in read.items()}
+    named = {course: frozenset[int]().union(*names) for course, names in asked.items() if names}
+    longest = [each for each in named if not any(named[each] < other for other in named.values())]
+    if len(longest) != 1:
+        return None
+    rest = without_name(question.terms, question.words, named[longest[0]])
+    return None if rest is None else (longest[0][0], rest)
 
 
 def without_name(terms: SparseVector, words: Collection[int], name: Collection[int]) -> SparseVector | None:

@@ -119,6 +119,32 @@ class Passage(HintedText):
         return replace(self, score=score, scores={**self.scores, stage: score})
 
 
+#: What a search says if no passage is close to its question.
+NOT_CLOSE = "No passage is close to this question."
+
+
+class Passages(list[Passage]):
+    """The passages found for a question, best first, and what was found out about it.
+
+    Attributes:
+        is_close: Whether any chunk found is close to the question, by meaning and by words. None if that isn't known:
+            nothing was found, or the ranking is not the default one.
+        named_course: Name of the course that the question names, if the collection has several; else empty. The
+            passages of that course rank higher, and those of other courses are not left out.
+    """
+
+    def __init__(self, passages: Iterable[Passage] = (), *, is_close: bool | None = None, course: str = "") -> None:
+        super().__init__(passages)
+        self.is_close, self.named_course = is_close, course
+
+    @property
+    def notices(self) -> list[str]:
+        """What readers should know about the passages: that none is close, and that the question names a course."""
+        remedy = "Ask without the name to search all courses alike."
+        named = f"The question names the course {self.named_course}, whose passages rank higher. {remedy}"
+        return [NOT_CLOSE] * (self.is_close is False) + [named] * bool(self.named_course)
+
+
 def related_once(passages: Sequence[Passage]) -> list[list[Chunk]]:
     """Return the related chunks of each passage whose documents have no passage, each once."""
     shown = {passage.source_id for passage in passages}

@@ -15,9 +15,17 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.options import KinWeights
-from kinsplit.retrieval.names import Naming, find_naming
+from kinsplit.retrieval.names import Naming, find_course, find_naming
 from kinsplit.retrieval.passage import Candidate
-from kinsplit.retrieval.scoring import KinRankings, NamedRankings, ScoredEntry, score_with_kin, scores_of, unit
+from kinsplit.retrieval.scoring import (
+    KinRankings,
+    NamedRankings,
+    ScoredEntry,
+    is_close,
+    score_with_kin,
+    scores_of,
+    unit,
+)
 from kinsplit.spans import holds, overlap
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry, Query, Where
@@ -44,6 +52,7 @@ class SearchQuestion:
         where: Filter; see `Query`.
         words: Those of its terms that are words; if there are none, no document is looked for that it names.
         read_name: Function that returns the terms of a document's name.
+        unrelated: Expected cosine with unrelated texts; None if it isn't known, and with it whether a passage is close.
     """
 
     dense: NDArray[np.float32] | None
@@ -52,6 +61,7 @@ class SearchQuestion:
     where: Where | None = None
     words: frozenset[int] = frozenset()
     read_name: Callable[[str], frozenset[int]] = _no_words
+    unrelated: float | None = None
 
     @classmethod
     def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
@@ -107,6 +117,9 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     these rankings lack, of the chunks they found and of the best ones' siblings, and searches inside the best
     documents, since a question that names its document also has answers there that resemble it only a little. `limit`
     is the minimum number of chunks to take from each ranking.
+
+    A question that names one of several courses is asked again without the words of the name, in one more call: its
+    terms of courses lift the whole course alike.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     asks_documents = weights.document or weights.best_documents
@@ -122,6 +135,10 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     alone = [question.by_word(word, question.level, 1) for word in sorted(question.words)[:_ALONE]]
     answers = yield [*queries.values(), *alone]
     found = dict(zip(queries, answers, strict=False))
+    if (course := find_course(question, chain(*found.values()))) is not None:
+        name, terms = course
+        rest = replace(question, terms=terms, words=question.words.intersection(terms.indices))
+        return replace((yield from find_evidence(store, rest, weights, limit)), course=name)
     share = _matched(found["bm25"], answers[len(queries) :], len(question.words))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     if weights.document and (naming := (yield from find_naming(store, question, weights, found))) is not None:
@@ -270,9 +287,23 @@ def find_candidates(
         limit: Maximum number of candidates.
         ranking: The ranking.
     """
-    found = find_entries(store, question, weights, limit, ranking)
+    found = find_entries(store, question, weights, limit, ranking).entries
     chunks = store.get([scored.entry.id for scored in found]) if found else []
     return to_candidates(found, {chunk.id: chunk for chunk in chunks})
+
+
+class Found(NamedTuple):
+    """What was found for a question.
+
+    Attributes:
+        entries: Scored entries, best first.
+        is_close: Whether any of them is close to the question; None if that isn't known.
+        course: Name of the course that the question names, one of several; empty if there is none.
+    """
+
+    entries: list[ScoredEntry]
+    is_close: bool | None
+    course: str
 
 
 def find_entries(
@@ -282,7 +313,7 @@ def find_entries(
     limit: int,
     ranking: Ranking = KIN,
     levels: Sequence[int] = (),
-) -> list[ScoredEntry]:
+) -> Found:
     """Find the chunks of one or several levels that answer a question, in as many calls as one level takes.
 
     Each level has a ranking of its own, of at most `limit` chunks. Scores of different levels are comparable as far as
@@ -295,7 +326,9 @@ def find_entries(
         record(chunks=sum(len(each.entries) for each in found))
     with span("kinsplit.search.score", {"chunks": sum(len(each.entries) for each in found)}):
         scored = [each for own in found for each in ranking.score(own, weights, limit)]
-    return sorted(scored, key=lambda each: -each.score)
+    close = [is_close(own, question.unrelated) for own in found if ranking.weighs and question.unrelated is not None]
+    course = next((own.course for own in found if own.course), "")
+    return Found(sorted(scored, key=lambda each: -each.score), any(close) if close else None, course)
 
 
 def rank_together(store: ChunkStore, searches: Sequence[Steps]) -> list[KinRankings]:

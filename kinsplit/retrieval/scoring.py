@@ -27,6 +27,9 @@ _HIGHEST = 3.0
 # Weights of a document's term score, as a share of the best one, and of its best chunk, and the lowest score of a
 # document relative to the most likely one: from a study on six labelled sets (see docs/kin-scoring.md).
 _DOCUMENT_TERMS, _BEST_CHUNK, _LOWEST = 5.0, 0.6, -4.0
+# Weight of the share of the question's words that one chunk has, relative to the best similarity, and the least sum:
+# from a study on seven collections (see docs/kin-scoring.md). A chunk with all words of a question is close to it.
+_WORDS, _CLOSE = 0.7, 0.38
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class KinRankings:
     named: NamedRankings | None = None
     # Share of the question's words, by their scores, that the chunk with the best term score has.
     share: float = 1.0
+    course: str = ""  # Name of the course that the question names, one of several.
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,21 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
         }
         found.append(ScoredEntry(entry, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
     return found
+
+
+def is_close(evidence: KinRankings, unrelated: float) -> bool:
+    """Return whether a chunk is close to a question: by its cosine beyond that of unrelated texts, and by its words.
+
+    Scores of kin don't tell, since they are relative to the candidates: the best one is as high without an answer.
+    The cosine is calibrated on the model, and the words on the collection: `KinRankings.share` measures them by what
+    they score there.
+
+    Args:
+        evidence: What was found for the question.
+        unrelated: Expected cosine of the question with unrelated texts; see `kinsplit.embedding.calibration`.
+    """
+    similarity = (max(evidence.dense.values(), default=-1.0) - unrelated) / (1 - unrelated)
+    return similarity + _WORDS * evidence.share >= _CLOSE
 
 
 def trust(evidence: KinRankings) -> float:

@@ -17,7 +17,7 @@ from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.options import FEWEST, Reranker, SearchExtension, SearchOptions
 from kinsplit.retrieval.budget import Budget, Terms, context_of, no_terms, spend
 from kinsplit.retrieval.expand import Expansion, arrange, decisive, fetch_kin
-from kinsplit.retrieval.passage import Candidate, Passage
+from kinsplit.retrieval.passage import Candidate, Passage, Passages
 from kinsplit.retrieval.rankings import SearchQuestion, find_entries, pick, to_candidates, without_straddlers
 from kinsplit.retrieval.rerank.protocol import ItemReader, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
@@ -84,7 +84,7 @@ def search(
     tokenizer: Tokenizer | None,
     terms: Terms = no_terms,
     levels: Sequence[int] = (),
-) -> list[Passage]:
+) -> Passages:
     """Find the passages that answer a question, in three calls to the store, or four if ids are missing.
 
     Args:
@@ -104,7 +104,9 @@ def search(
     """
     expansion = Expansion.of(options)
     levels = levels or (question.level,)
-    entries = find_entries(store, question, options.weights, options.limit, pick(options.ranking), levels)
+    entries, close, course = find_entries(
+        store, question, options.weights, options.limit, pick(options.ranking), levels
+    )
     budget = None if tokenizer is None else Budget.of(options, tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
@@ -125,7 +127,7 @@ def search(
         if budget is not None:
             passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
             record(passages=len(passages))
-            return passages
+            return Passages(passages, is_close=close if passages else None, course=course)
         is_reranked = not options.diversity and any("rerank" in candidate.scores for candidate in found)
         passages = arrange(found, chunks, expansion, fingerprint, options.limit if is_reranked else number)
         record(passages=len(passages))
@@ -133,7 +135,8 @@ def search(
         # Those of candidates that it left out come last; their scores are on another scale.
         number = sum("rerank" in passage.scores for passage in passages)
         passages = rerank(reranker, query, passages[:number], _PASSAGES) + passages[number:]
-    return passages[: options.passages]
+    passages = passages[: options.passages]
+    return Passages(passages, is_close=close if passages else None, course=course)
 
 
 def _fetch(

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from kinsplit.chunk import FIELDS, PLACED, RECORD, RESERVED, STATE, Beside, Chunk, select
 from kinsplit.details import flat
 from kinsplit.errors import StoreError, require
-from kinsplit.identity import title_of
+from kinsplit.identity import COURSE_NAMES, title_of
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.values import Entry
@@ -117,7 +117,7 @@ _ENTRY = {key: attribute for key, attribute in _ATTRIBUTES.items() if attribute 
 _ENTRY["content_length"] = "length"
 
 #: Keys of a payload that `to_entry` reads.
-ENTRY_KEYS = (*_ENTRY, "sibling_files", "title")
+ENTRY_KEYS = (*_ENTRY, "sibling_files", "title", *COURSE_NAMES)
 
 
 def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float = 0.0) -> Entry:
@@ -127,6 +127,7 @@ def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float = 0.0) -> E
         id=chunk_id,
         sibling_files=tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
         title=title_of(payload),
+        course=tuple(name for key in COURSE_NAMES if isinstance(name := payload.get(key), str)),
         score=score,
         **{attribute: payload[key] for key, attribute in _ENTRY.items()},
     )

@@ -186,6 +186,7 @@ class Entry(NamedTuple):
         length: Length in characters.
         sibling_files: Source ids of the other files of the document's group.
         title: Title of the document; empty if its metadata has none.
+        course: Names of its course, as far as its metadata has them: the course, and its title.
         score: Score of the engine; higher is better, comparable within one query only.
     """
 
@@ -201,6 +202,7 @@ class Entry(NamedTuple):
     length: int
     sibling_files: tuple[str, ...]
     title: str
+    course: tuple[str, ...]
     score: float
 
     def scored(self, score: float) -> Entry:

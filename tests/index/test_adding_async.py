@@ -57,6 +57,7 @@ async def test_the_loop_goes_on_and_searches_meanwhile() -> None:
     with Index("memory:", embedder=embedder) as index:
         embedder.go.set()
         await index.aadd(Document("a", "Owls hunt at night."))
+        await index.asearch("owls")  # The first search also embeds the unrelated texts.
         embedder.go.clear(), embedder.begun.clear()
         adding = asyncio.create_task(index.aadd(Document("b", "Larks sing at dawn.")))
         assert await asyncio.to_thread(embedder.begun.wait, 30)

@@ -65,14 +65,14 @@ def test_without_kin_the_documents_are_not_looked_into() -> None:
 def test_every_chunk_that_either_ranking_finds_has_both_scores(weights: KinWeights) -> None:
     store, asked = CountingStore(course(12)), question("what is recursion")
     everything = KinWeights(pool=10_000)
-    whole = {found.entry.id: found for found in find_entries(store, asked, everything, 10_000)}  # type: ignore[arg-type]
+    whole = {found.entry.id: found for found in find_entries(store, asked, everything, 10_000).entries}  # type: ignore[arg-type]
     store.calls.clear()
 
     first = [asked.by_meaning(0, 4), asked.by_terms(0, 4)]
-    found = {found.entry.id: found for found in find_entries(store, asked, weights, 1)}  # type: ignore[arg-type]
+    found = {found.entry.id: found for found in find_entries(store, asked, weights, 1).entries}  # type: ignore[arg-type]
 
     assert store.calls == ["rank", "rank"]
-    evidence = find_entries(store, asked, weights.model_copy(update={"best_documents": 0}), 4)  # type: ignore[arg-type]
+    evidence = find_entries(store, asked, weights.model_copy(update={"best_documents": 0}), 4).entries  # type: ignore[arg-type]
     assert {entry.id for ranking in store.rank(first) for entry in ranking} >= {one.entry.id for one in evidence}
     for one in (*found.values(), *evidence):
         for stage in ("dense", "bm25"):

@@ -24,7 +24,7 @@ ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
 
 def entry(name: str, index: int = 0, *, source: str = "d", parent: str | None = None, tokens: int = 100) -> Entry:
     before, after = (f"{source}{i}" for i in (index - 1, index + 1))
-    return Entry(name, source, index, 9, 0, parent, before if index else None, after, tokens, 400, (), "", 0.0)
+    return Entry(name, source, index, 9, 0, parent, before if index else None, after, tokens, 400, (), "", (), 0.0)
 
 
 def evidence(*entries: Entry, **scores: dict[str, float]) -> KinRankings:

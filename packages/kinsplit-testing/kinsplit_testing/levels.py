@@ -53,7 +53,7 @@ class Levels(Contract):
 
     def test_rank_tells_the_places_of_what_search_finds(self, store: ChunkStore) -> None:
         """Hits, scores and order are the same, without texts."""
-        save(store, "a", _family("a", "Objects and classes", sibling_files=["b", "c"]))
+        save(store, "a", _family("a", "Objects and classes", sibling_files=["b", "c"], course="6.0001"))
         save(store, "b", _family("b", "Sorting"))
         dense, terms = DENSE.embed_query("what is a class"), SPARSE.embed_query("class objects")
         queries = [Query("dense", dense, 3), Query("bm25", terms, 2), Query("bm25", terms, 5, 1)]
@@ -75,6 +75,7 @@ class Levels(Contract):
                     len(chunk.text),
                     tuple(chunk.metadata.get("sibling_files", ())),
                     title_of(chunk.metadata),
+                    tuple(chunk.metadata[key] for key in ("course",) if key in chunk.metadata),
                     entry.score,
                 )
                 for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)

@@ -1,0 +1,125 @@
+"""What a search says about its question: whether any passage is close to it, and which course it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kinsplit import Document, Index
+from kinsplit.embedding import create
+from kinsplit.errors import EmbeddingError
+from tests.index.helpers import RecordingEmbedder
+
+NOT_CLOSE = "No passage is close to this question."
+
+LESSONS = {
+    "Northwind Baking": {
+        "welcome": "Northwind Baking is a course in nine units. Northwind Baking needs no oven of your own.",
+        "proofing": "Proofing is the last rest of a shaped loaf before it is baked.",
+        "salt": "Salt slows the yeast and tightens the dough.",
+    },
+    "Baking": {"cakes": "A cake is done when a needle comes out of it clean.", "sugar": "Sugar browns in the oven."},
+    "Bees": {
+        "queen": "A queen lays up to two thousand eggs a day. When she ages, the workers raise another one.",
+        "club": "The capital of the club is held by its treasurer, who counts it in May.",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index("memory:") as opened:
+        opened.add(
+            Document(
+                f"{course}/{name}.md", text, metadata={"course": course, "course_title": f"{course} for Beginners"}
+            )
+            for course, lessons in LESSONS.items()
+            for name, text in lessons.items()
+        )
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "close"),
+    [
+        ("how many eggs does a queen lay?", True),
+        ("what do the workers do with an old queen?", True),
+        ("proofing", True),
+        ("what is the capital of Mongolia?", False),
+        ("how do I join two SQL tables?", False),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"budget": 500}, {"level": "all", "budget": 500}, {"rerank": "late"}])
+def test_a_search_says_whether_a_passage_is_close(
+    index: Index, question: str, close: bool, options: dict[str, object]
+) -> None:
+    found = index.search(question, **options)  # type: ignore[arg-type]
+    assert found
+    assert found.is_close is close
+    assert found.notices == ([] if close else [NOT_CLOSE])
+
+
+def test_nothing_is_said_where_it_is_not_known(index: Index) -> None:
+    for ranking in ("dense", "hybrid", "terms"):
+        assert index.search("what is the capital of Mongolia?", ranking=ranking).is_close is None
+    assert index.search("queens", where={"source_id": {"$in": []}}).is_close is None
+
+
+def test_a_model_that_cannot_be_calibrated_finds_without_a_verdict() -> None:
+    class Failing(RecordingEmbedder):
+        def embed(self, texts, progress=None):  # type: ignore[no-untyped-def]
+            if len(texts) > 1:
+                raise EmbeddingError("too many")
+            return super().embed(texts, progress)
+
+    with Index("memory:", embedder=Failing()) as opened:
+        opened.add(Document("a", "Owls hunt at night."))
+        assert opened.search("owls").is_close is None
+
+
+def test_the_question_is_embedded_once_and_the_unrelated_texts_once_per_index() -> None:
+    class Counting(RecordingEmbedder):
+        questions = 0
+
+        def embed_query(self, text):  # type: ignore[no-untyped-def]
+            self.questions += 1
+            return create("hash").embed_query(text)
+
+    embedder = Counting()
+    with Index("memory:", embedder=embedder) as opened:
+        opened.add(Document("a", "Owls hunt at night."))
+        opened.search("owls")
+        embedder.seen.clear()
+        opened.search("larks")
+    assert (embedder.questions, embedder.seen) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("question", "course"),
+    [
+        ("in Northwind Baking, what does proofing mean?", "Northwind Baking"),
+        ("Northwind Baking for Beginners: proofing", "Northwind Baking"),
+        ("what does Bees say about a queen?", "Bees"),
+        ("what is proofing in baking?", "Baking"),
+        ("what does proofing mean?", ""),
+        ("Bees", ""),  # No other words are left.
+        ("do bees like baking?", ""),  # Two courses.
+    ],
+)
+def test_a_question_names_one_course(index: Index, question: str, course: str) -> None:
+    found = index.search(question)
+    assert found.named_course == course
+    assert any(course in notice for notice in found.notices) is bool(course)
+
+
+def test_a_name_lifts_its_course_alike_and_filters_nothing(index: Index) -> None:
+    found = index.search("in Northwind Baking, what does proofing mean?", top_k=7)
+    assert found[0].source_id == "Northwind Baking/proofing.md"
+    assert len({passage.metadata["course"] for passage in found}) > 1
+
+
+def test_the_only_course_of_a_collection_is_not_named() -> None:
+    with Index("memory:", embedder="hash") as opened:
+        opened.add(Document("a", "Owls hunt at night.", metadata={"course": "Birds"}))
+        assert opened.search("which birds hunt at night?").named_course == ""
