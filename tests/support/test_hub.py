@@ -87,7 +87,9 @@ def test_what_is_in_the_cache_is_not_asked_for(
 ) -> None:
     asked = hub(ConnectionError)
     monkeypatch.setattr(
-        huggingface_hub, "try_to_load_from_cache", lambda name, file: "/cache/x" if file == "modules.json" else None
+        huggingface_hub,
+        "try_to_load_from_cache",
+        lambda name, file, revision: "/cache/x" if file == "modules.json" else None,
     )
     check_repository("somebody/something")
     assert asked == []
