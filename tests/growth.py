@@ -39,6 +39,7 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
 }
 #: Modules that compile patterns at run time from unpredictable values, each with an example of such a pattern.
 MADE_LATER = {
+    "hints.py": re.compile(r"a?(query|retrieve|similarity_search|invoke|as_.*)(_.*)?", re.DOTALL),
     "evaluation/measures/protocol.py": re.compile(r"recall@(?:[1-9]\d*)t"),
     "integrations/shared/filters.py": re.compile(r"Bird.*s.", re.DOTALL | re.IGNORECASE),
     "loaders/sheets/xlsx.py": re.compile(

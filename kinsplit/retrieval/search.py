@@ -111,8 +111,7 @@ def search(
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
     number = options.passages or options.limit
-    refines = type(options).refine is not SearchExtension.refine
-    reads_all = refines or reranker is not None or options.diversity or budget is not None
+    reads_all = reranker is not None or budget is not None or _reorders(options)
     shown = entries if reads_all else decisive(entries, expansion, number)
     chunks, vectors = _fetch(store, shown, entries, expansion, fingerprint, with_vectors=bool(options.diversity))
     found = to_candidates(entries, chunks)
@@ -137,6 +136,11 @@ def search(
         passages = rerank(reranker, query, passages[:number], _PASSAGES) + passages[number:]
     passages = passages[: options.passages]
     return Passages(passages, is_close=close if passages else None, course=course)
+
+
+def _reorders(options: SearchOptions) -> bool:
+    """Return whether options need the texts of all candidates to order them."""
+    return bool(options.diversity) or type(options).refine is not SearchExtension.refine
 
 
 def _fetch(
