@@ -3,8 +3,8 @@
 `resolve` asks the package index alone and installs nothing; it fails if the default installation misses its targets, or
 if an extra brings PyTorch or CUDA without saying so. `partners` asks whether all extras install together with the most
 used packages of LlamaIndex and LangChain, and fails if one doesn't. `measure` installs everything into fresh
-environments, and times imports there; of extras with PyTorch, it asks the package index what pip would download. All
-print tables for docs/installation.md, or write them there.
+environments, and times imports and first splits there; of extras with PyTorch, it asks the package index what pip would
+download. All print tables for docs/installation.md, or write them there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -272,39 +273,65 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
             folder = Path(base) / "venv"
             one = install(requirement, folder)
             row = [f"`{name}`", f"{one.seconds:.0f}", f"{one.megabytes:,.0f}", f"{one.megabytes - one.numpy:,.0f}"]
-            rows.append([*row, str(one.packages), _imports(folder / "bin" / "python", name)])
+            rows.append([*row, str(one.packages), _times(folder / "bin" / "python", name)])
             print(*rows[-1], file=sys.stderr, flush=True)
             shutil.rmtree(folder)
             if name == "kinsplit" and one.megabytes - one.numpy >= MOST_MEGABYTES:
                 faults.append(f"kinsplit: {one.megabytes - one.numpy:.0f} MB, not fewer than {MOST_MEGABYTES}")
-    return _table(["installation", "seconds", "MB", "MB without NumPy", "further packages", "import"], rows), faults
+    return _table(
+        ["installation", "seconds", "MB", "MB without NumPy", "further packages", "processor time"], rows
+    ), faults
 
 
-#: Imports that are timed, each beside what it is compared with.
-_IMPORTS = {
-    "kinsplit": ("import kinsplit", "pass"),
-    "kinsplit[langchain]": (
-        "from kinsplit.integrations.langchain import text_splitter",
-        "import langchain_core.documents, langchain_text_splitters",
+_TEXT = " ".join(["Owls hunt at night. By day they rest in hollow trees, where nobody disturbs them."] * 20)
+_HELP = "import sys; sys.argv = ['kinsplit', '--help']; from kinsplit.cli import main; main()"
+_RECURSIVE = "from langchain_text_splitters import RecursiveCharacterTextSplitter as Splitter; Splitter().split_text"
+#: What is timed in a new process, by installation: its name, the code, and the code that it is compared with.
+_TIMED = {
+    "kinsplit": (
+        ("import", "import kinsplit", "pass"),
+        ("first split", f"import kinsplit; kinsplit.split({_TEXT!r})", "pass"),
+        ("help", _HELP, "pass"),
     ),
-    "kinsplit[llama-index]": ("from kinsplit.integrations.llama_index import node_parser", "import llama_index.core"),
+    "kinsplit[langchain]": (
+        (
+            "import",
+            "from kinsplit.integrations.langchain import text_splitter",
+            "import langchain_core.documents, langchain_text_splitters",
+        ),
+    ),
+    "kinsplit[llama-index]": (
+        ("import", "from kinsplit.integrations.llama_index import node_parser", "import llama_index.core"),
+    ),
+    "chonkie": (
+        ("import", "import chonkie", "pass"),
+        ("first split", f"from chonkie import RecursiveChunker; RecursiveChunker().chunk({_TEXT!r})", "pass"),
+    ),
+    "langchain-text-splitters": (
+        ("import", "import langchain_text_splitters", "pass"),
+        ("first split", f"{_RECURSIVE}({_TEXT!r})", "pass"),
+    ),
 }
 
 
-def _imports(python: Path, name: str) -> str:
-    """Return the milliseconds that an import takes beyond another one; the median of pairs, after one to warm up."""
-    if name not in _IMPORTS:
-        return ""
-    own, other = _IMPORTS[name]
-    pairs = [(_seconds(python, own), _seconds(python, other)) for _ in range(10)][1:]
-    beyond = sorted(ours - theirs for ours, theirs in pairs)[len(pairs) // 2] * 1000
-    return f"{beyond:.0f} ms beyond `{other if other != 'pass' else 'python'}`"
+def _times(python: Path, name: str) -> str:
+    """Return the milliseconds that code takes beyond other code."""
+    cells = []
+    for what, own, other in _TIMED.get(name, ()):
+        beyond = "" if other == "pass" else f" beyond `{other}`"
+        cells.append(f"{what} {_milliseconds(python, own) - _milliseconds(python, other):.0f} ms{beyond}")
+    return ", ".join(cells)
 
 
-def _seconds(python: Path, code: str) -> float:
-    start = time.perf_counter()
-    subprocess.run([str(python), "-c", code], check=True)
-    return time.perf_counter() - start
+def _milliseconds(python: Path, code: str) -> float:
+    """Return the processor time of a new process, the least of ten after one to warm up."""
+    found = []
+    for _ in range(11):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([str(python), "-c", code], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found[1:]) * 1000
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
