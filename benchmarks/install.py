@@ -44,7 +44,7 @@ OURS = {"benchmarks", "dev", "docs"}
 #: Packages of extras that have no wheel and install anywhere, since they hold Python alone.
 PURE = ("rouge-score",)
 #: Targets of the default installation: packages besides kinsplit, and megabytes besides NumPy.
-MOST_PACKAGES, MOST_MEGABYTES = 20, 60
+MOST_PACKAGES, MOST_MEGABYTES = 18, 42
 PEERS = ("chonkie", "langchain-text-splitters", "llama-index-core", "semchunk")
 #: Packages of the frameworks that are installed together with kinsplit most often.
 PARTNERS = (
