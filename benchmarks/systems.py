@@ -18,6 +18,7 @@ from texts import Corpus, prose
 from kinsplit.chunk import Document
 from kinsplit.embedding.bundled import model_folder
 from kinsplit.parsers import Strategy, create
+from kinsplit.parsers.units.languages import detect_language
 
 #: The libraries' splitters have no common base class.
 Splitter = Any
@@ -92,7 +93,8 @@ def fresh(name: str, parameters: Mapping[str, Parameter]) -> Strategy:
         cached.cache_clear()
     strategy = create(name, **parameters)
     # A long paragraph in English, after which tokie counts tokens, and a text whose language takes n-grams to detect.
-    strategy.chunk_many([Document("warm", prose(120_000, one_line=True)), Document("names", _NAMES)])
+    strategy.chunk(Document("warm", prose(120_000, one_line=True)))
+    detect_language(_NAMES)
     return strategy
 
 

@@ -202,6 +202,8 @@ def locate(texts: Sequence[TokenOffsets], wanted: Sequence[Iterable[int]], token
 def _count_words(pieces: Sequence[tuple[TokenOffsets, int]], tokenizer: Tokenizer) -> None:
     words = [own.words(piece) if tokenizer.splits_at_space else own.whole(piece) for own, piece in pieces]
     texts = [own.text[s:e] for (own, _), bounds in zip(pieces, words, strict=True) for s, e in pairwise(bounds)]
-    counts = divide(tokenizer.count(texts), [len(bounds) - 1 for bounds in words])
-    for (own, piece), bounds, found in zip(pieces, words, counts, strict=True):
-        own.learn_words(piece, bounds[:-1], found.tolist())
+    counts = tokenizer.count(texts).tolist()
+    stop = 0
+    for (own, piece), bounds in zip(pieces, words, strict=True):
+        start, stop = stop, stop + len(bounds) - 1
+        own.learn_words(piece, bounds[:-1], counts[start:stop])

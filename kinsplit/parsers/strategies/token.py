@@ -183,7 +183,9 @@ class _Job:
                 start = max(start, self.resume) if found else self.resume
             if end - start > self.most:
                 end = _word_floor(self.text, start, start + self.most)
-            found.append(Span(start, start + len(self.text[start:end].rstrip())))
+            while end > start and self.text[end - 1].isspace():
+                end -= 1
+            found.append(Span(start, max(start, end)))
         return found
 
 
