@@ -77,7 +77,7 @@ RATIOS = (
 Prepare = Callable[[], Callable[[], object]]
 
 
-def paired(one: Prepare, other: Prepare, rounds: int) -> float:
+def paired(one: Prepare, other: Prepare, rounds: int = ROUNDS) -> float:
     """Return the ratio of two processor times: the median of rounds, after one that doesn't count."""
     times = [(spent(one), spent(other)) for _ in range(rounds + 1)]
     return statistics.median(first / second for first, second in times[1:])
@@ -95,7 +95,7 @@ def spent(prepare: Prepare) -> float:
     return seconds
 
 
-def splitters(texts: Corpus, rounds: int) -> Iterator[tuple[str, float]]:
+def splitters(texts: Corpus) -> Iterator[tuple[str, float]]:
     """Yield the ratios of strategies to chonkie's splitters, and of what a node costs to a `TextNode`."""
     systems = {system.name: system for system in SYSTEMS}
 
@@ -103,12 +103,12 @@ def splitters(texts: Corpus, rounds: int) -> Iterator[tuple[str, float]]:
         # A new splitter each time, so that none is helped by a cache of the same texts.
         return lambda: partial(systems[name].run, systems[name].make(), texts)
 
-    yield "token", paired(splitting("kinsplit token 512/128"), splitting("chonkie token 512/384"), rounds)
-    yield "sentence", paired(splitting("kinsplit sentence 500/100"), splitting("chonkie sentence 500/100"), rounds)
-    yield "structure", paired(splitting("kinsplit structure 500"), splitting("chonkie recursive 500"), rounds)
+    yield "token", paired(splitting("kinsplit token 512/128"), splitting("chonkie token 512/384"))
+    yield "sentence", paired(splitting("kinsplit sentence 500/100"), splitting("chonkie sentence 500/100"))
+    yield "structure", paired(splitting("kinsplit structure 500"), splitting("chonkie recursive 500"))
     parser, core = splitting("kinsplit node parser character 500/100"), splitting("kinsplit character 500/100")
     number = sum(map(len, core()()))
-    nodes = [(spent(parser), spent(core), spent(lambda: partial(_text_nodes, number))) for _ in range(rounds + 1)]
+    nodes = [(spent(parser), spent(core), spent(lambda: partial(_text_nodes, number))) for _ in range(ROUNDS + 1)]
     yield "node", statistics.median((whole - split) / empty for whole, split, empty in nodes[1:])
 
 
@@ -118,33 +118,37 @@ def _text_nodes(number: int) -> list[object]:
     return [TextNode(text="") for _ in range(number)]
 
 
-def searches(rounds: int, number: int, seconds: float) -> Iterator[tuple[str, float]]:
+def searches() -> Iterator[tuple[str, float]]:
     """Yield the ratios of a search to the question's vector, and of the service to LangChain's retriever."""
     with service.course() as course, service.open_own(course) as index:
         # No question is repeated, so that caches don't help.
         questions = (f"{text} ({turn})" for turn in count() for text in course.questions)
 
         def asking(ask: Callable[[str], object]) -> Prepare:
-            return lambda: partial(list, map(ask, list(islice(questions, number))))
+            return lambda: partial(list, map(ask, list(islice(questions, SEARCHES))))
 
-        search = asking(lambda question: index.search(question, window=0))
-        yield "search", paired(search, asking(create("bundled").embed_query), rounds)
+        def search(question: str) -> object:
+            return index.search(question, window=0)
+
+        service.warm(search, course.questions)
+        yield "search", paired(asking(search), asking(create("bundled").embed_query))
         with service.serving(str(course.folder), collections="course") as (address, process):
             systems = {
                 "kinsplit": service.System(service.over_http(address), process),
                 "LangChain": service.System(service.langchain(course.chunks)),
             }
-            own, peer = service.in_turns(systems, CLIENTS, seconds, course.questions, rounds).values()
+            for system in systems.values():
+                service.warm(system.ask, course.questions)
+            own, peer = service.in_turns(systems, CLIENTS, SECONDS, course.questions, ROUNDS).values()
         yield "service", own.processor / peer.processor
         yield "rate", peer.rate / own.rate
 
 
-def measure(
-    texts: Corpus, rounds: int = ROUNDS, number: int = SEARCHES, seconds: float = SECONDS, indexed: int = INDEXED
-) -> dict[str, float]:
+def measure() -> dict[str, float]:
     """Measure all ratios."""
-    idle = 1 - indexing.measure("bundled", "headings", indexed, texts).share
-    return {**dict(splitters(texts, rounds)), **dict(searches(rounds, number, seconds)), "idle": idle}
+    texts = stand_in()
+    idle = 1 - indexing.measure("bundled", "headings", INDEXED, texts).share
+    return {**dict(splitters(texts)), **dict(searches()), "idle": idle}
 
 
 def failures(measured: Mapping[str, float], recorded: Mapping[str, float]) -> list[str]:
@@ -166,7 +170,7 @@ def main(
 ) -> None:
     """Measure costs relative to peers, and compare them with those of the last release."""
     last = json.loads(RECORD.read_text("utf-8"))["ratios"]
-    measured = measure(stand_in())
+    measured = measure()
     table = Table("cost", "ratio", "last release", "fails beyond", title=f"Relative to peers, {os.cpu_count()} cores")
     for each in RATIOS:
         shown = (f"{last[each.name]:.2f}", f"{each.tolerance * last[each.name]:.2f}") if each.name in last else ("", "")

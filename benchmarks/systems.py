@@ -93,8 +93,7 @@ def fresh(name: str, parameters: Mapping[str, Parameter]) -> Strategy:
         cached.cache_clear()
     strategy = create(name, **parameters)
     # A long paragraph in English, after which tokie counts tokens, and a text whose language takes n-grams to detect.
-    strategy.chunk(Document("warm", prose(120_000, one_line=True)))
-    detect_language(_NAMES)
+    strategy.chunk_many([Document("warm", prose(120_000, one_line=True)), Document("names", _NAMES)])
     return strategy
 
 
