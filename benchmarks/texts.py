@@ -64,9 +64,9 @@ def corpus() -> Corpus:
     )
 
 
-def stand_in(reason: str = "") -> Corpus:
+def stand_in(reason: str = "", *, one_line: bool = False) -> Corpus:
     """Return texts of the same lengths, which every clone can make."""
-    made = {name: prose(size, seed) for seed, (name, size) in enumerate(SIZES.items())}
+    made = {name: prose(size, seed, one_line=one_line) for seed, (name, size) in enumerate(SIZES.items())}
     return Corpus(f"a stand-in made from the sample course{reason}", made)
 
 
