@@ -18,7 +18,6 @@ from texts import Corpus, prose
 from kinsplit.chunk import Document
 from kinsplit.embedding.bundled import model_folder
 from kinsplit.parsers import Strategy, create
-from kinsplit.parsers.units.languages import detect_language
 
 #: The libraries' splitters have no common base class.
 Splitter = Any

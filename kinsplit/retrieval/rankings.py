@@ -87,14 +87,14 @@ class SearchQuestion:
         """Return the query for the term ranking of one source, or of all."""
         return Query("bm25", self.terms, limit, level, self._within(source_id))
 
-    def by_word(self, word: int, level: int, limit: int) -> Query:
-        """Return the query for the ranking by one word."""
-        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self.where)
+    def by_word(self, word: int, level: int, limit: int, *, bare: bool = False) -> Query:
+        """Return the query for the ranking by one word, or for its ids and scores alone."""
+        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self.where, bare)
 
     def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
         """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
         vector = self.vector if using == "dense" else self.terms
-        return [Query(using, vector, len(ids), self.level, {"$id": sorted(ids)})] if ids else []
+        return [Query(using, vector, len(ids), self.level, {"$id": sorted(ids)}, bare=True)] if ids else []
 
     def _within(self, source_id: str | None) -> Where | None:
         return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
@@ -130,9 +130,10 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
         "parent_dense": question.by_meaning(above, weights.parents) if weights.parent_dense else None,
         "document": question.by_terms(DOCUMENT, weights.documents) if asks_documents else None,
     }
-    queries = {name: query for name, query in wanted.items() if query is not None}
+    # Parents are known by their ids.
+    queries = {n: replace(query, bare=n.startswith("parent")) for n, query in wanted.items() if query is not None}
     # Terms are numbered by hashes, so that the first are a sample.
-    alone = [question.by_word(word, question.level, 1) for word in sorted(question.words)[:_ALONE]]
+    alone = [question.by_word(word, question.level, 1, bare=True) for word in sorted(question.words)[:_ALONE]]
     answers = yield [*queries.values(), *alone]
     found = dict(zip(queries, answers, strict=False))
     if (course := find_course(question, chain(*found.values()))) is not None:

@@ -256,7 +256,10 @@ class ChunkStore(ABC):
 
     def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
         """Run validated queries in one round trip, as `_rank` does."""
-        return [[to_entry(*found) for found in ranking] for ranking in self._rank(queries, ENTRY_KEYS)]
+        return [
+            [Entry.bare(each.id, each.score) if query.bare else to_entry(*each) for each in ranking]
+            for query, ranking in zip(queries, self._rank(queries, ENTRY_KEYS), strict=True)
+        ]
 
     def _checked(self, queries: Sequence[Query], run: Callable[[], list[list[T]]]) -> list[list[T]]:
         for query in queries:
@@ -410,7 +413,7 @@ class ChunkStore(ABC):
 
     @abstractmethod
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
-        """Run validated queries in one round trip, with whole payloads or some of their keys."""
+        """Run validated queries in one round trip, with whole payloads or some of their keys; none for bare queries."""
 
 
 def warn_of_unmatched(store: ChunkStore, where: Where | None) -> None:

@@ -136,6 +136,7 @@ class Query:
         level: Level of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for
             whole documents, which have no dense vector. Leaves, parents and documents have separate IDFs.
         where: A filter; see `Where`.
+        bare: Whether only ids and scores are wanted, so that an engine may leave the entries' other fields empty.
     """
 
     using: Literal["dense", "bm25"]
@@ -143,6 +144,7 @@ class Query:
     limit: int
     level: int = 0
     where: Where | None = None
+    bare: bool = False
 
     def __post_init__(self) -> None:
         require(self.using in ("dense", "bm25"), "using", "must be 'dense' or 'bm25'", self.using, "Use one of them.")
@@ -208,6 +210,11 @@ class Entry(NamedTuple):
     def scored(self, score: float) -> Entry:
         """Return the entry with another score."""
         return Entry(*self[:-1], score)
+
+    @classmethod
+    def bare(cls, id_: str, score: float) -> Self:
+        """Return an entry with an id and a score alone; see `Query.bare`."""
+        return cls(id_, "", 0, 0, 0, None, None, None, None, 0, (), "", score)
 
 
 @dataclass(frozen=True, slots=True)

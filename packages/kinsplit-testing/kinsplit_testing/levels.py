@@ -81,6 +81,17 @@ class Levels(Contract):
                 for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)
             ]
 
+    def test_bare_rankings_have_the_same_ids_and_scores(self, store: ChunkStore) -> None:
+        """They need nothing else of what they find."""
+        save(store, "a", _family("a", "Objects and classes"))
+        dense, terms = DENSE.embed_query("what is a class"), SPARSE.embed_query("class objects")
+        queries = [Query("dense", dense, 3), Query("bm25", terms, 2), Query("bm25", terms, 5, 1, {"source_id": "a"})]
+        whole, bare = store.rank(queries), store.rank([replace(query, bare=True) for query in queries])
+        for entries, some in zip(whole, bare, strict=True):
+            assert entries
+            assert [entry.id for entry in some] == [entry.id for entry in entries]
+            assert [entry.score for entry in some] == pytest.approx([entry.score for entry in entries])
+
     def test_rank_tells_the_places_as_they_are_now(self, store: ChunkStore) -> None:
         """A ranking after a sync or a put returns the new positions."""
         query = Query("bm25", SPARSE.embed_query("class objects"), 9)

@@ -85,7 +85,7 @@ def _available() -> int:
 #: More points than a shard holds, so that a scroll or a facet returns everything at once.
 ALL = 2**31
 #: Largest numbers of cached entries, 1 kB each, and of cached chunks, 5 kB each.
-_MOST_ENTRIES, _MOST_CHUNKS = 20_000, 2_000
+_MOST_ENTRIES, _MOST_CHUNKS = 50_000, 2_000
 #: Points per write or read.
 _BATCH = 500
 #: Largest size of a payload index on disk, in bytes.

@@ -201,10 +201,16 @@ class EdgeStore(ChunkStore):
             if found is None:
                 answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
                 rankings = [[(cast("UUID", point.id), point.score) for point in answer] for answer in answers]
-                wanted = {id_.int: id_ for ranking in rankings for id_, _ in ranking}
+                placed = (own for query, own in zip(queries, rankings, strict=True) if whole or not query.bare)
+                wanted = {id_.int: id_ for ranking in placed for id_, _ in ranking}
                 entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
                 # Points may have been deleted in between.
-                found = [[entries[i.int].scored(score) for i, score in own if i.int in entries] for own in rankings]
+                found = [
+                    [Entry.bare(str(id_), score) for id_, score in own]
+                    if query.bare and not whole
+                    else [entries[id_.int].scored(score) for id_, score in own if id_.int in entries]
+                    for query, own in zip(queries, rankings, strict=True)
+                ]
             ids = list({entry.id for own in found for entry in own}) if whole else []
             return found, read(shard, True, ids) if ids else {}
 

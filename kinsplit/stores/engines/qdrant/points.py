@@ -8,14 +8,21 @@ from typing import Any
 from uuid import UUID
 
 from pydantic_core import to_json
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.details import DETAILS
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
-from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, wrapped
+from kinsplit.stores.engines.qdrant.payload import (
+    FilterForms,
+    filter_of,
+    level_of,
+    places_of,
+    roots_of,
+    wrapped,
+)
 from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
@@ -146,8 +153,22 @@ def to_request(
         limit=query.limit,
         filter=wanted,
         params=params if query.using == "dense" else None,
-        with_payload=own_payload() if keys is None else places_of(keys),
+        with_payload=own_payload() if keys is None else not query.bare and places_of(keys),
     )
+
+
+def query_batch(
+    client: QdrantClient, collection: str, requests: Sequence[models.QueryRequest], *, remote: bool
+) -> list[models.QueryResponse]:
+    """Return the answers to requests, from a server by the generated API unless it is asked by gRPC.
+
+    The client itself copies each request deeply, in search of texts to embed.
+    """
+    if not remote or client.init_options["prefer_grpc"]:
+        return client.query_batch_points(collection, requests)
+    batch = models.QueryRequestBatch(searches=list(requests))
+    answer = client.http.search_api.query_batch_points(collection, query_request_batch=batch)
+    return answer.result or []
 
 
 def search_params(place: str, options: QdrantOptions) -> models.SearchParams | None:

@@ -30,7 +30,14 @@ from kinsplit.stores.engines.qdrant.indexes import ServerIndexes
 from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, level_of, places_of, to_vectors, unwrapped
-from kinsplit.stores.engines.qdrant.points import own_payload, search_params, to_filter, to_request, to_requests
+from kinsplit.stores.engines.qdrant.points import (
+    own_payload,
+    query_batch,
+    search_params,
+    to_filter,
+    to_request,
+    to_requests,
+)
 from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
@@ -299,7 +306,7 @@ class QdrantStore(ChunkStore):
         responses = self._call(
             requests,
             self._limits.searches,
-            lambda client, some: client.query_batch_points(self._collection, some),
+            lambda client, some: query_batch(client, self._collection, some, remote=self._params is not None),
         )
         rankings = [response.points for some in responses for response in some]
         return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
