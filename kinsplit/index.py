@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Never, Self, Unpack
 
@@ -48,7 +48,7 @@ from kinsplit.stores.new_collection import settled
 from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.stores.values import Where
 from kinsplit.support.telemetry import Attributes, model_span, span
-from kinsplit.support.threads import in_own_thread, in_thread
+from kinsplit.support.threads import InFlight, in_own_thread, in_thread
 from kinsplit.tokenizers import describe, resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -107,6 +107,8 @@ class Index(Hinted):
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._weights = asked.weights
         self._rerankers: dict[str, Reranker | None] = {}
+        # Equal questions at the same time are embedded once.
+        self._vectors: InFlight[NDArray[np.float32]] = InFlight()
         # Error of searches until something is added to a collection that did not exist.
         self._missing = ""
         strategy = asked.strategy
@@ -291,7 +293,7 @@ class Index(Hinted):
             dense = unrelated = None
             if pick(asked.ranking).embeds:
                 with model_span("embeddings", self.embedder.name):
-                    dense = self.embedder.embed_query(query)
+                    dense = self._vectors.call(query, partial(self.embedder.embed_query, query))
                 unrelated = self._unrelated(dense)
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
             given = query, dense, unrelated, asked, self.bm25, levels, tokenizer

@@ -9,12 +9,12 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, partial, update_wrapper
 from queue import SimpleQueue
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -198,3 +198,26 @@ def _retrieve_error(future: asyncio.Future[Any]) -> None:
     """Retrieve the error of a future that may have been abandoned, so that asyncio doesn't log it."""
     if not future.cancelled():
         future.exception()
+
+
+class InFlight(Generic[T]):
+    """Calls in progress, of which equal ones share one result. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Future[T]] = {}
+        self._lock = threading.Lock()
+
+    def call(self, key: str, function: Callable[[], T]) -> T:
+        """Return a function's result, or wait for that of the call with the same key if one is in progress."""
+        own: Future[T] = Future()
+        with self._lock:
+            call = self._calls.setdefault(key, own)
+        if call is own:
+            try:
+                own.set_result(function())
+            except BaseException as error:
+                own.set_exception(error)
+            finally:
+                with self._lock:
+                    del self._calls[key]
+        return call.result()
