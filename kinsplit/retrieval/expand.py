@@ -136,7 +136,8 @@ def arrange(
         if home is not None:
             home.hits.append(hit)
             continue
-        free = ((group, _beside(hit.chunk, around, [g for g in groups if g is not group])) for group in groups)
+        own = (group for group in groups if group.hits[0].chunk.source_id == hit.chunk.source_id)
+        free = ((group, _beside(hit.chunk, around, [g for g in groups if g is not group])) for group in own)
         neighbour, more = next((pair for pair in free if pair[0].has_room_for(pair[1], expansion)), (None, around))
         if neighbour is not None:
             neighbour.add(more, hit)

@@ -55,7 +55,7 @@ class PointArrays:
         # Row of each point in the matrix that holds its dense vector.
         self._places = np.array(places, dtype=np.intp)
         self._unit = {name: _unit(np.array(vectors, dtype=np.float32)) for name, vectors in dense.items() if vectors}
-        self._postings = {name: _Postings(vectors) for name, vectors in sparse.items()}
+        self._postings = {name: _Postings(vectors, len(self.entries)) for name, vectors in sparse.items()}
         # The last vector that was multiplied by each whole matrix, and the product.
         self._products: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
 
@@ -105,7 +105,7 @@ class PointArrays:
         postings = self._postings[layer.sparse]
         if len(query.vector.indices) == 1 and len(layer.levels) == 1 and rows is self._levels[query.level]:
             return _best(*postings.weighted(query.vector.indices[0], query.vector.values[0]), query.limit)
-        scores, holds = postings.scores(query.vector, len(self.entries))
+        scores, holds = postings.scores(query.vector)
         rows = rows[holds[rows]]
         return _best(rows, scores[rows], query.limit)
 
@@ -131,13 +131,15 @@ _Terms = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]
 
 
 class _Postings:
-    """The points that have each term, and their weights."""
+    """The points, of so many in all, that have each term, and their weights."""
 
-    def __init__(self, points: Sequence[_Terms]) -> None:
+    def __init__(self, points: Sequence[_Terms], size: int) -> None:
         rows, terms, values = map(np.concatenate, zip(*points, strict=True))
         order = np.argsort(terms, kind="stable")
         found, starts = np.unique(terms[order], return_index=True)
-        self._number = len(points)
+        self._number, self._size = len(points), size
+        # The last vector that was asked for, and its scores: a search has several queries with one.
+        self._last: tuple[SparseVector, NDArray[np.float64], NDArray[np.bool_]] | None = None
         self._rows, self._values = rows[order], values[order]
         parts = zip(starts.tolist(), [*starts[1:].tolist(), len(terms)], strict=True)
         self._parts = dict(zip(found.tolist(), parts, strict=True))
@@ -152,13 +154,17 @@ class _Postings:
         idf = math.log((self._number - having + 0.5) / (having + 0.5) + 1)
         return self._rows[start:end], self._values[start:end] * np.float64(asked * idf)
 
-    def scores(self, vector: SparseVector, number: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the score of each of so many points, and whether it has a term at all."""
-        scores, holds = np.zeros(number), np.zeros(number, dtype=bool)
+    def scores(self, vector: SparseVector) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the score of each point, and whether it has a term at all."""
+        last = self._last
+        if last is not None and last[0] is vector:
+            return last[1:]
+        scores, holds = np.zeros(self._size), np.zeros(self._size, dtype=bool)
         for term, asked in zip(vector.indices, vector.values, strict=True):
             rows, weights = self.weighted(term, asked)
             scores[rows] += weights
             holds[rows] = True
+        self._last = vector, scores, holds
         return scores, holds
 
 
