@@ -39,7 +39,7 @@ _AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB", re.MULTILINE)
 class ReadAhead:
     """A thread that has the system read a shard's segments.
 
-    The engine drops what it has written from the system's cache, and a search reads some 300 payloads, each on another
+    The engine drops what it has written from the system's cache, and a search reads some 200 payloads, each on another
     page. From the disk, that takes longer than all the rest. Segments that are small, or larger than half of the
     available memory, are not read, and none are on systems other than Linux.
     """
