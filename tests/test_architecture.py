@@ -125,6 +125,7 @@ CALLED_BACK = {
     "indexing.indexer._entries",
     "index.Index.add.<locals>.<lambda>",
     "index._find",
+    "embedding.hashing.HashEmbedder.embed_query",
 }
 
 
