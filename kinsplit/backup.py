@@ -26,6 +26,7 @@ from kinsplit.spans import Span
 from kinsplit.stores import ChunkStore, Schema, Vectors, open_catalog, open_store
 from kinsplit.stores.maintenance.copy import Copied, Progress, batches_of, read, take_over
 from kinsplit.stores.schema import check_collection, parse_schema
+from kinsplit.stores.store import agreed
 from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Backup:
     chunks: int
 
 
+@agreed()
 def back_up(store: ChunkStore, collection: str, path: str | Path, progress: Progress | None = None) -> Copied:
     """Write a collection to a Parquet file, a batch of documents after the other.
 

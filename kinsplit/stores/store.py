@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -33,6 +34,24 @@ T = TypeVar("T")
 
 # Sources whose payloads show the fields of a collection, and the values of a field.
 _SAMPLE, _WIDE_SAMPLE = 20, 1000
+
+
+_AGREED: ContextVar[bool] = ContextVar("agreed", default=False)
+
+
+@contextmanager
+def agreed() -> Iterator[None]:
+    """Read, until the block ends, only what all replicas of a chunk have alike: a write or a copy depends on it."""
+    token = _AGREED.set(True)
+    try:
+        yield
+    finally:
+        _AGREED.reset(token)
+
+
+def is_agreed() -> bool:
+    """Return whether reads are those of an `agreed` block."""
+    return _AGREED.get()
 
 
 class FoundPoint(NamedTuple):
@@ -108,6 +127,7 @@ class ChunkStore(ABC):
         conditions = to_conditions(0, {**where, "chunk_index": 0})
         return list(self._payloads(conditions, [*{str(path[0]) for path in paths_of(key)}]).values())
 
+    @agreed()
     def known(self, source_id: str) -> dict[str, Content]:
         """Return level and content hash of every stored chunk of a source by chunk id, in one round trip."""
         payloads = self._payloads(_is_of(source_id), ("level", "content_hash"))
@@ -120,6 +140,7 @@ class ChunkStore(ABC):
         """
         return missing_of(chunks, self.known(source_id).values())
 
+    @agreed()
     def stored(self, origins: Mapping[str, str]) -> dict[str, int]:
         """Find the documents that are stored as they are, in one round trip per 1,000, before they are split.
 
@@ -137,6 +158,7 @@ class ChunkStore(ABC):
             if _is_state(origin, found[source_id])
         }
 
+    @agreed()
     def compare(self, documents: Mapping[str, Sequence[Chunk]]) -> dict[str, DocumentComparison]:
         """Compare documents with the stored ones, in one round trip per 1,000, to learn which to embed and to sync.
 
@@ -163,6 +185,7 @@ class ChunkStore(ABC):
                 stored[payload["source_id"]][id_] = payload
         return stored
 
+    @agreed()
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`.
 
@@ -186,6 +209,7 @@ class ChunkStore(ABC):
             stored = self._payloads(_is_of(source_id))
             return self._carry_out(plan_sync(source_id, chunks, stored, vectors, self.schema.dimension), vectors)
 
+    @agreed()
     def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Add chunks of any sources, or replace those that have their ids, and delete nothing.
 
@@ -208,6 +232,7 @@ class ChunkStore(ABC):
             stored = self._fetch(ids)
             return self._carry_out(plan_put(chunks, stored, vectors, self.schema.dimension), vectors)
 
+    @agreed()
     def remove(self, ids: Sequence[str]) -> int:
         """Delete chunks by id and return their number, without those that are not stored.
 
@@ -323,6 +348,7 @@ class ChunkStore(ABC):
         found = {id_: (from_payload(id_, payload), vectors) for id_, (payload, vectors) in points.items()}
         return [found[id_] for id_ in ids if id_ in found]
 
+    @agreed()
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors, in order of level and index, to copy it into another store.
 
@@ -333,6 +359,7 @@ class ChunkStore(ABC):
         pairs = [(from_payload(id_, payload), vectors[id_]) for id_, payload in payloads.items() if id_ in vectors]
         return sorted(pairs, key=lambda pair: _position(pair[0]))
 
+    @agreed()
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source, of all levels, and return the number of its leaves."""
         with self._exclusively():

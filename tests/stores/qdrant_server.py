@@ -58,6 +58,7 @@ class Server:
         requests: Method, path and body of each request.
         faults: Messages of requests that no model allows.
         port: Port that it listens on.
+        consistencies: Consistency that each read asked for.
         refusals: What it refuses besides.
         second: Data of the second replica, for collections with two.
     """
@@ -70,6 +71,7 @@ class Server:
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     port: int = 0
+    consistencies: list[Any] = field(default_factory=list)
     _created: dict[str, dict[str, Any]] = field(default_factory=dict)
     _indexes: dict[str, dict[str, Any]] = field(default_factory=dict)
     _reads: int = 0
@@ -126,7 +128,8 @@ class Server:
             case "POST", "/C/points/delete":
                 self._write(name, lambda client: client.delete(name, request))
             case "POST", "/C/points" | "/C/points/count" | "/C/points/query/batch" | "/C/points/scroll" | "/C/facet":
-                return self._read(name, query, lambda client: _found(client, name, path, request))
+                limit = request.limit if path == "/C/points/scroll" else None
+                return self._read(name, query, lambda client: _found(client, name, path, request), limit)
             case "POST", "/aliases":
                 return self.client.update_collection_aliases(request.actions)
             case _:
@@ -141,11 +144,15 @@ class Server:
         self.refusals.after_write()
         return done[0]
 
-    def _read(self, name: str, query: dict[str, Any], read: Callable[[QdrantClient], Any]) -> Any:
+    def _read(self, name: str, query: dict[str, Any], read: Callable[[QdrantClient], Any], limit: int | None) -> Any:
         """Read from the replicas in turn, or what all of them have alike."""
+        self.consistencies.append(query.get("consistency"))
         replicas = self._replicas(name)
         if query.get("consistency") == ["all"]:
-            return _alike([to_jsonable_python(read(client)) for client in replicas])
+            found = _alike([to_jsonable_python(read(client)) for client in replicas])
+            if limit and len(found["points"]) < limit:
+                found["next_page_offset"] = None  # It takes a page without the points that differ for the last one.
+            return found
         self._reads += 1
         return read(replicas[self._reads % len(replicas)])
 

@@ -93,8 +93,9 @@ def verify(store: str = STORE, collection: str = "default", model: str | None = 
         return
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import verify as find_problems
+    from kinsplit.stores.store import agreed
 
-    with open_store(store, collection) as opened, spinner(terminal.err, "Verifying"):
+    with open_store(store, collection) as opened, agreed(), spinner(terminal.err, "Verifying"):
         problems, chunks, documents = find_problems(opened), opened.count(0), len(opened.sources())
     report = {"documents": documents, "chunks": chunks, "problems": [asdict(problem) for problem in problems]}
     found = counted(len(problems), "problem") if problems else "no problems"

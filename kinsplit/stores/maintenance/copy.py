@@ -9,7 +9,7 @@ from operator import add
 
 from kinsplit.chunk import Chunk
 from kinsplit.stores.schema import check_schema
-from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.store import ChunkStore, agreed
 from kinsplit.stores.values import Vectors
 
 #: Chunks per read; a document with more is read at once.
@@ -37,6 +37,7 @@ class Copied:
         return Copied(*map(add, astuple(self), astuple(other)))
 
 
+@agreed()
 def copy(source: ChunkStore, target: ChunkStore, progress: Progress | None = None) -> Copied:
     """Copy every chunk of a store, with its vectors, into another store, without embedding again.
 

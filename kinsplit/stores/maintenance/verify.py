@@ -13,7 +13,7 @@ from kinsplit.details import whole
 from kinsplit.errors import inline
 from kinsplit.identity import chunk_id, document_hash, embedding_hash, title_of
 from kinsplit.spans import holds, stretches
-from kinsplit.stores.store import ChunkStore
+from kinsplit.stores.store import ChunkStore, agreed
 from kinsplit.stores.values import Damage
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
@@ -57,6 +57,7 @@ class Inconsistency:
         return inline(f"{self.source_id}: {place}: {self.detail}")
 
 
+@agreed()
 def verify(store: ChunkStore) -> list[Inconsistency]:
     """Check every chunk of a store, in one call per source.
 

@@ -37,6 +37,7 @@ class QdrantOptions(StoreOptions):
         hnsw_on_disk: Whether the HNSW graph stays on disk.
         indexing_threshold: Size in KB from which a segment gets an HNSW graph.
         tenant: Metadata key that almost every search filters by: points with the same value are stored together.
+        read_consistency: Number of copies that a search asks, of which it shows what they have alike. By default one.
         hnsw_ef: Number of candidates during a search of the HNSW graph.
         rescore: Whether hits in quantized vectors are scored again with the full ones.
         oversampling: Candidates to rescore, as a multiple of the hits; binary quantization needs 2 or more.
@@ -57,6 +58,7 @@ class QdrantOptions(StoreOptions):
     hnsw_on_disk: bool | None = option(None, "new collection")
     indexing_threshold: int | None = option(None, "new collection", ge=1)
     tenant: str | None = option(None, "new collection", pattern=r"^[\w-]+$")
+    read_consistency: Literal["majority", "quorum", "all"] | None = option(None, "search")
     hnsw_ef: int | None = option(None, "search", ge=1)
     rescore: bool = option(True, "search")
     oversampling: float | None = option(None, "search", ge=1)

@@ -158,16 +158,21 @@ def to_request(
 
 
 def query_batch(
-    client: QdrantClient, collection: str, requests: Sequence[models.QueryRequest], *, remote: bool
+    client: QdrantClient,
+    collection: str,
+    requests: Sequence[models.QueryRequest],
+    consistency: models.ReadConsistencyType | None,
+    *,
+    remote: bool,
 ) -> list[models.QueryResponse]:
     """Return the answers to requests, from a server by the generated API unless it is asked by gRPC.
 
     The client itself copies each request deeply, in search of texts to embed.
     """
     if not remote or client.init_options["prefer_grpc"]:
-        return client.query_batch_points(collection, requests)
+        return client.query_batch_points(collection, requests, consistency=consistency)
     batch = models.QueryRequestBatch(searches=list(requests))
-    answer = client.http.search_api.query_batch_points(collection, query_request_batch=batch)
+    answer = client.http.search_api.query_batch_points(collection, consistency, query_request_batch=batch)
     return answer.result or []
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, cast
 
 from qdrant_client import QdrantClient, models
 
+from kinsplit.chunk import Chunk
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.open_engines import Lease, Sharing
@@ -38,12 +39,12 @@ from kinsplit.stores.engines.qdrant.points import (
     to_request,
     to_requests,
 )
-from kinsplit.stores.filters import Condition, to_conditions
+from kinsplit.stores.filters import Condition, HasId, Not, to_conditions
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import LISTED, check_collection, no_collection
-from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import DENSE, SPARSE, Embedded, Query, Schema, Vectors, Where
+from kinsplit.stores.store import ChunkStore, FoundPoint, is_agreed
+from kinsplit.stores.values import DENSE, SPARSE, Embedded, Query, Schema, SyncReport, Vectors, Where
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -126,6 +127,7 @@ class QdrantStore(ChunkStore):
         if info is not None and params is not None:
             place = name.rpartition("/")[0]
             self._indexes = ServerIndexes(place, name, collection, info)
+        self._copies = 1 if info is None else info.config.params.replication_factor or 1
         self._sources_at_once = min(self._sources_at_once, self._limits.values)
         self._client, self._name, self._collection = client, name, collection
         self._writing, self._params = writing, params
@@ -152,6 +154,34 @@ class QdrantStore(ChunkStore):
         params = search_params(place, options)
         return cls(client, f"{place}/{collection}", own_name, stored, writing, params, info, options)
 
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Embedded) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`, on every replica; see `ChunkStore.sync`."""
+        with self._writing:
+            report = super().sync(source_id, chunks, vectors)
+            ids = tuple(chunk.id for chunk in chunks)
+            self._sweep([*to_conditions(None, {"source_id": source_id}), *([Not((HasId(ids),))] if ids else [])])
+        return report
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id, on every replica; see `ChunkStore.remove`."""
+        with self._writing:
+            removed = super().remove(ids)
+            self._sweep([HasId(tuple(ids))] if ids else [])
+        return removed
+
+    def _sweep(self, conditions: Sequence[Condition]) -> None:
+        """Delete what only some replicas have: a read of what all of them have alike doesn't show it."""
+        if self._copies > 1 and conditions:
+            self._delete(to_filter(conditions))
+
+    def _delete(self, wanted: models.Filter | None) -> None:
+        self._call(
+            [models.FilterSelector(filter=wanted)] if wanted else [],
+            1,
+            lambda client, one: client.delete(self._collection, one[0], wait=True),
+            is_write=True,
+        )
+
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source with one filter and return the number of its leaves."""
         check_source(source_id)
@@ -159,10 +189,7 @@ class QdrantStore(ChunkStore):
         leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
         with self._writing:
             count = self._count(leaves)
-            selector = [models.FilterSelector(filter=everything)]
-            self._call(
-                selector, 1, lambda client, one: client.delete(self._collection, one[0], wait=True), is_write=True
-            )
+            self._delete(everything)
         return count
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
@@ -170,8 +197,8 @@ class QdrantStore(ChunkStore):
         return self._count(to_filter(self._ready(to_conditions(level, where))))
 
     def _count(self, wanted: models.Filter | None) -> int:
-        if not self._limits.exact:
-            # An estimate may be anything.
+        if not self._limits.exact or self._agrees:
+            # An estimate may be anything, and a count is that of one replica.
             return sum(len(records) for records in self._pages(wanted, False))
         (found,) = self._call([wanted], 1, lambda client, one: client.count(self._collection, one[0], exact=True))
         return found.count
@@ -189,7 +216,9 @@ class QdrantStore(ChunkStore):
             (found,) = self._call(
                 [limit],
                 1,
-                lambda client, one: client.facet(self._collection, place, wanted, limit=one[0], exact=True),
+                lambda client, one: client.facet(
+                    self._collection, place, wanted, limit=one[0], exact=True, consistency=self._consistency
+                ),
             )
             if len(found.hits) < limit:
                 # A source whose points were all deleted stays in the index with a count of 0.
@@ -238,6 +267,16 @@ class QdrantStore(ChunkStore):
         with self._engine() as client:
             return [*in_turn(self._name, items, size, partial(send, client), is_write=is_write)]
 
+    @property
+    def _agrees(self) -> bool:
+        """Whether reads must show what all replicas have alike."""
+        return self._copies > 1 and is_agreed()
+
+    @property
+    def _consistency(self) -> models.ReadConsistencyType | None:
+        asked = "all" if self._agrees else self._options.read_consistency
+        return None if asked is None else models.ReadConsistencyType(asked)
+
     def _pages(self, wanted: models.Filter | None, payload: Any) -> Iterator[list[models.Record]]:
         """Yield the points that match a filter, page by page, with what is wanted of their payloads."""
         offset = None
@@ -251,9 +290,13 @@ class QdrantStore(ChunkStore):
                     limit=self._limits.page,
                     offset=one[0],
                     with_payload=payload,
+                    consistency=self._consistency,
                 ),
             )
             yield records
+            if self._agrees and records[1:]:
+                # The server takes a page without the points that differ for the last one.
+                offset = records[-1].id
             if offset is None:
                 return
 
@@ -261,7 +304,8 @@ class QdrantStore(ChunkStore):
         return self._writing
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        shown = own_payload() if keys is None else places_of(keys)
+        # Points whose payloads differ elsewhere would look alike by some keys.
+        shown = own_payload() if keys is None or self._agrees else places_of(keys)
         pages = self._pages(to_filter(self._ready(conditions)), shown)
         return {str(record.id): unwrapped(record.payload) for page in pages for record in page}
 
@@ -278,7 +322,9 @@ class QdrantStore(ChunkStore):
         found = self._call(
             ids,
             min(self._limits.ids, _BATCH if is_whole else PAGE),
-            lambda client, some: client.retrieve(self._collection, some, with_payload=payload, with_vectors=names),
+            lambda client, some: client.retrieve(
+                self._collection, some, with_payload=payload, with_vectors=names, consistency=self._consistency
+            ),
         )
         return [record for records in found for record in records]
 
@@ -306,7 +352,9 @@ class QdrantStore(ChunkStore):
         responses = self._call(
             requests,
             self._limits.searches,
-            lambda client, some: query_batch(client, self._collection, some, remote=self._params is not None),
+            lambda client, some: query_batch(
+                client, self._collection, some, self._consistency, remote=self._params is not None
+            ),
         )
         rankings = [response.points for some in responses for response in some]
         return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
