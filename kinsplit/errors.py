@@ -28,8 +28,8 @@ KinsplitError
     └── SchemaMismatchError the collection was made with another model or strategy
 
 KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning,
-│                           GraphWarning, IndexWarning, KeepaliveWarning, PluginWarning, RerankWarning,
-│                           SentenceWarning
+│                           GraphWarning, IndexWarning, KeepaliveWarning, PluginWarning, RateWarning,
+│                           RerankWarning, SentenceWarning
 ├── CacheWarning            a result can't be kept in the cache and is computed again
 └── LockWarning             a lock that somebody else holds is waited for
 ```

@@ -20,7 +20,7 @@ from pydantic_core import to_json
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.stores import open_catalog
+from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.engines.qdrant.collection import postpone_graph
 from kinsplit.stores.engines.qdrant.limits import PAGE
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
@@ -80,6 +80,16 @@ class TestQdrantServerInStrictMode(ChunkStoreContract):
         several = ("test_ranges_exceptions_and_what_joins_them", "test_values_of_every_kind")
         if request.node.name in (*several, "test_filters_that_no_request_may_have"):
             request.node.add_marker(pytest.mark.xfail(raises=InvalidParameterError, strict=True))
+
+
+def test_a_folder_that_is_not_there_is_made_by_the_first_write(tmp_path):
+    address = f"qdrant:{tmp_path / 'data'}"
+    with open_store(address, "cs", SCHEMA) as store, open_catalog(address) as catalog:
+        assert (store.count(), catalog.collections()) == (0, [])
+        assert list(tmp_path.iterdir()) == []
+        save(store, "doc", make_chunks("doc", TEXTS))
+    with open_store(address, "cs") as store:
+        assert store.count() == len(TEXTS)
 
 
 class Recorder:

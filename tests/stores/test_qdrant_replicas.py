@@ -10,6 +10,7 @@ from kinsplit.backup import back_up
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.maintenance import copy, verify
+from kinsplit.stores.store import agreed
 from kinsplit.stores.values import Query
 
 pytest.importorskip("qdrant_client")
@@ -107,6 +108,8 @@ def test_points_that_differ_don_t_end_the_pages(server):
         server.second.delete("cs@1", [first.id])
         object.__setattr__(store._limits, "page", 4)
         assert sum(len(store.known(f"{name}")) for name in range(5)) == 29
+        with agreed():
+            assert (store.count(), sum(store.sources().values())) == (29, 29)
 
 
 def test_searches_ask_as_many_copies_as_the_option_says(server):

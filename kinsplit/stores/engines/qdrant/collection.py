@@ -30,7 +30,7 @@ from kinsplit.chunk import ABOVE
 from kinsplit.errors import ForeignCollectionError, KinsplitWarning, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.indexes import index_of
-from kinsplit.stores.engines.qdrant.limits import CollectionLimits, in_turn
+from kinsplit.stores.engines.qdrant.limits import CollectionLimits, once
 from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_loopback, is_url, valid_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.schema import check_own, check_schema, parse_schema, schema_to_create
@@ -192,15 +192,11 @@ def _complete(client: QdrantClient, collection: str, info: models.CollectionInfo
             client.delete_payload_index(collection, key, wait=True)
         elif key in info.payload_schema:
             continue
-        [*in_turn(collection, [kind], 1, partial(_make_index, client, collection, key), is_write=True)]
+        once(collection, partial(client.create_payload_index, collection, key, kind, wait=True), is_write=True)
         made += 1
     if is_abandoned(info):
         build_graph(client, collection, info)
     return bool(made)
-
-
-def _make_index(client: QdrantClient, collection: str, key: str, kinds: list[Any]) -> None:
-    client.create_payload_index(collection, key, kinds[0], wait=True)
 
 
 def open_client(place: str, options: QdrantOptions) -> QdrantClient:

@@ -31,7 +31,11 @@ _STRANGER = "the answer is not that of a Qdrant server. Check the address"
 _KEY = f"Set the environment variable {API_KEY} to"
 #: What the server says, and what to do about it.
 _REMEDIES = {
-    "(?P<what>(Access|Global|Manage|Write) .*) is required": (
+    "(?P<what>Access to collection .*) is required": (
+        f"the server refuses access: {{what}} is required. {_KEY} a key that has it; one that is bound to a collection "
+        "needs both of its names, such as notes and notes@1"
+    ),
+    "(?P<what>(Global|Manage|Write) .*) is required": (
         f"the server refuses access: {{what}} is required. {_KEY} a key that has it"
     ),
     "No space left|disk space|out of disk|Not enough space": (
@@ -47,6 +51,9 @@ _REMEDIES = {
     "No appropriate index for faceting": (
         "the collection was not finished when it was made. Open it with a key that may manage collections, as "
         "`kinsplit index` does, which finishes it, or drop it"
+    ),
+    "Limit exceeded|limit reached": (
+        "the collection's strict mode allows less: {words}. Ask for less, or let an administrator raise the limit"
     ),
     "maximum number of payload indices": (
         "the collection may have no more payload indexes: {words}. Raise max_payload_index_count in its strict mode"

@@ -17,7 +17,7 @@ from qdrant_client import QdrantClient, models
 
 from kinsplit.errors import StoreError, require
 from kinsplit.stores.engines.qdrant.errors import is_forbidden
-from kinsplit.stores.engines.qdrant.limits import CollectionLimits, in_turn
+from kinsplit.stores.engines.qdrant.limits import CollectionLimits, once
 from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of, roots_of, schema_path, unwrapped, written
 from kinsplit.stores.filters import (
     Condition,
@@ -95,7 +95,7 @@ class ServerIndexes:
 
     def _prepare(self, client: QdrantClient, condition: OneOf | Range | TimeRange, root: Path) -> None:
         key = condition.key
-        if (key, root) in self._settled and not self._limits.indexed:
+        if not self._limits.indexed and (key in INDEXED or (key, root) in self._settled):
             return
         paths = {schema_path((*root, *path)): written((*root, *path)) for path in paths_of(key)}
         lacking = [path for path in paths if not self._serves(path, condition)]
@@ -120,21 +120,16 @@ class ServerIndexes:
     def _kind(self, client: QdrantClient, condition: OneOf | Range | TimeRange) -> str:
         """Return the kind of index for a key: that of its stored values, or else of those that are looked for."""
         key = condition.key
-        records, _ = client.scroll(
-            self._collection,
-            limit=min(_SAMPLE, self._limits.page),
-            with_payload=places_of({str(path[0]) for path in paths_of(key)}),
-        )
+        limit, shown = min(_SAMPLE, self._limits.page), places_of({str(path[0]) for path in paths_of(key)})
+        records, _ = once(self._name, lambda: client.scroll(self._collection, limit=limit, with_payload=shown))
         stored = [value for record in records for value in values_under(unwrapped(record.payload), paths_of(key))]
         values = [one for value in stored for one in (value if isinstance(value, list) else [value])]
         found = {_TYPES[type(value)] for value in values if type(value) in _TYPES}
         if found == {"integer", "float"}:
             found = {"float"}
         if not found:
-            asked = (
-                condition.values if isinstance(condition, OneOf) else [0.0] if isinstance(condition, Range) else [""]
-            )
-            return "datetime" if isinstance(condition, TimeRange) else _TYPES[type(asked[0])] if asked else "keyword"
+            asked = condition.values if isinstance(condition, OneOf) else [0.0 if isinstance(condition, Range) else ""]
+            found = {_TYPES[type(value)] for value in asked[:1] or [""]}
         rule = "needs values of one type, since this collection answers filters of indexed keys only"
         remedy = "Store values of one type, or switch off unindexed_filtering_retrieve in the collection's strict mode."
         require(len(found) == 1 or not self._limits.indexed, f"where[{key!r}]", rule, ", ".join(sorted(found)), remedy)
@@ -151,13 +146,13 @@ class ServerIndexes:
             require(not self._limits.indexed, f"where[{path!r}]", rule, path, remedy)
             return
 
-        def send(_: list[str]) -> None:
+        def send() -> None:
             if path in self._kinds:
                 client.delete_payload_index(self._collection, quoted, wait=True)
             client.create_payload_index(self._collection, quoted, index_of(kind), wait=True)
 
         try:
-            [*in_turn(self._name, [path], 1, send, is_write=True)]
+            once(self._name, send, is_write=True)
         except Exception as error:
             if not is_forbidden(error):
                 raise
@@ -195,8 +190,6 @@ class ServerIndexes:
             condition,
             strings=condition.strings if kind in ("keyword", "uuid") else (),
             integers=condition.integers if kind == "integer" else (),
-            floats=(*condition.floats, *map(float, condition.integers if kind == "float" else ()))
-            if kind in ("integer", "float")
-            else (),
+            floats=condition.floats + tuple(map(float, condition.integers)) if kind == "float" else (),
             booleans=condition.booleans if kind == "bool" else (),
         )

@@ -125,6 +125,12 @@ def in_turn(
                 yield answer
 
 
+def once(name: str, send: Callable[[], R], *, is_write: bool = False) -> R:
+    """Send one request and return the answer; see `in_turn`."""
+    (answer,) = in_turn(name, [None], 1, lambda _: send(), is_write=is_write)
+    return answer
+
+
 def _wait_of(error: Exception) -> int | None:
     """Return the seconds that the server asks to wait, 0 for a request that it never allows, or None."""
     words = words_of(error)

@@ -28,7 +28,7 @@ from kinsplit.stores.engines.qdrant.collection import (
 )
 from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.indexes import ServerIndexes
-from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn
+from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn, once
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, level_of, places_of, to_vectors, unwrapped
 from kinsplit.stores.engines.qdrant.points import (
@@ -149,7 +149,7 @@ class QdrantStore(ChunkStore):
             StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
         """
         check_collection(collection)
-        client, writing = open_safely(place, options)
+        client, writing = open_safely(place, options, make=schema is not None)
         own_name, stored, info = open_collection(client, place, options, collection, schema)
         params = search_params(place, options)
         return cls(client, f"{place}/{collection}", own_name, stored, writing, params, info, options)
@@ -171,16 +171,12 @@ class QdrantStore(ChunkStore):
 
     def _sweep(self, conditions: Sequence[Condition]) -> None:
         """Delete what only some replicas have: a read of what all of them have alike doesn't show it."""
-        if self._copies > 1 and conditions:
-            self._delete(to_filter(conditions))
+        if self._copies > 1 and (wanted := to_filter(conditions)):
+            self._delete(wanted)
 
-    def _delete(self, wanted: models.Filter | None) -> None:
-        self._call(
-            [models.FilterSelector(filter=wanted)] if wanted else [],
-            1,
-            lambda client, one: client.delete(self._collection, one[0], wait=True),
-            is_write=True,
-        )
+    def _delete(self, wanted: models.Filter) -> None:
+        selector = models.FilterSelector(filter=wanted)
+        self._ask(lambda client: client.delete(self._collection, selector, wait=True), is_write=True)
 
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source with one filter and return the number of its leaves."""
@@ -189,7 +185,8 @@ class QdrantStore(ChunkStore):
         leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
         with self._writing:
             count = self._count(leaves)
-            self._delete(everything)
+            if everything:
+                self._delete(everything)
         return count
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
@@ -199,9 +196,8 @@ class QdrantStore(ChunkStore):
     def _count(self, wanted: models.Filter | None) -> int:
         if not self._limits.exact or self._agrees:
             # An estimate may be anything, and a count is that of one replica.
-            return sum(len(records) for records in self._pages(wanted, False))
-        (found,) = self._call([wanted], 1, lambda client, one: client.count(self._collection, one[0], exact=True))
-        return found.count
+            return len({record.id for page in self._pages(wanted, False) for record in page})
+        return self._ask(lambda client: client.count(self._collection, wanted, exact=True)).count
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
@@ -213,12 +209,15 @@ class QdrantStore(ChunkStore):
         """Return the number of points by source, or None where the server may not count all of them exactly."""
         limit = self._limits.page
         while self._limits.exact:
-            (found,) = self._call(
-                [limit],
-                1,
-                lambda client, one: client.facet(
-                    self._collection, place, wanted, limit=one[0], exact=True, consistency=self._consistency
-                ),
+            found = self._ask(
+                lambda client: client.facet(
+                    self._collection,
+                    place,
+                    wanted,
+                    limit=limit,  # noqa: B023 - called at once
+                    exact=True,
+                    consistency=self._consistency,
+                )
             )
             if len(found.hits) < limit:
                 # A source whose points were all deleted stays in the index with a count of 0.
@@ -267,6 +266,11 @@ class QdrantStore(ChunkStore):
         with self._engine() as client:
             return [*in_turn(self._name, items, size, partial(send, client), is_write=is_write)]
 
+    def _ask(self, ask: Callable[[QdrantClient], R], *, is_write: bool = False) -> R:
+        """Send one request; see `in_turn`."""
+        with self._engine() as client:
+            return once(self._name, partial(ask, client), is_write=is_write)
+
     @property
     def _agrees(self) -> bool:
         """Whether reads must show what all replicas have alike."""
@@ -281,21 +285,13 @@ class QdrantStore(ChunkStore):
         """Yield the points that match a filter, page by page, with what is wanted of their payloads."""
         offset = None
         while True:
-            ((records, offset),) = self._call(
-                [offset],
-                1,
-                lambda client, one: client.scroll(
-                    self._collection,
-                    scroll_filter=wanted,
-                    limit=self._limits.page,
-                    offset=one[0],
-                    with_payload=payload,
-                    consistency=self._consistency,
-                ),
+            request = {"offset": offset, "with_payload": payload, "consistency": self._consistency}
+            records, offset = self._ask(
+                lambda client: client.scroll(self._collection, wanted, self._limits.page, **request)  # noqa: B023
             )
             yield records
             if self._agrees and records[1:]:
-                # The server takes a page without the points that differ for the last one.
+                # The server takes a page without the points that differ for the last one. This one comes once more.
                 offset = records[-1].id
             if offset is None:
                 return
@@ -434,11 +430,17 @@ class QdrantCatalog(Catalog):
                 )
 
 
-def open_safely(place: str, options: QdrantOptions) -> tuple[QdrantClient, AbstractContextManager[object]]:
-    """Return a client of a location that several threads may use, and the lock of its writers."""
+def open_safely(
+    place: str, options: QdrantOptions, *, make: bool = False
+) -> tuple[QdrantClient, AbstractContextManager[object]]:
+    """Return a client of a location that several threads may use, and the lock of its writers.
+
+    A folder that does not exist is made only to write into it; otherwise the client has nothing.
+    """
     if is_url(place):
         return open_client(place, options), threading.RLock()
-    if place == ":memory:":
+    if place == ":memory:" or not (make or Path(place).expanduser().exists()):
+        place = ":memory:"
         local = _Local(open_client(place, options))
         return cast("QdrantClient", local), local.writing
     # The mark is the lock file of the client.
