@@ -216,8 +216,16 @@ def _alike(answers: list[Any]) -> Any:
         return [each for each in first if all(each in other for other in answers)]
     if "count" in first:
         return min(answers, key=lambda answer: answer["count"])
-    key = "hits" if "hits" in first else "points"
-    return {**first, key: _alike([answer[key] for answer in answers])}
+    if "hits" in first:
+        counts = [{hit["value"]: hit["count"] for hit in answer["hits"]} for answer in answers]
+        return {
+            "hits": [
+                {"value": value, "count": min(each[value] for each in counts)}
+                for value in counts[0]
+                if all(value in each for each in counts)
+            ]
+        }
+    return {**first, "points": _alike([answer["points"] for answer in answers])}
 
 
 @contextmanager

@@ -203,12 +203,14 @@ class QdrantStore(ChunkStore):
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = self._ready(to_conditions(level, where))
         wanted = to_filter(conditions)
-        return count_sources(conditions, self._payloads, lambda path: self._facet(path, wanted))
+        read, facet = self._kept, partial(self._facet, wanted)
+        return count_sources(conditions, lambda found, keys: read(found, places_of(keys)), facet)
 
-    def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int] | None:
-        """Return the number of points by source, or None where the server may not count all of them exactly."""
+    def _facet(self, wanted: models.Filter | None, place: str) -> dict[str, int] | None:
+        """Return the number of points by source, or None where the server can't count all of them exactly."""
         limit = self._limits.page
-        while self._limits.exact:
+        # Of more sources than the limit, each replica would count others.
+        while self._limits.exact and not self._agrees:
             found = self._ask(
                 lambda client: client.facet(
                     self._collection,
@@ -302,6 +304,10 @@ class QdrantStore(ChunkStore):
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         # Points whose payloads differ elsewhere would look alike by some keys.
         shown = own_payload() if keys is None or self._agrees else places_of(keys)
+        return self._kept(conditions, shown)
+
+    def _kept(self, conditions: Sequence[Condition], shown: Any) -> dict[str, Payload]:
+        """Return what is wanted of the payloads of the points that meet conditions, by id."""
         pages = self._pages(to_filter(self._ready(conditions)), shown)
         return {str(record.id): unwrapped(record.payload) for page in pages for record in page}
 
