@@ -77,6 +77,14 @@ def test_a_restored_collection_equals_the_one_that_was_backed_up(
             catalog.drop(each)
 
 
+def test_an_empty_collection_is_restored_as_one(tmp_path: Path) -> None:
+    with open_store("memory:", "notes", SCHEMA) as empty:
+        back_up(empty, "notes", tmp_path / "notes.parquet")
+    restore(tmp_path / "notes.parquet", "memory:restored-empty")
+    with open_store("memory:restored-empty", "notes") as again:
+        assert (again.schema, again.count()) == (SCHEMA, 0)
+
+
 def test_an_interrupted_restore_is_completed_by_the_next_one(backup: Path, store: ChunkStore) -> None:
     address = "memory:interrupted"
 
