@@ -25,7 +25,6 @@ from kinsplit.frames import to_arrow
 from kinsplit.spans import Span
 from kinsplit.stores import ChunkStore, Schema, Vectors, open_catalog, open_store
 from kinsplit.stores.maintenance.copy import Copied, Progress, batches_of, read, take_over
-from kinsplit.stores.new_collection import settled
 from kinsplit.stores.schema import check_collection, parse_schema
 from kinsplit.stores.store import agreed
 from kinsplit.support.extras import needs
@@ -147,7 +146,7 @@ def restore(
         require(not exists or replace, "collection", "must not exist yet", name, remedy)
         draft = f"{name}.restoring-{backup.id[:8]}"
         with open_store(address, draft, backup.schema) as target, target.first_load():
-            settled(target, make=True)  # An empty collection is one, too.
+            target.make()  # An empty collection is one, too.
             done = _fill(target, Path(path), file, backup, progress)
         if exists:
             catalog.switch(draft, name)

@@ -169,7 +169,8 @@ class Index(Hinted):
 
     def make(self) -> None:
         """Make the collection if it does not exist yet, for other processes that open it before anything is added."""
-        self.store = settled(self.store, make=True)
+        self.store.make()
+        self.store = settled(self.store)
 
     def add(
         self,

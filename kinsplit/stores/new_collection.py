@@ -22,14 +22,14 @@ class NewCollection:
 
     Args:
         name: Name of the collection, for errors.
-        make: Function that opens the collection, and makes it if it is given a schema.
+        opener: Function that opens the collection, and makes it if it is given a schema.
         schema: Schema of the collection.
     """
 
-    def __init__(self, name: str, make: Callable[[Schema | None], ChunkStore], schema: Schema) -> None:
+    def __init__(self, name: str, opener: Callable[[Schema | None], ChunkStore], schema: Schema) -> None:
         #: Schema of the collection.
         self.schema = schema
-        self._name, self._make = name, make
+        self._name, self._open = name, opener
         self._lock = threading.RLock()
         self._store: ChunkStore | None = None
         self._load: ExitStack | None = None
@@ -42,24 +42,24 @@ class NewCollection:
                 raise StoreError(f"{self._name} was closed. Open the store again.")
             if self._store is None:
                 try:
-                    self._store = self._make(None)
+                    store = self._open(None)
                 except CollectionNotFoundError:
                     return None
-                if self._store.schema != self.schema:
+                if store.schema != self.schema:
                     # The engine reports the difference.
-                    self._store.close()
-                    self._store = self._make(self.schema)
+                    store.close()
+                    store = self._open(self.schema)
+                self._store = store
             return self._store
 
-    def made(self) -> ChunkStore:
-        """Return the store of the collection, which is made now if there is none."""
+    def make(self) -> None:
+        """Make the collection if there is none; see `ChunkStore.make`."""
         with self._lock:
-            store = self.found()
-            if store is None:
-                self._store = store = self._make(self.schema)
+            if self.found() is None:
+                self._store = self._open(self.schema)
+                self._store.make()
                 if self._load is not None:
-                    self._load.enter_context(store.first_load())
-            return store
+                    self._load.enter_context(self._store.first_load())
 
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
@@ -89,7 +89,7 @@ class NewCollection:
                 self._store.close()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.found() or self._nothing(), name)
+        return getattr(self._current(), name)
 
     def __enter__(self) -> Self:
         return self
@@ -97,24 +97,24 @@ class NewCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _current(self) -> ChunkStore:
+        return self.found() or self._nothing()
+
     def _nothing(self) -> ChunkStore:
         from kinsplit.stores.engines.memory import MemoryStore  # imports this module's importer
 
         return MemoryStore("", "nothing", replace(self.schema, version=LAYOUT))
 
     def _written(self, write: Callable[[ChunkStore], SyncReport]) -> SyncReport:
-        store = self.found()
-        if store is None:
+        if self.found() is None:
             # Whatever is refused, or nothing at all, makes no collection.
             report = write(trial := self._nothing())
             if not trial.count():
                 return report
-            store = self.made()
-        return write(store)
+            self.make()
+        return write(self._current())
 
 
-def settled(store: ChunkStore, *, make: bool = False) -> ChunkStore:
-    """Return a store, or that of a new collection if it exists meanwhile, or else if it is to be made now."""
-    if not isinstance(store, NewCollection):
-        return store
-    return store.made() if make else store.found() or store
+def settled(store: ChunkStore) -> ChunkStore:
+    """Return a store, or that of a new collection if it exists meanwhile."""
+    return (store.found() or store) if isinstance(store, NewCollection) else store

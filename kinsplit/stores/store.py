@@ -404,6 +404,9 @@ class ChunkStore(ABC):
         """
         return nullcontext()
 
+    def make(self) -> None:  # noqa: B027 - a collection that is open exists
+        """Make the collection if nothing has been written into it yet, for others who open it before that."""
+
     @abstractmethod
     def close(self) -> None:
         """Write everything to disk and release the collection. A second call does nothing."""

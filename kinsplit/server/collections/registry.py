@@ -193,6 +193,8 @@ class Collections:
         # Before it is opened: a switch in between is found by the next look.
         identity = self._switches.identity(stored_name)
         index = self._index(collection=stored_name, must_exist=must_exist)
+        if not must_exist:
+            index.make()  # Otherwise its first write would look like a switch to another collection.
         return OpenCollection.of(index, stored_name, name, identity or self._switches.identity(stored_name))
 
     def _open_default(self, settings: ServiceSettings) -> OpenCollection:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from kinsplit.stores.address import STORES, open_store
-from kinsplit.stores.maintenance.doctor import SCHEMA, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.doctor import SCHEMA
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Schema
 
@@ -42,8 +42,7 @@ class Contract:
     def make(self, address: str, collection: str = COLLECTION, schema: Schema = SCHEMA) -> None:
         """Make an empty collection, which opening one does not do."""
         with self.open(address, collection, schema) as store:
-            save(store, "doc", make_chunks("doc", TEXTS[:1]))
-            store.delete("doc")
+            store.make()
 
     @pytest.fixture
     def address(self) -> str:

@@ -94,6 +94,16 @@ class Opening(Contract):
                 with self.open(address) as second:
                     assert second.count() == len(TEXTS)
 
+    def test_a_collection_can_be_made_before_it_is_written(self, address: str) -> None:
+        """For others who open it; a second call does nothing."""
+        with self.open(address, schema=SCHEMA) as store:
+            store.make()
+            store.make()
+            assert store.count() == 0
+            if self.reach != "object":
+                with self.open(address) as second:
+                    assert (second.schema, second.count()) == (SCHEMA, 0)
+
     def test_a_collection_that_somebody_else_makes_is_found(self, address: str) -> None:
         """By a store that was opened before, which compares the schemas then."""
         if self.reach == "object":

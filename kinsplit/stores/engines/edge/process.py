@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 #: Bytes, in effect unlimited: an engine holds its collection in memory, and results have any size.
 _NO_LIMIT = 2**50
 #: Methods after which the engine's process must be closed, not just ended.
-_WRITES = frozenset({"sync", "put", "remove", "delete"})
+_WRITES = frozenset({"make", "sync", "put", "remove", "delete"})
 
 
 def open_detached(address: str, collection: str, schema: Schema | None = None, *, time_limit: float) -> ChunkStore:
