@@ -549,3 +549,13 @@ def test_a_folder_is_unlocked_even_where_the_last_flush_fails(store, tmp_path):
         store.close()
     with EdgeStore(str(tmp_path), "edge") as again:
         assert again.count()
+
+
+def test_a_collection_whose_schema_can_not_be_read_hides_no_other(tmp_path):
+    for name in ("bad", "good"):
+        make_store(f"edge:{tmp_path}", name, SCHEMA).close()
+    (tmp_path / "bad" / "kinsplit.json").write_text("{", encoding="utf-8")
+    with open_catalog(f"edge:{tmp_path}") as catalog:
+        bad, good = catalog.collections()
+    assert (bad.name, bad.schema, good.schema, good.problem) == ("bad", None, SCHEMA, None)
+    assert "is no schema of kinsplit" in bad.problem

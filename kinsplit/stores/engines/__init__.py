@@ -19,7 +19,8 @@ class Engine:
     """A kind of store.
 
     Attributes:
-        open: Function that opens a collection, given the address after the colon, its name and its schema.
+        open: Function that opens a collection, given the address after the colon, its name and its schema, or None.
+            With a schema, it makes one that does not exist.
         catalog: Function that opens the catalog, given the address after the colon.
         purpose: Intended users, for a table of the engines.
         package: Required module, if any.
