@@ -151,6 +151,21 @@ def test_at_most_32_and_never_more_than_the_collection_may_have(server, monkeypa
         store.count(0, {"key39": "x"})
 
 
+def test_a_key_that_no_point_has_keeps_no_index(server):
+    server.refusals.strict = STRICT
+    with opened(server) as store:
+        fill(store)
+        for _ in range(2):
+            assert store.count(0, {"knid": "notes"}) == store.count(None, {"knid": {"$gt": 3}}) == 0
+            assert store.count(0, {"knid": None}) == store.count(0, {"knid": {"$ne": "notes"}}) == 9
+        asked = len(server.sent("PUT", "/C/index"))
+        assert {*server.indexes("cs@1")} == {*INDEXES}
+        assert store.search([Query("dense", DENSE.embed_query("a"), 5, 0, {"year": 1})]) == [[]]
+        save(store, "four", make_chunks("four", TEXTS[:1], knid="notes"))
+        assert store.count(0, {"knid": "notes"}) == 1
+    assert asked == len(INDEXES) + 3
+
+
 def test_a_collection_gets_only_as_many_of_its_own_as_it_may_have(server):
     server.refusals.strict = {**STRICT, "max_payload_index_count": 4}
     with opened(server) as store:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from qdrant_client import QdrantClient, models
@@ -65,8 +66,9 @@ class ServerIndexes:
         self._place, self._name, self._collection = place, name, collection
         self._limits = CollectionLimits.of(info)
         self._kinds = {path: index.data_type.value for path, index in info.payload_schema.items()}
-        #: Keys that need no more attention until the next write.
-        self._settled: set[tuple[str, Path]] = set()
+        # Keys that need no more attention until the next write, and those that no point has, each with its roots.
+        self._settled: set[tuple[str, tuple[Path, ...]]] = set()
+        self._absent: set[tuple[str, tuple[Path, ...]]] = set()
         self._lock = threading.RLock()
 
     def ready(self, client: QdrantClient, conditions: Sequence[Condition], level: int | None) -> Sequence[Condition]:
@@ -76,34 +78,50 @@ class ServerIndexes:
             InvalidParameterError: A key needs an index, and can't have one.
             StoreError: A key needs an index, and the API key may not make it.
         """
+        roots = tuple(roots_of(level))
         with self._lock:
             for condition in single_conditions(conditions):
-                for root in roots_of(level):
-                    if not isinstance(condition, HasId):
-                        self._prepare(client, condition, root)
-            return self._fitted(conditions, roots_of(level)[0]) if self._limits.indexed else conditions
+                if not isinstance(condition, HasId):
+                    self._prepare(client, condition, roots)
+            return self._fitted(conditions, roots) if self._limits.indexed else conditions
 
     def written(self, client: QdrantClient, payloads: Iterable[Payload]) -> None:
         """Record payloads that are about to be written: an index of integers gives way to fractions."""
         with self._lock:
             self._settled.clear()
+            self._absent.clear()
             integers = {path for path, kind in self._kinds.items() if kind == "integer" and path not in INDEXES}
             for payload in payloads if integers else ():
                 for path in {path for path in integers if isinstance(payload.get(path.rpartition(".")[2]), float)}:
                     self._make(client, path, path, "float")
                     integers.discard(path)
 
-    def _prepare(self, client: QdrantClient, condition: OneOf | Range | TimeRange, root: Path) -> None:
+    def _prepare(self, client: QdrantClient, condition: OneOf | Range | TimeRange, roots: tuple[Path, ...]) -> None:
         key = condition.key
-        if not self._limits.indexed and (key in INDEXED or (key, root) in self._settled):
+        if (key, roots) in self._absent or (
+            not self._limits.indexed and (key in INDEXED or (key, roots) in self._settled)
+        ):
             return
-        paths = {schema_path((*root, *path)): written((*root, *path)) for path in paths_of(key)}
+        paths = {schema_path((*root, *path)): written((*root, *path)) for root in roots for path in paths_of(key)}
         lacking = [path for path in paths if not self._serves(path, condition)]
         if lacking and (self._limits.indexed or self._is_large(client)):
-            kind = INDEXED.get(key) or self._kind(client, condition)
+            kinds = [INDEXED[key]] if key in INDEXED else self._stored_kinds(client, key)
             for path in lacking:
-                self._make(client, path, paths[path], kind)
-        self._settled.add((key, root))
+                self._make(client, path, paths[path], self._kind(condition, kinds))
+            if not kinds and self._limits.indexed:
+                self._drop_unused(client, key, roots, {path: paths[path] for path in lacking})
+        self._settled.add((key, roots))
+
+    def _drop_unused(self, client: QdrantClient, key: str, roots: tuple[Path, ...], made: Mapping[str, str]) -> None:
+        """Delete the new indexes of a key that no point has, such as a misspelt one."""
+        empty = [models.IsEmptyCondition(is_empty=models.PayloadField(key=quoted)) for quoted in made.values()]
+        wanted = models.Filter(must_not=[models.Filter(must=[*empty])])
+        found, _ = once(self._name, lambda: client.scroll(self._collection, wanted, limit=1, with_payload=False))
+        if not found:
+            for path, quoted in made.items():
+                once(self._name, partial(client.delete_payload_index, self._collection, quoted, wait=True))
+                del self._kinds[path]
+            self._absent.add((key, roots))
 
     def _serves(self, path: str, condition: OneOf | Range | TimeRange) -> bool:
         """Return whether a path has an index; where one is required, strings also need that of the right type."""
@@ -117,24 +135,25 @@ class ServerIndexes:
     def _is_large(self, client: QdrantClient) -> bool:
         return (client.get_collection(self._collection).points_count or 0) >= _FEWEST_POINTS
 
-    def _kind(self, client: QdrantClient, condition: OneOf | Range | TimeRange) -> str:
-        """Return the kind of index for a key: that of its stored values, or else of those that are looked for."""
-        key = condition.key
+    def _stored_kinds(self, client: QdrantClient, key: str) -> list[str]:
+        """Return the kinds of index for what some points have under a key."""
         limit, shown = min(_SAMPLE, self._limits.page), places_of({str(path[0]) for path in paths_of(key)})
         records, _ = once(self._name, lambda: client.scroll(self._collection, limit=limit, with_payload=shown))
         stored = [value for record in records for value in values_under(unwrapped(record.payload), paths_of(key))]
         values = [one for value in stored for one in (value if isinstance(value, list) else [value])]
         found = {_TYPES[type(value)] for value in values if type(value) in _TYPES}
-        if found == {"integer", "float"}:
-            found = {"float"}
-        if not found:
+        return ["float"] if found == {"integer", "float"} else sorted(found)
+
+    def _kind(self, condition: OneOf | Range | TimeRange, stored: Sequence[str]) -> str:
+        """Return the kind of index for a key: that of its stored values, or else of those that are looked for."""
+        if not stored:
             asked = condition.values if isinstance(condition, OneOf) else [0.0 if isinstance(condition, Range) else ""]
-            found = {_TYPES[type(value)] for value in asked[:1] or [""]}
+            stored = [_TYPES[type(value)] for value in asked[:1] or [""]]
         rule = "needs values of one type, since this collection answers filters of indexed keys only"
         remedy = "Store values of one type, or switch off unindexed_filtering_retrieve in the collection's strict mode."
-        require(len(found) == 1 or not self._limits.indexed, f"where[{key!r}]", rule, ", ".join(sorted(found)), remedy)
-        kind = min(found)
-        return "datetime" if kind == "keyword" and isinstance(condition, TimeRange) else kind
+        is_one = len(stored) == 1 or not self._limits.indexed
+        require(is_one, f"where[{condition.key!r}]", rule, ", ".join(stored), remedy)
+        return "datetime" if stored[0] == "keyword" and isinstance(condition, TimeRange) else stored[0]
 
     def _make(self, client: QdrantClient, path: str, quoted: str, kind: str) -> None:
         """Make an index, in the place of the one that there is; where none is required, only if that is allowed."""
@@ -171,21 +190,24 @@ class ServerIndexes:
             f"once with a key that may manage the collection, or let an administrator run: {command}"
         )
 
-    def _fitted(self, conditions: Iterable[Condition], root: Path) -> tuple[Condition, ...]:
-        return tuple(self._fit(each, root) for each in conditions)
+    def _fitted(self, conditions: Iterable[Condition], roots: tuple[Path, ...]) -> tuple[Condition, ...]:
+        return tuple(self._fit(each, roots) for each in conditions)
 
-    def _fit(self, condition: Condition, root: Path) -> Condition:
+    def _fit(self, condition: Condition, roots: tuple[Path, ...]) -> Condition:
         """Return a condition without the values that are of another type than what is stored, and match nothing."""
         if isinstance(condition, HasId):
             return condition
         if isinstance(condition, Not):
-            return Not(self._fitted(condition.conditions, root))
+            return Not(self._fitted(condition.conditions, roots))
         if isinstance(condition, Either):
-            return Either(tuple(self._fitted(group, root) for group in condition.groups))
-        kind = self._kinds.get(schema_path((*root, *paths_of(condition.key)[0])))
+            return Either(tuple(self._fitted(group, roots) for group in condition.groups))
+        nothing = OneOf(condition.key)
+        if (condition.key, roots) in self._absent:
+            return Not((nothing,)) if isinstance(condition, OneOf) and condition.empty else nothing
+        kind = self._kinds.get(schema_path((*roots[0], *paths_of(condition.key)[0])))
         if not isinstance(condition, OneOf):
             fits = kind in ("integer", "float") if isinstance(condition, Range) else kind == "datetime"
-            return condition if fits else OneOf(condition.key)
+            return condition if fits else nothing
         return replace(
             condition,
             strings=condition.strings if kind in ("keyword", "uuid") else (),
