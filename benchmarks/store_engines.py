@@ -138,6 +138,7 @@ def _writer(engine: str, address: str) -> tuple[Callable[[store_data.Batch], obj
     if engine == "edge alone":
         return _alone(address)
     store = open_store(address, _COLLECTION, store_data.schema())
+    store.make()
     return lambda batch: store.put(*batch), store.close
 
 
@@ -145,7 +146,8 @@ def _alone(folder: str) -> tuple[Callable[[store_data.Batch], object], Callable[
     """Return `_writer`'s functions for the bare engine, with the same points: the minimum work of any client."""
     import qdrant_edge as qe
 
-    open_store(f"edge:{folder}", _COLLECTION, store_data.schema()).close()
+    with open_store(f"edge:{folder}", _COLLECTION, store_data.schema()) as made:
+        made.make()
     shard = qe.EdgeShard.load(str(Path(folder) / _COLLECTION / "shard"))
 
     def put(batch: store_data.Batch) -> None:
