@@ -61,6 +61,8 @@ class Counted:
 
 _INTRODUCTION = f"""# What splitters cut
 
+See how often each splitter cuts inside a sentence, a row, a statement or a record.
+
 Written by `python benchmarks/cuts.py --output docs/cuts.md`, which needs the extra `benchmarks` and `docling-slim`; a
 library that is not installed is left out. All splitters have a limit of {SIZE} tokens, the same tokenizer and no
 overlap, and get the same documents: articles of Wikipedia, contracts of [LegalBench-RAG](datasets.md), the pages of

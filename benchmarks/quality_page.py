@@ -15,6 +15,8 @@ _SIZE = ", 160 tokens"
 
 _INTRODUCTION = """# Which strategy finds the labelled text
 
+Compare what every strategy, and the splitters of other libraries, find on eight labelled sets.
+
 Written by `make bench-quality`, from labelled sets that are not part of the project ([formats](datasets.md);
 `benchmarks/README.md` says where they are looked for). Another run gives the same numbers.
 

@@ -44,6 +44,8 @@ class Tried(NamedTuple):
 
 _INTRODUCTION = """# What readers keep
 
+Compare what readers of files keep of a document: kinsplit's and those of other libraries.
+
 Written by `PYTHONPATH=. python benchmarks/readers.py --output docs/reader-comparison.md`. The rows are those of
 [the contract](readers.md); each number is how many of the checks a system keeps, of those in formats that it reads. All
 get the same files, which the contract suite (`tests/loaders/contract`) builds with python-docx, python-pptx,

@@ -58,6 +58,7 @@ def main() -> None:
     """Print all tables; the embeddings of the first take a minute or two."""
     with tempfile.TemporaryDirectory() as folder, use_vector_cache(folder):
         print("# The published tables and kinsplit's results\n")
+        print("Compare kinsplit's results with the tables that the systems it replaces have published.\n")
         print("Printed by `python benchmarks/seed_tables.py`.")
         if TESLA.is_file():
             with TESLA.open(encoding="utf-8", newline="") as file:

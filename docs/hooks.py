@@ -9,6 +9,10 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ROOT / "examples" / "notebooks"
+_FIRST = ("guides/from-", "choose.md", "installation.md", "evaluation.md")
+_RESULTS = ("cuts.md", "quality.md", "reader-comparison.md", "seed-tables.md", "replaces.md", "report.md", "scaling.md")
+# Pages that name everything, and would come first for any word.
+_LISTS = ("reference/", "applications/", "notebooks/", "glossary.md", "architecture.md", "datasets.md", *_RESULTS)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -18,6 +22,13 @@ def on_files(files: Any, config: Any) -> Any:
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebook_page(path)))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> None:
+    """Rank pages for newcomers first in the site's search, and lists of names last (called by MkDocs)."""
+    del markdown
+    path = page.file.src_uri
+    page.meta["search"] = {"boost": 0.1 if path.startswith(_LISTS) else 3 if path.startswith(_FIRST) else 1}
 
 
 def on_post_build(config: Any) -> None:

@@ -28,9 +28,10 @@ _SOURCE = "https://github.com/kinsplit/kinsplit/blob/main/"
 _HEAD = """\
 # The systems that kinsplit replaces
 
-kinsplit takes the place of five systems. The tables below go through the document of each, feature by feature, and
-give the command or call that does the same here. Every row names the test that shows it; a row without one says what
-it needs to run, or why the feature is missing. The last column says how the services in that test ran:
+Find the features of a system that you used before: kinsplit takes the place of five. The tables below go through the
+document of each, feature by feature, and give the command or call that does the same here. Every row names the test
+that shows it; a row without one says what it needs to run, or why the feature is missing. The last column says how
+the services in that test ran:
 
 - *for real*: nothing was replaced. Postgres, the bundled models and the service itself run in the tests.
 - *recorded*: a server on the same machine answers what a real one answered: Ollama 0.13.5 with `all-minilm` and

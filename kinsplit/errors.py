@@ -125,19 +125,19 @@ def require(ok: object, field: str, rule: str, value: Any, remedy: str) -> None:
         raise InvalidParameterError(field, rule, value, remedy)
 
 
-def require_names(unnamed: Sequence[object], first: str) -> None:
+def require_names(arguments: Sequence[object], first: str) -> None:
     """Raise an error for arguments without their names.
 
     Args:
-        unnamed: The arguments.
+        arguments: The arguments.
         first: Name of the argument that is most likely meant.
 
     Raises:
         InvalidParameterError: There are any.
     """
-    if unnamed:
-        rule, remedy = "must be given by its name, as all options", f"Write {first}={unnamed[0]!r}, if it is that."
-        raise InvalidParameterError("arguments", rule, unnamed[0], remedy)
+    if arguments:
+        rule, remedy = "must be given by its name, as all options", f"Write {first}={arguments[0]!r}, if it is that."
+        raise InvalidParameterError("arguments", rule, arguments[0], remedy)
 
 
 class LimitTooSmallError(InvalidParameterError):

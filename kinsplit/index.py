@@ -278,7 +278,7 @@ class Index(Hinted):
         """
         require_names(unnamed, "top_k")
         asked = self._options(options)
-        rule = "must be a text that is not blank"
+        rule = "must not be blank" if isinstance(query, str) else "must be a text"
         require(isinstance(query, str) and query.strip(), "query", rule, query, "Ask a question.")
         levels = range(self.strategy.depth) if asked.level == "all" else (asked.level,)
         if levels[0]:

@@ -42,7 +42,7 @@ def test_llms_txt_describes_every_page_under_its_address(config: dict[str, Any],
     assert found[base][0] == "kinsplit"
     assert found[f"{base}searching/"] == (
         "Searching",
-        "A search is at most three calls to the store, whatever the number of hits and the size of the window",
+        "Find passages with `index.search(question)` or `kinsplit search`, and read here what each option changes",
     )
     assert found[f"{base}notebooks/tour/"][0] == "Ten minutes with kinsplit"
     assert not any("](" in text or text.startswith("<") for _, text in found.values())
