@@ -19,7 +19,7 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
-from kinsplit.cli.command import DEFECT, NOTHING_DONE, command, report_warnings
+from kinsplit.cli.command import DEFECT, EXIT_CODES, NOTHING_DONE, command, report_warnings
 from kinsplit.cli.defaults import config_file, default_of, named_model, remarks
 from kinsplit.cli.derive import with_options
 from kinsplit.cli.output.terminal import Terminal
@@ -104,7 +104,7 @@ class _Command(TyperCommand):
 
     def _fill(self, ctx: Any) -> None:
         """Give options that aren't given the values of settings, and warn of settings that nothing reads."""
-        terminal = Terminal(as_json=bool(ctx.params.get("as_json")))
+        terminal = Terminal(as_json=bool(ctx.params.get("as_json")), quiet=bool(ctx.meta.get("quiet")))
         try:
             config = config_file(ctx.params.get("config") or ctx.meta.get("config"))
             if "config" in ctx.params:
@@ -136,6 +136,17 @@ def _keep_config(ctx: typer.Context, path: str | None) -> None:
     ctx.meta["config"] = path
 
 
+def _keep_quiet(ctx: typer.Context, quiet: bool) -> None:
+    ctx.meta["quiet"] = quiet
+
+
+_QUIET = typer.Option(
+    "--quiet",
+    "-q",
+    expose_value=False,
+    callback=_keep_quiet,
+    help="Write the result and errors alone: no progress, no line for each file, no warnings.",
+)
 _ENV_FILE = typer.Option(
     "--env-file",
     metavar="FILE",
@@ -160,7 +171,11 @@ def _shared_options() -> list[Any]:
     alone = typer.Typer(add_completion=False)
 
     @alone.command()
-    def _(env_file: Annotated[str | None, _ENV_FILE] = None, config: Annotated[str | None, _CONFIG] = None) -> None: ...
+    def _(
+        quiet: Annotated[bool, _QUIET] = False,
+        env_file: Annotated[str | None, _ENV_FILE] = None,
+        config: Annotated[str | None, _CONFIG] = None,
+    ) -> None: ...
 
     return list(typer.main.get_command(alone).params)
 
@@ -230,7 +245,7 @@ app = typer.Typer(
     name="kinsplit",
     cls=_Group,
     help="Split documents into chunks that know their kin, index them, search them, and evaluate splitting strategies.",
-    epilog="Exit codes: 0 success, 1 some files failed, 2 nothing was done, 70 a bug, 130 interrupted by Ctrl-C.",
+    epilog=f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
     no_args_is_help=True,
     **_SETTINGS,
 )

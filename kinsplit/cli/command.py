@@ -15,11 +15,25 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError, KinsplitWarning
 from kinsplit.support.warnings import capture_warnings
 
-SOME_FAILED = 1
-NOTHING_DONE = 2
-DEFECT = 70
-INTERRUPTED = 130
-BROKEN_PIPE = 141
+SOME_FAILED, NOTHING_DONE, DEFECT, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
+#: The exit codes, for the help and the docs.
+EXIT_CODES = {
+    0: "success",
+    SOME_FAILED: "some files failed, or a check did",
+    NOTHING_DONE: "nothing was done, as after a wrong argument",
+    DEFECT: "a bug",
+    INTERRUPTED: "interrupted by Ctrl-C",
+    BROKEN_PIPE: "the reader of the output stopped reading",
+}
+
+# What an interrupted command leaves, and how to go on.
+_GOES_ON = {
+    "copy": "The documents that were copied stay; the same command copies the others.",
+    "restore": "The collection is not there yet; the same command goes on.",
+    "evaluate": "What was computed is in the cache, unless that is off; the same command goes on.",
+    "questions": "Answers of the model are in the cache, unless that is off; the same command goes on.",
+    "fetch_wikipedia": "Articles that are there stay; the same command fetches the others.",
+}
 
 _P = ParamSpec("_P")
 
@@ -55,7 +69,8 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
 
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        terminal = Terminal(as_json=bool(kwargs.get("as_json")))
+        meta = getattr(kwargs.get("context"), "meta", {})
+        terminal = Terminal(as_json=bool(kwargs.get("as_json")), quiet=bool(meta.get("quiet")))
         try:
             try:
                 with report_warnings(terminal):
@@ -68,8 +83,8 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
         except (KinsplitError, OSError) as error:
             terminal.error(error)
             raise typer.Exit(NOTHING_DONE) from None
-        except KeyboardInterrupt:
-            terminal.warning("Stopped.")
+        except KeyboardInterrupt as stopped:
+            terminal.warning(" ".join(filter(None, ("Stopped.", str(stopped) or _GOES_ON.get(function.__name__)))))
             raise typer.Exit(INTERRUPTED) from None
 
     return run

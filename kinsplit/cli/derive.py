@@ -139,7 +139,8 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
             of_door = {name: default.value for name, default in door.defaults.items()}
             options = {**of_door, **{name: value for name, value in of_file.items() if name in fields}, **options}
         if _JSON in own:
-            arguments["terminal"] = Terminal(as_json=arguments.pop(_JSON.name))
+            quiet = bool(context.meta.get("quiet"))
+            arguments["terminal"] = Terminal(as_json=arguments.pop(_JSON.name), quiet=quiet)
         places = [arguments.pop(each.name) for each in own if each.kind is each.POSITIONAL_ONLY]
         function(*places, **arguments, **options)
 

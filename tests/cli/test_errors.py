@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kinsplit
 from kinsplit import loaders
 from kinsplit.cli import main
+from kinsplit.cli.command import EXIT_CODES
+from kinsplit.embedding.hashing import HashEmbedder
 from tests.cli.conftest import Cli, environment
 
 
@@ -113,6 +117,50 @@ def test_ctrl_c_is_130_without_a_traceback(cli: Cli, folder: Path, monkeypatch: 
     for command in ("chunk", "index"):
         result = cli(command, folder)
         assert (result.exit_code, result.stderr) == (130, "Warning: Stopped.\n")
+
+
+def test_an_interrupted_run_says_what_is_stored_and_how_to_go_on(cli: Cli, folder: Path) -> None:
+    calls = 0
+
+    def embed(self: object, texts: list[str]) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise KeyboardInterrupt
+        return real(self, texts)
+
+    real = HashEmbedder.embed
+    (folder / "long.md").write_text("Larks sing at dawn. " * 20_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HashEmbedder, "embed", embed)
+        result = cli("index", folder, "--embedder", "hash")
+    assert result.exit_code == 130
+    assert re.search(
+        r"Stopped\. \d+ documents? (is|are) stored; the same command goes on with the others\.", result.stderr
+    )
+    assert cli("index", folder, "--embedder", "hash").exit_code == 0
+
+
+def test_quiet_leaves_the_result_and_errors(cli: Cli, folder: Path) -> None:
+    (folder / "notes.xyz").write_text("unknown")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4")
+    loud, quiet = (cli("index", folder, "--embedder", "hash", "--collection", name, *more) for name, more in QUIET)
+    assert "Warning: 1 file" in loud.stderr
+    assert "Warning" not in quiet.stderr
+    assert "broken.pdf" in quiet.stderr
+    assert len(quiet.stdout.splitlines()) < len(loud.stdout.splitlines())
+    assert quiet.exit_code == loud.exit_code == 1
+
+
+QUIET = (("loud", []), ("quiet", ["-q"]))
+
+
+def test_the_docs_and_the_help_list_the_exit_codes(cli: Cli) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+    shown = " ".join(cli("--help").stdout.split())
+    for code, meaning in EXIT_CODES.items():
+        assert f"| {code} | {meaning} |" in page
+        assert f"{code} {meaning}" in shown
 
 
 def test_an_empty_path_is_not_the_folder_one_is_in(cli: Cli, folder: Path) -> None:

@@ -22,7 +22,7 @@ from kinsplit.cli.output.index_report import (
     to_dict,
 )
 from kinsplit.cli.output.progress import Bar, bar
-from kinsplit.cli.output.tables import figures
+from kinsplit.cli.output.tables import counted, figures
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import CollectionNotFoundError, require
 
@@ -106,7 +106,10 @@ def add(
     getattr(index.embedder, "fetch", lambda: None)()
     with bar(terminal.screen, "Indexing", files) as moving:
         reporter = _FileReporter(terminal, moving)
-        return index.add(paths, on_event=reporter, **options), reporter.documents
+        try:
+            return index.add(paths, on_event=reporter, **options), reporter.documents
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(reporter.goes_on) from None
 
 
 def _index_on_ray(ray: str, paths: Sequence[str], store: str, terminal: Terminal, options: dict[str, Any]) -> int:
@@ -138,7 +141,13 @@ class _FileReporter:
         self._terminal, self._bar = terminal, moving
         self._waiting: Counter[str] = Counter()
         self._reports: defaultdict[str, list[DocumentReport]] = defaultdict(list)
-        self._read = self._inputs = self._asked = 0
+        self._read = self._inputs = self._asked = self._stored = 0
+
+    @property
+    def goes_on(self) -> str:
+        """What an interrupted run leaves, and how to go on."""
+        are = "is" if self._stored == 1 else "are"
+        return f"{counted(self._stored, 'document')} {are} stored; the same command goes on with the others."
 
     def __call__(self, event: AddEvent) -> None:
         from kinsplit.indexing.reports import ContextsWritten, DocumentReport, FileRead, FilesFound
@@ -157,6 +166,7 @@ class _FileReporter:
             if event.error is not None:
                 self._terminal.error(event.error)
             else:
+                self._stored += 1
                 (self.documents if self._terminal.as_json else self._reports[name]).append(event)
             self._count(name, -1)
         elif isinstance(event, ContextsWritten):
@@ -174,4 +184,4 @@ class _FileReporter:
             del self._waiting[name]
             self._bar.advance()
             if stored := self._reports.pop(name, None):
-                self._terminal.line(file_line(name, stored))
+                self._terminal.detail(file_line(name, stored))

@@ -33,7 +33,7 @@ def search(
     from kinsplit.index import Index
 
     with (
-        spinner(terminal.err, "Searching"),
+        spinner(terminal.screen, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):
         passages = opened.search(query, **options)

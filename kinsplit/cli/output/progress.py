@@ -7,7 +7,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from kinsplit.cli.output.tables import rate
 
@@ -22,6 +30,7 @@ class _Progress(Progress):
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TextColumn(text),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             console=console,
             transient=True,
             disable=not (shown and console.is_terminal),

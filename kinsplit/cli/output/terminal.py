@@ -42,10 +42,10 @@ def _escaped(control: re.Match[str]) -> str:
 
 
 class Terminal:
-    """Writes to stdout and stderr, with colours on a terminal, or all as JSON."""
+    """Writes to stdout and stderr, with colours on a terminal, or all as JSON; results and errors alone if quiet."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
+    def __init__(self, *, as_json: bool, quiet: bool = False) -> None:
+        self.as_json, self.quiet = as_json, quiet
         self.out = _Console(highlight=False, markup=False, emoji=False)
         self.err = _Console(highlight=False, markup=False, emoji=False, stderr=True)
         for console in (self.out, self.err):
@@ -55,6 +55,8 @@ class Terminal:
     @property
     def screen(self) -> Console:
         """The console for progress bars: stdout if it is a terminal, so that bars and lines don't mix."""
+        if self.quiet:
+            return _Console(quiet=True, force_terminal=False)
         return self.out if self.out.is_terminal and not self.as_json else self.err
 
     @contextmanager
@@ -80,6 +82,11 @@ class Terminal:
     def line(self, text: str | Text) -> None:
         """Write one line to stdout; line ends in it are escaped."""
         self.out.print(inline(text) if isinstance(text, str) else text, soft_wrap=True)
+
+    def detail(self, text: str | Text) -> None:
+        """Write a line on the way to the result to stdout, unless quiet."""
+        if not self.quiet:
+            self.line(text)
 
     def quote(self, text: Text, lines: int | None) -> None:
         """Write text to stdout, indented and wrapped, up to a number of lines; None for all."""
@@ -121,8 +128,9 @@ class Terminal:
         typer.get_binary_stream("stdout").write(line.encode("utf-8", "replace"))
 
     def warning(self, message: str) -> None:
-        """Write a warning to stderr."""
-        self._note("Warning:", "yellow", message, {"warning": message})
+        """Write a warning to stderr, unless quiet."""
+        if not self.quiet:
+            self._note("Warning:", "yellow", message, {"warning": message})
 
     def error(self, error: Exception) -> None:
         """Write an error to stderr."""
@@ -145,7 +153,7 @@ class Terminal:
         else:
             note = Text.assemble((label, style), " ", inline(_LINE_END.sub(" ", message)))
         # A second console would overwrite the progress bar on the same terminal.
-        console = self.screen if self.err.is_terminal else self.err
+        console = self.screen if self.err.is_terminal and not self.quiet else self.err
         console.print(note, soft_wrap=True)
 
 
