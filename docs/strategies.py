@@ -33,11 +33,34 @@ The default sizes and overlaps of all strategies, with the unit in which they co
 |---|---|---|---|
 """
 
+_PROMISES = """\
+## What every strategy promises
+
+Every strategy keeps these promises, which property tests check in the core and through both frameworks:
+
+1. `text[start:end]` is exactly the chunk; a chunk of `cluster` is the slices of its spans, joined by blank lines.
+2. Apart from overlap, the chunks contain every character that is not white space exactly once. There are three
+   exceptions: `token` with `tail="drop"` drops the tail; `multigranular` keeps a window that is the same at two
+   sizes once; and in `cluster`, the `passage_overlap` tokens that two neighbouring passages share are in both
+   chunks if the passages are in different chunks, which need not be neighbours. With `passage_overlap=0` nothing is
+   repeated.
+3. Starts never decrease; no chunk is empty or blank; blank text gives no chunks.
+4. No chunk is longer than its limit. Text that is too long is cut between sentences, then words, then graphemes; a
+   grapheme cluster is cut only if it does not fit by itself. In `hierarchical` the limit of a child is
+   `child_size`; with `children="sentence"`, a single sentence that is longer than `child_size` may be as long as
+   its parent's limit. Tokens are counted by the tokenizer, but a word that it does not know, such as a Thai phrase
+   or a very long word, counts as one token for every four characters. A limit in tokens also limits the characters,
+   to 100 per token.
+5. The same input gives the same chunks in any process, batch or thread.
+6. `prev_id` and `next_id` link the chunks of one level of one document in order; a child lies inside its parent.
+7. Lone surrogates keep their offsets; they are counted, embedded and stored as U+FFFD.
+"""
+
 
 def generated() -> dict[Path, str]:
     """Return the content of the page, by its path."""
     page = Path(__file__).with_name("strategies.md")
-    return {page: "\n".join([_HEAD, *(_section(name) for name in names()), _sizes()])}
+    return {page: "\n".join([_HEAD, *(_section(name) for name in names()), _sizes(), _PROMISES])}
 
 
 def _section(name: str) -> str:

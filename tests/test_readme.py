@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
-from kinsplit.cli import app
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -26,56 +23,55 @@ def test_the_first_example_prints_what_is_shown(capsys: pytest.CaptureFixture[st
     assert f"```\n{capsys.readouterr().out}```" in README
 
 
-def test_the_llama_index_example_runs() -> None:
-    pytest.importorskip("llama_index.core")
-    names: dict[str, object] = {}
-    exec(fence("node_parser("), names)
-
-    (node,) = names["nodes"]  # type: ignore[misc]
-    assert (node.start_char_idx, node.end_char_idx, node.metadata["chunk_index"]) == (0, 15, 0)
+def cases() -> dict[str, list[str]]:
+    """Return the lines of each case of the table that begin with no prompt, in order."""
+    rows = re.findall(r"^\| ([^|]+) \| (`.+) \|$", README, re.MULTILINE)
+    found = {name: re.findall(r"`([^`]+)`", cell.replace("\\|", "|")) for name, cell in rows}
+    return {name: lines for name, lines in found.items() if not lines[0].startswith("$")}
 
 
-def test_the_langchain_example_runs() -> None:
-    pytest.importorskip("langchain_core")
-    names: dict[str, object] = {}
-    exec(fence("text_splitter("), names)
-
-    (document,) = names["documents"]  # type: ignore[misc]
-    assert document.id
-    assert (document.metadata["char_start"], document.metadata["context"]) == (0, "Title")
-
-
-def test_the_retriever_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("llama_index.core")
-    monkeypatch.chdir(Path(__file__).parent.parent)
+def test_the_cases_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("langchain_core.documents")
+    llama_index = pytest.importorskip("llama_index.core")
+    memory = pytest.importorskip("langchain_core.vectorstores").InMemoryVectorStore
+    embeddings = pytest.importorskip("langchain_core.embeddings").DeterministicFakeEmbedding(size=8)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lectures").mkdir()
+    (tmp_path / "lectures" / "recursion.md").write_text("# Recursion\n\nA function calls itself.")
+    given = {
+        "texts to split": {"text": "Owls hunt."},
+        "LangChain": {"documents": [core.Document("Owls hunt.")]},
+        "LlamaIndex": {"documents": [llama_index.Document(text="Owls hunt.")]},
+        "chonkie": {"texts": ["Owls hunt."]},
+        "a vector store that you keep": {"vector_store": memory(embeddings)},
+    }
     names: dict[str, Any] = {}
-    exec(fence("KinsplitRetriever("), names)
-
-    (first, *_) = names["retriever"].retrieve("How is the course graded?")
-    assert first.node.metadata["source_id"] == "course/syllabus.md"
+    assert given.keys() < cases().keys()
+    for name, lines in cases().items():
+        assert len(lines) <= 3
+        names.update(given.get(name, {}))
+        exec("\n".join(lines), names)
+        made = names.get("chunks") or names.get("passages")
+        assert made
+    assert names["passages"][0].source_id == "lectures/recursion.md"
+    assert names["nodes"][0].text == "Owls hunt."
     names["index"].close()
 
 
-def test_the_index_examples_of_shell_and_python_run_over_one_collection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for subject in ("cs", "math"):
-        (tmp_path / "courses" / subject).mkdir(parents=True)
-    (tmp_path / "courses" / "math" / "sums.md").write_text("A sum adds.", encoding="utf-8")
-    (tmp_path / "courses" / "cs" / "oop.md").write_text("OOP is programming with objects.", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    (command,) = re.findall(r"^\$ kinsplit (index courses --subjects .*)$", README, re.MULTILINE)
-    assert CliRunner().invoke(app, [*command.split(), "--embedder", "hash"]).exit_code == 0
-    code = fence("with Index(").replace('collection="notes"', 'collection="notes", embedder="hash"')
-    names: dict[str, Any] = {}
-    exec(code, names)
-
-    assert (names["report"].added, names["report"].unchanged) == (0, 2)
-    assert "cs/oop.md 0 32 None OOP is programming with objects." in capsys.readouterr().out
+def test_the_figures_are_those_of_the_measured_pages() -> None:
+    """The figures of the README and of the page that names strategies are those of pages that are measured."""
+    docs = Path(__file__).parent.parent / "docs"
+    measured = "".join((docs / name).read_text(encoding="utf-8").replace("*", "") for name in ("quality.md", "cuts.md"))
+    cells = [cell.strip() for line in measured.splitlines() if line.startswith("|") for cell in line.split("|")]
+    known = {number for cell in cells for number in re.findall(r"\d+(?:\.\d+)?", cell)}
+    comparison = README.split("## How it compares")[1].split("\n## ")[0]
+    shown = re.findall(
+        r"(\d+(?:\.\d+)?) (?:%|tokens \|)", comparison + (docs / "choose.md").read_text(encoding="utf-8")
+    )
+    assert len(shown) > 30
+    assert set(shown) <= known
 
 
-def test_the_table_of_strategies_is_the_registrys() -> None:
-    from kinsplit.parsers import names
-
-    table = README.split("## Strategies")[1].split("\n\n")[1]
-    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == names()
+def test_the_first_search_is_within_two_screens() -> None:
+    assert README.index("index.search(") < README.index("## How it compares")
+    assert README[: README.index("## How it compares")].count("\n") < 60
