@@ -211,18 +211,20 @@ def meant(kind: str, guess: object, known: Collection[str] = ()) -> str:
 
     if guess is not None and not isinstance(guess, str | int):
         return ""
-    spelled = str(guess)
-    folded = {re.sub(r"[\W_]", "", name).lower(): name for name in known}
-    if plain := folded.get(re.sub(r"[\W_]", "", spelled).lower()):
-        return plain
+    spelled = "null" if guess is None else str(guess)
+    plain = {re.sub(r"[\W_]", "", name).lower(): name for name in known}
+    folded = re.sub(r"[\W_]", "", spelled).lower()
+    # A slip of the fingers is meant before a name that others use.
+    if near := get_close_matches(folded, plain, 1, 0.8):
+        return plain[near[0]]
     for pattern, answer in _MEANT.get(kind, {}).items():
-        if re.fullmatch(pattern, "null" if guess is None else spelled.lower(), re.DOTALL):
+        if re.fullmatch(pattern, spelled.lower(), re.DOTALL):
             if kind != "parameter":
                 return answer.replace("{}", spelled)
             if found := [name for name in answer.split() if name in known]:
                 return found[0]
-    near = get_close_matches(spelled.lower(), known, 1, 0.75)
-    return near[0] if near else ""
+    near = get_close_matches(folded, plain, 1, 0.75)
+    return plain[near[0]] if near else ""
 
 
 def question(kind: str, guess: object, known: Collection[str] = ()) -> str:
