@@ -118,7 +118,7 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
         r"search|index|.*store|.*retriever|db|add": 'kinsplit.Index("edge:./kinsplit-data")',
         r"ask|answer|chat|.*rag": "from kinsplit.answering import ask",
         r"evaluate|.*evaluation|experiment|benchmark": "from kinsplit.evaluation import Experiment",
-        r"node|textnode": "kinsplit.Chunk",
+        r"chunks|node|textnode": "kinsplit.Chunk",
         r"to_pandas|to_df|dataframe": "kinsplit.to_dataframe(chunks)",
         r"(print|display|plot|visuali[sz]er?)(_.*)?": "kinsplit.show(chunks)",
     },
