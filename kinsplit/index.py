@@ -269,7 +269,7 @@ class Index(Hinted):
             **options: See `kinsplit.SearchOptions`.
 
         Returns:
-            Passages, best first, with whether any is close to the query. If there are none, a `FilterWarning` names
+            Passages, best first, with what was found out about the query. If there are none, a `FilterWarning` names
             each value of `where` that no chunk has.
 
         Raises:
@@ -292,18 +292,17 @@ class Index(Hinted):
         retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
             dense = unrelated = None
-            if pick(asked.ranking).embeds:
+            ranking = pick(asked.ranking)
+            if ranking.embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self._vectors.call(query, partial(self.embedder.embed_query, query))
-                unrelated = self._unrelated(dense)
+                unrelated = self._unrelated(dense) if ranking.weighs else None
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
             given = query, dense, unrelated, asked, self.bm25, levels, tokenizer
             # A reranker stays in this process with its model.
             passages = self.store.run(_find, *given) if reranker is None else _find(self.store, *given, reranker)
             record(passages=len(passages))
-        if not passages:
-            warn_of_unmatched(self.store, asked.where)
-        return passages
+        return passages or Passages(unmatched=warn_of_unmatched(self.store, asked.where))
 
     async def asearch(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> Passages:
         """Find passages without blocking the event loop; see `search`.

@@ -15,7 +15,7 @@ from kinsplit.chunk import ABSOLUTE_PATH, FIELDS, GAP, Chunk, pages_of, select
 
 if TYPE_CHECKING:
     from kinsplit.answering import Answer, Check, Citation, Event, Notice, Source
-    from kinsplit.retrieval import Candidate, Passage
+    from kinsplit.retrieval import Candidate, Passage, Passages
 
 # The place of a chunk in its document.
 _PLACE = [field.shown for field in FIELDS if field.shown not in (None, "source_id", "text")]
@@ -47,6 +47,22 @@ class RankedText(Extent):
     location: str = Field(description=LOCATION)
     text: str = Field(description="Text of the passage; a blank line separates several spans.")
     chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
+
+
+class Finding(RowView):
+    """What every door shows of a search besides its passages."""
+
+    is_close: bool | None = Field(
+        description="Whether any passage is close to the question, by meaning and by words; null if that isn't known. "
+        "The passages are the best ones in any case."
+    )
+    named_course: str | None = Field(
+        description="Course that the question names, if the collection has several; its passages rank higher."
+    )
+    notices: list[str] = Field(
+        description="Remarks for the reader: that no passage is close, which course the question names, or, if nothing "
+        "is found, each value of `where` that no chunk has, and near ones."
+    )
 
 
 def is_hidden(key: str) -> bool:
@@ -86,6 +102,11 @@ def passage_row(passage: Passage, rank: int = 1) -> dict[str, Any]:
         "hits": [_hit(hit) for hit in passage.hits],
         "metadata": visible_metadata(passage.metadata),
     }
+
+
+def finding_row(passages: Passages) -> dict[str, Any]:
+    """Return what was found out about the question of a search."""
+    return {**_given(passages, "is_close", "notices"), "named_course": passages.named_course or None}
 
 
 def answer_row(answer: Answer) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 from kinsplit import Document, Index
 from kinsplit.chunk import FIELDS
 from kinsplit.mcp.server import to_found
+from kinsplit.retrieval import Passages
 from kinsplit.server.models import to_found_passage
 from kinsplit.wire import chunk_row, passage_row
 
@@ -41,6 +42,6 @@ def test_every_door_shows_the_row_of_a_passage() -> None:
         assert hit.pop("ranges")
     assert service.pop("view") is None
     assert service == json.loads(json.dumps(row))
-    (tool,) = to_found("default", [passage]).model_dump(mode="json")["passages"]
+    (tool,) = to_found("default", Passages([passage])).model_dump(mode="json")["passages"]
     assert tool.pop("citation") == passage.citation
     assert tool.items() <= {**row, "pages": None}.items()

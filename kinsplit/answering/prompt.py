@@ -58,6 +58,7 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
     contain its own fence, and the same question over the same passages always has the same prompt.
     """
     parts = [question, *(part for source in sources for part in (source.file, source.beside.context, source.text))]
+    parts += filter(None, map(_course, sources))
     digest = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     names = {"passage": f"passage-{digest}", "question": f"question-{digest}", "not_found": NOT_FOUND}
     passages = "".join(f"{_opening(source, digest)}\n{source.text}\n</passage-{digest}>\n" for source in sources)
@@ -65,10 +66,15 @@ def build_prompt(question: str, sources: Sequence[Source]) -> str:
 
 
 def _opening(source: Source, digest: str) -> str:
-    labels = {"file": source.file, "pages": page_range(source.pages) if source.pages else "", "section": source.section}
+    labels = {"course": _course(source), "file": source.file}
+    labels |= {"pages": page_range(source.pages) if source.pages else "", "section": source.section}
     labels |= {name: getattr(source.beside, name) for name in ("speaker", "language", "header")}
     shown = "".join(f' {name}="{_label(value)}"' for name, value in labels.items() if value)
     return f'<passage-{digest} number="{source.number}"{shown}>'
+
+
+def _course(source: Source) -> str:
+    return str(source.best.metadata.get("course") or "")
 
 
 def _label(text: str) -> str:

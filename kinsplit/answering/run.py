@@ -103,11 +103,13 @@ def run(
     draft = Draft(question, fitting or found)
     yield values.SourcesFound(draft.sources)
     if not found:
-        unmatched = index.store.unmatched(search.get("where"))
-        yield draft.notice("nothing_found", " ".join(("No passage was found.", *unmatched)))
+        yield draft.notice("nothing_found", " ".join(("No passage was found.", *passages.unmatched)))
         yield draft.piece(NOT_FOUND)
         yield draft.finish("not_in_material")
-    elif model is None:
+        return
+    for kind, remark in passages.remarks.items():
+        yield draft.notice(kind, remark)
+    if model is None:
         yield draft.notice("no_model", f"No model was asked. {_BEST_SENTENCES}")
         yield from _quote(draft, index)
     elif not fitting:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kinsplit.chunk import Beside, Chunk, pages_of
 from kinsplit.retrieval import Passage
-from kinsplit.retrieval.passage import location_of
+from kinsplit.retrieval.passage import Remark, location_of
 from kinsplit.spans import Span, stretches
 
 #: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
@@ -17,8 +17,9 @@ Verdict = Literal["supported", "partly_supported", "unsupported", "not_in_materi
 
 #: "no_model": no model was given. "model_failed": it gave no answer that can be used, or failed midway. "cut_short":
 #: the answer reached its maximum length. "left_out": sources were shortened or left out to fit the model's window.
-#: "nothing_found": the search found no source. "no_such_source": the answer cites a number that no source has.
-NoticeKind = Literal["no_model", "model_failed", "cut_short", "left_out", "nothing_found", "no_such_source"]
+#: "nothing_found": the search found no source. "no_such_source": the answer cites a number that no source has. Others
+#: are remarks of the search.
+NoticeKind = Literal["no_model", "model_failed", "cut_short", "left_out", "nothing_found", "no_such_source"] | Remark
 
 #: Result of the check of a sentence. "not_found" says nothing about its truth.
 Status = Literal["found", "not_found", "uncited", "no_such_source"]

@@ -28,14 +28,23 @@ from kinsplit.chunk import Chunk
 from kinsplit.doors import DOORS, MCP
 from kinsplit.errors import InvalidParameterError, KinsplitError, require
 from kinsplit.identity import chunk_id
-from kinsplit.retrieval import Candidate, Passage, cite, join
+from kinsplit.retrieval import Candidate, Passages, cite, join
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.request_options import parse_filter
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.support.threads import in_thread
-from kinsplit.wire import LOCATION, Extent, RankedText, RowView, answer_row, passage_row, visible_metadata
+from kinsplit.wire import (
+    LOCATION,
+    Extent,
+    Finding,
+    RankedText,
+    RowView,
+    answer_row,
+    finding_row,
+    passage_row,
+    visible_metadata,
+)
 
 _LOG = logging.getLogger("kinsplit.mcp")
 #: Nothing is changed, and nothing outside the index is reached.
@@ -46,7 +55,6 @@ _ROWS, _AROUND = 100, 50
 _END = 2**31
 #: Characters of an excerpt; a longer one is read in several calls.
 MOST = 20_000
-_NOTICES = "If nothing is found: each value of `where` that no chunk has, and near ones."
 _UNKNOWN = "list_documents lists the ids."
 
 
@@ -62,12 +70,11 @@ class PassageResult(DocumentPlace, RankedText):
     """A passage that answers the question."""
 
 
-class FoundPassages(RowView):
+class FoundPassages(Finding):
     """The passages found for a question."""
 
     collection: str = Field(description="Collection that was searched.")
     passages: list[PassageResult] = Field(description="Passages, best first; empty if nothing was found or fits.")
-    notices: list[str] = Field(description=_NOTICES)
 
 
 class AnswerSource(DocumentPlace):
@@ -128,13 +135,15 @@ class Documents(RowView):
     total: int = Field(description="Number of documents that match.")
     offset: int = Field(description="Number of documents before this page.")
     documents: list[DocumentEntry]
-    notices: list[str] = Field(description=_NOTICES)
+    notices: list[str] = Field(
+        description="If nothing is found: each value of `where` that no chunk has, and near ones."
+    )
 
 
-def to_found(collection: str, passages: Sequence[Passage], notices: Sequence[str] = ()) -> FoundPassages:
+def to_found(collection: str, passages: Passages) -> FoundPassages:
     """Return the passages that a search found."""
     rows = [_cited(passage_row(each, rank)) for rank, each in enumerate(passages, 1)]
-    return FoundPassages.model_validate({"collection": collection, "passages": rows, "notices": notices})
+    return FoundPassages.model_validate({"collection": collection, "passages": rows, **finding_row(passages)})
 
 
 def to_answered(collection: str, answer: Answer) -> Answered:
@@ -317,8 +326,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
             picked = collections.pick(collection)
             wanted = parse_filter(where)
             passages = await picked.index.asearch(question, where=wanted, **options)
-            notices = [] if passages else await in_thread(picked.index.store.unmatched, wanted)
-        return to_found(picked.name, passages, notices)
+        return to_found(picked.name, passages)
 
 
 def _add_ask(server: MCPServer, collections: Collections) -> None:

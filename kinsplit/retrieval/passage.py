@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kinsplit.chunk import GAP, PLACED, SEPARATOR, Beside, Chunk, pages_of
 from kinsplit.errors import StoreError
@@ -119,6 +119,8 @@ class Passage(HintedText):
         return replace(self, score=score, scores={**self.scores, stage: score})
 
 
+#: "not_close": no passage is close to the question. "named_course": the question names one of several courses.
+Remark = Literal["not_close", "named_course"]
 #: What a search says if no passage is close to its question.
 NOT_CLOSE = "No passage is close to this question."
 
@@ -131,18 +133,36 @@ class Passages(list[Passage]):
             nothing was found, or the ranking is not the default one.
         named_course: Name of the course that the question names, if the collection has several; else empty. The
             passages of that course rank higher, and those of other courses are not left out.
+        unmatched: If nothing was found, each value of the filter that no chunk has, with near ones.
     """
 
-    def __init__(self, passages: Iterable[Passage] = (), *, is_close: bool | None = None, course: str = "") -> None:
+    def __init__(
+        self,
+        passages: Iterable[Passage] = (),
+        *,
+        is_close: bool | None = None,
+        named_course: str = "",
+        unmatched: Iterable[str] = (),
+    ) -> None:
         super().__init__(passages)
-        self.is_close, self.named_course = is_close, course
+        self.is_close, self.named_course, self.unmatched = is_close, named_course, tuple(unmatched)
+
+    @property
+    def remarks(self) -> dict[Remark, str]:
+        """What readers should know about the passages, by kind."""
+        found: dict[Remark, str] = {}
+        if self.is_close is False:
+            found["not_close"] = NOT_CLOSE
+        if self.named_course:
+            remedy = "Ask without the name to search all courses alike."
+            named = f"The question names the course {self.named_course}, whose passages rank higher."
+            found["named_course"] = f"{named} {remedy}"
+        return found
 
     @property
     def notices(self) -> list[str]:
-        """What readers should know about the passages: that none is close, and that the question names a course."""
-        remedy = "Ask without the name to search all courses alike."
-        named = f"The question names the course {self.named_course}, whose passages rank higher. {remedy}"
-        return [NOT_CLOSE] * (self.is_close is False) + [named] * bool(self.named_course)
+        """The remarks, and what the filter asks for in vain."""
+        return [*self.unmatched, *self.remarks.values()]
 
 
 def related_once(passages: Sequence[Passage]) -> list[list[Chunk]]:

@@ -126,7 +126,7 @@ def search(
         if budget is not None:
             passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
             record(passages=len(passages))
-            return Passages(passages, is_close=close if passages else None, course=course)
+            return Passages(passages, is_close=close if passages else None, named_course=course)
         is_reranked = not options.diversity and any("rerank" in candidate.scores for candidate in found)
         passages = arrange(found, chunks, expansion, fingerprint, options.limit if is_reranked else number)
         record(passages=len(passages))
@@ -135,7 +135,7 @@ def search(
         number = sum("rerank" in passage.scores for passage in passages)
         passages = rerank(reranker, query, passages[:number], _PASSAGES) + passages[number:]
     passages = passages[: options.passages]
-    return Passages(passages, is_close=close if passages else None, course=course)
+    return Passages(passages, is_close=close if passages else None, named_course=course)
 
 
 def _reorders(options: SearchOptions) -> bool:

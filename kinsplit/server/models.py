@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kinsplit.chunk import Chunk
 from kinsplit.retrieval import Passage
 from kinsplit.spans import Span, stretches
-from kinsplit.wire import LOCATION, Extent, RankedText, chunk_row, passage_row, place_row
+from kinsplit.wire import LOCATION, Extent, Finding, RankedText, chunk_row, passage_row, place_row
 
 Pair = tuple[int, int]
 
@@ -126,12 +126,11 @@ class FoundPassage(Located, RankedText, Scored):
     view: TextView | None = Field(description="How it can be shown; null unless `render` is set.")
 
 
-class SearchAnswer(OfCollection):
+class SearchAnswer(OfCollection, Finding):
     """The passages found for a question."""
 
     query: str = Field(description="The question.")
     passages: list[FoundPassage] = Field(description="Passages, best first; empty if none is found or fits the budget.")
-    notices: list[str] = Field(description="If none is found: each value of `where` that no chunk has, and near ones.")
 
 
 class Page(OfCollection):

@@ -446,10 +446,12 @@ class ChunkStore(ABC):
         """Run validated queries in one round trip, with whole payloads or some of their keys; none for bare queries."""
 
 
-def warn_of_unmatched(store: ChunkStore, where: Where | None) -> None:
-    """Warn of each value of a filter that no chunk has, after a search that found nothing."""
-    for message in store.unmatched(where):
+def warn_of_unmatched(store: ChunkStore, where: Where | None) -> list[str]:
+    """Warn of each value of a filter that no chunk has, after a search that found nothing; return the messages."""
+    messages = store.unmatched(where)
+    for message in messages:
         warnings.warn(FilterWarning(message), stacklevel=3)
+    return messages
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from kinsplit import Document, Index
+from kinsplit.answering import ask
+from kinsplit.answering.prompt import build_prompt
+from kinsplit.answering.sources import number
 from kinsplit.embedding import create
 from kinsplit.errors import EmbeddingError
+from kinsplit.integrations.langchain import KinsplitRetriever as LangChainRetriever
+from kinsplit.integrations.llama_index import KinsplitRetriever as LlamaIndexRetriever
+from kinsplit.integrations.shared.results import to_prompt
+from kinsplit.wire import finding_row
 from tests.index.helpers import RecordingEmbedder
 
 NOT_CLOSE = "No passage is close to this question."
@@ -110,7 +117,8 @@ def test_the_question_is_embedded_once_and_the_unrelated_texts_once_per_index() 
 def test_a_question_names_one_course(index: Index, question: str, course: str) -> None:
     found = index.search(question)
     assert found.named_course == course
-    assert any(course in notice for notice in found.notices) is bool(course)
+    named = [notice for notice in found.notices if "names the course" in notice]
+    assert [course in notice for notice in named] == [True] * bool(course)
 
 
 def test_a_name_lifts_its_course_alike_and_filters_nothing(index: Index) -> None:
@@ -123,3 +131,33 @@ def test_the_only_course_of_a_collection_is_not_named() -> None:
     with Index("memory:", embedder="hash") as opened:
         opened.add(Document("a", "Owls hunt at night.", metadata={"course": "Birds"}))
         assert opened.search("which birds hunt at night?").named_course == ""
+
+
+NAMING = "in Bees, how do I join two SQL tables?"
+
+
+def test_the_answer_of_every_door_says_so(index: Index) -> None:
+    found = index.search(NAMING)
+    named = (
+        "The question names the course Bees, whose passages rank higher. "
+        "Ask without the name to search all courses alike."
+    )
+    assert finding_row(found) == {
+        "is_close": False,
+        "named_course": "Bees",
+        "notices": [NOT_CLOSE, named],
+    }
+    answer = ask(index, NAMING)
+    assert [(n.kind, n.message) for n in answer.notices][:2] == [("not_close", NOT_CLOSE), ("named_course", named)]
+    assert to_prompt(found).startswith(f"{NOT_CLOSE}\n\n{named}\n\n[1] ")
+    for slim in (False, True):
+        (document, *_) = LangChainRetriever(index, slim=slim).invoke(NAMING)
+        (node, *_) = LlamaIndexRetriever(index, slim=slim).retrieve(NAMING)
+        for metadata in (document.metadata, node.metadata):
+            assert (metadata["is_close"], metadata["named_course"]) == (False, "Bees")
+        assert "named_course" not in LangChainRetriever(index, slim=slim).invoke("proofing")[0].metadata
+
+
+def test_the_labels_of_a_prompt_name_the_course(index: Index) -> None:
+    prompt = build_prompt("proofing", number(index.search("what does proofing mean?", top_k=1)))
+    assert 'number="1" course="Northwind Baking" file="Northwind Baking/proofing.md"' in prompt

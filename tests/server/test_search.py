@@ -104,7 +104,9 @@ async def test_the_default_and_the_names_can_be_set(connect: Connect) -> None:
 async def test_filters(client: httpx.AsyncClient, where: list[str], found: set[str]) -> None:
     answer = (await client.get("/search", params={"q": "words", "top_k": 20, "where": where})).json()
     assert {passage["source_id"] for passage in answer["passages"]} == found
-    assert answer["notices"] == []
+    # No other file has the word.
+    assert answer["is_close"] is ("gaps.txt" in found)
+    assert answer["notices"] == ([] if answer["is_close"] else ["No passage is close to this question."])
 
 
 @pytest.mark.parametrize("render", [False, True])

@@ -38,11 +38,13 @@ def search(
     ):
         passages = opened.search(query, **options)
     if terminal.as_json:
-        from kinsplit.wire import passage_row
+        from kinsplit.wire import finding_row, passage_row
 
         ranked = [passage_row(passage, rank) for rank, passage in enumerate(passages, 1)]
-        terminal.document({"query": query, "passages": ranked})
+        terminal.document({"query": query, "passages": ranked, **finding_row(passages)})
         return
+    for notice in passages.notices:
+        terminal.warning(notice)
     words = QueryWords(query, opened.bm25)
     for rank, passage in enumerate(passages, 1):
         if rank > 1:

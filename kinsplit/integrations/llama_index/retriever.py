@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -15,7 +14,7 @@ from kinsplit.integrations.llama_index.records import node_with_score
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
-from kinsplit.retrieval import Passage
+from kinsplit.retrieval import Passages
 from kinsplit.support.threads import in_thread
 
 
@@ -66,7 +65,7 @@ class KinsplitRetriever(BaseRetriever):
 class _Nodes(list[NodeWithScore]):
     """Passages as nodes, whose text is what the model reads."""
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
+    def __init__(self, passages: Passages) -> None:
         super().__init__(node_with_score(result) for result in to_results(passages))
         self._text = to_prompt(passages)
 

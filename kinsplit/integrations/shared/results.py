@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -17,7 +17,7 @@ from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
-from kinsplit.retrieval import Passage, related_once
+from kinsplit.retrieval import Passage, Passages, related_once
 
 
 class Result(NamedTuple):
@@ -29,13 +29,19 @@ class Result(NamedTuple):
     score: float | None  # Higher is better.
 
 
-def to_results(passages: Sequence[Passage], *, slim: bool = False) -> list[Result]:
-    """Return passages as results, each followed by its related files that have none, all of them or `slimmed`."""
+def to_results(passages: Passages, *, slim: bool = False) -> list[Result]:
+    """Return passages as results, each followed by its related files that have none, all of them or `slimmed`.
+
+    Each passage's metadata say whether any is close to the question, if that is known, and which course it names.
+    """
     results = []
+    finding = {"is_close": passages.is_close, "named_course": passages.named_course or None}
+    known = {key: value for key, value in finding.items() if value is not None}
     for passage, related in zip(passages, related_once(passages), strict=True):
         hits = [(from_chunk(hit.chunk).id, hit.score) for hit in passage.hits]
         best = from_chunk(passage.best.chunk)
         result = to_result(passage, best.id, best.metadata, to_finding(passage.score, passage.scores, hits))
+        result = result._replace(metadata=result.metadata | known)
         results.append(result)
         results += [to_related(chunk, result) for chunk in related]
     return [result._replace(metadata=slimmed(result.metadata)) for result in results] if slim else results
@@ -115,11 +121,11 @@ class SearchArguments(BaseModel):
     )
 
 
-def tool_search(index: Index, options: SearchKeywords) -> Callable[[str, dict[str, Any] | None], list[Passage]]:
+def tool_search(index: Index, options: SearchKeywords) -> Callable[[str, dict[str, Any] | None], Passages]:
     """Return a search with checked options, to which a call adds its question and its filter."""
     SearchOptions(**options)
 
-    def search(question: str, where: dict[str, Any] | None) -> list[Passage]:
+    def search(question: str, where: dict[str, Any] | None) -> Passages:
         filters = [each for each in (options.get("where"), where) if each]
         both = {"$and": filters} if len(filters) > 1 else filters[0] if filters else None
         given: SearchKeywords = {**options, "where": both}
@@ -128,10 +134,10 @@ def tool_search(index: Index, options: SearchKeywords) -> Callable[[str, dict[st
     return search
 
 
-def to_prompt(passages: Sequence[Passage]) -> str:
-    """Return passages as a language model reads them: numbered, each under its citation and headings."""
+def to_prompt(passages: Passages) -> str:
+    """Return passages as a language model reads them: numbered, each under its citation and headings, after notices."""
     parts = [
         f"[{number}] {' | '.join(filter(None, (passage.citation, passage.context)))}\n{passage.text}"
         for number, passage in enumerate(passages, 1)
     ]
-    return "\n\n".join(parts) or "Nothing was found."
+    return "\n\n".join([*passages.notices, *(parts or ["Nothing was found."])])

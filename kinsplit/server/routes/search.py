@@ -13,13 +13,14 @@ from pydantic import ConfigDict, Field
 from kinsplit.answering.run import highlight
 from kinsplit.errors import InvalidParameterError
 from kinsplit.keywords import SearchKeywords
-from kinsplit.retrieval import LanguageModelReranker, Passage
+from kinsplit.retrieval import LanguageModelReranker, Passages
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.models import Highlight, SearchAnswer, TextView, to_found_passage, to_highlight
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import Conditions, offered
+from kinsplit.wire import finding_row
 
 router = APIRouter(tags=["search"])
 
@@ -52,10 +53,10 @@ async def search(
     searchers = model_workers if uses_model else workers
     if not asked.render:
         return await respond(searchers, collections.call, collection, _answer, asked.q, options)
-    name, passages, notices, highlights = await searchers.run(collections.call, collection, _lit, asked.q, options)
+    name, passages, highlights = await searchers.run(collections.call, collection, _lit, asked.q, options)
     # No thread waits for this.
     views = await viewer.views(list(map(shown_passage, passages, highlights)))
-    return await respond(workers, _answered, asked.q, name, passages, notices, highlights, views)
+    return await respond(workers, _answered, asked.q, name, passages, highlights, views)
 
 
 def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
@@ -65,30 +66,26 @@ def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> 
 def _answered(
     query: str,
     name: str,
-    passages: Sequence[Passage],
-    notices: Sequence[str],
+    passages: Passages,
     highlights: Sequence[Highlight] = (),
     views: Sequence[TextView] = (),
 ) -> SearchAnswer:
     """Return the response to a question, with a highlight and a view of each passage, or without any."""
     rows = enumerate(zip_longest(passages, highlights, views), 1)
     found = [to_found_passage(rank, passage, lit, view) for rank, (passage, lit, view) in rows]
-    return SearchAnswer(query=query, strategy=name, passages=found, notices=notices)
+    return SearchAnswer(query=query, strategy=name, passages=found, **finding_row(passages))
 
 
-def _lit(
-    collection: OpenCollection, query: str, options: SearchKeywords
-) -> tuple[str, list[Passage], list[str], list[Highlight]]:
-    name, passages, notices = _search(collection, query, options)
+def _lit(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, Passages, list[Highlight]]:
+    name, passages = _search(collection, query, options)
     spans = [highlight(query, passage, collection.index) for passage in passages]
-    return name, passages, notices, [to_highlight(p, *span) for p, span in zip(passages, spans, strict=True)]
+    return name, passages, [to_highlight(p, *span) for p, span in zip(passages, spans, strict=True)]
 
 
-def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, list[Passage], list[str]]:
-    """Return the collection's name, the passages and, if there are none, what the filter asks for in vain."""
+def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, Passages]:
+    """Return the collection's name and the passages."""
     try:
-        passages = collection.index.search(query, **options)
-        return collection.name, passages, [] if passages else collection.index.store.unmatched(options.get("where"))
+        return collection.name, collection.index.search(query, **options)
     except InvalidParameterError as error:
         if error.field != "query":
             raise
