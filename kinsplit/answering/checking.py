@@ -160,8 +160,11 @@ class SourceComparison:
         return calibrate(self._embedder).similarities(self._vectors, vector[None])[:, 0].astype(np.float32)
 
     def overlaps(self, text: str) -> FloatArray:
-        """Return the share of a text's words that each part contains: float32[parts], 0 for a text without words."""
-        wanted = self._bm25.words(text)
+        """Return the share of a text's words that each part contains: float32[parts], 0 for a text without words.
+
+        Acronyms of few letters, whose stems are those of other words, don't count.
+        """
+        wanted = self._bm25.words(text).intersection(self._bm25.embed_query(text).indices)
         shares = [len(wanted & words) / len(wanted) if wanted else 0.0 for words in self._words]
         return np.asarray(shares, dtype=np.float32)
 

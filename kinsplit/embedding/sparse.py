@@ -310,11 +310,15 @@ ANY = "any"
 _UNACCENTED = (None, "english")
 
 # Kinds of terms besides words.
-_TERMS = "forms+parts+acronyms+grams+names"
+_TERMS = "forms+parts+acronyms+grams+names+short"
 # Digits around an acronym tell its terms from words, and keep stemmers off them.
-_WRITTEN, _INITIALS = "8{}8", "9{}9"
-# Weight of an acronym's letters as a word: "OOP" is the stem of "Oops", too.
+_WRITTEN, _INITIALS, _UNSTEMMED = "8{}8", "9{}9", "5{}5"
+# Weight of an acronym as a word in small letters, or in capitals for emphasis: "sql", and "LIST" for "list".
 _AS_WORD = 0.5
+# An acronym of so few letters is the stem of other words, as "OOP" of "Oops". So it is no stem in questions, and words
+# of so few letters have a term without stemming.
+_FEW_LETTERS = 3
+_SHORT_WORD = re.compile(rf"(?<![^\W_])[A-Za-z]{{2,{_FEW_LETTERS}}}(?![^\W_])")
 # Weight of each of the two terms of a word with accents.
 _WITH_MARKS = 0.5
 # Least weight of a word of a document's name among the document's own terms.
@@ -404,12 +408,16 @@ class Bm25Embedder:
         words = _weights(self._model.embed_query(self._terms.of(text, question=True)))
         words |= dict.fromkeys(self._model.embed_query(self._terms.twice(text)).indices, _WITH_MARKS)
         found = acronyms(text, self._is_stop_word)
-        as_words = self._model.embed_query(" ".join(found.written)).indices
         content = [word.lower() for word in _WORD.findall(text) if not self._is_stop_word(word.lower())]
-        short = [word for word in content if len(word) in _SHORT] if len(content) <= _FEW_WORDS else []
-        terms = _marked(_WRITTEN, (*found.written, *found.initials)) + _marked(_INITIALS, (*found.written, *short))
-        words |= dict.fromkeys(as_words, _AS_WORD)
+        likely = [word for word in content if len(word) in _SHORT] if len(content) <= _FEW_WORDS else []
+        terms = _marked(_WRITTEN, (*found.written, *found.initials)) + _marked(_INITIALS, (*found.written, *likely))
+        words |= dict.fromkeys(self._model.embed_query(" ".join(found.written)).indices, _AS_WORD)
         courses = {term ^ _COURSE: weight for term, weight in words.items()}
+        short = [letters for letters in found.written if len(letters) <= _FEW_LETTERS]
+        for stem in self._model.embed_query(" ".join(short)).indices:
+            words.pop(stem, None)
+        unstemmed = self._model.embed_query(" ".join(_marked(_UNSTEMMED, short)))
+        words |= dict.fromkeys(unstemmed.indices, _AS_WORD)
         return _sparse(words | courses | _weights(self._model.embed_query(" ".join(terms))))
 
     def with_names(
@@ -444,11 +452,15 @@ class Bm25Embedder:
 
     def _embed(self, text: str) -> SparseVector:
         text = compatible(text)
-        words = _weights(self._model.embed_document(self._terms.of(text)))
+        read = self._terms.of(text)
+        words = _weights(self._model.embed_document(read))
         found = acronyms(text, self._is_stop_word)
+        short = [word for each in _SHORT_WORD.findall(read) if not self._is_stop_word(word := each.lower())]
         terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
         # On their own, since the weights of words fall with the length of the text.
-        return _sparse(words | _weights(self._model.embed_document(" ".join(terms))))
+        for further in (terms, _marked(_UNSTEMMED, short)):
+            words |= _weights(self._model.embed_document(" ".join(further)))
+        return _sparse(words)
 
 
 @lru_cache

@@ -202,7 +202,7 @@ def test_words_are_those_of_the_language_that_the_collection_was_made_with(cli: 
     (tmp_path / "haus.txt").write_text("Die alten Häuser stehen am Markt. Of the two, one is new.", encoding="utf-8")
     assert cli("index", "haus.txt", *HASH, "--language", "german").exit_code == 0
     assert cli("index", "haus.txt", *HASH).exit_code == 0
-    sparse = "bm25:german:256:forms+parts+acronyms+grams+names"
+    sparse = "bm25:german:256:forms+parts+acronyms+grams+names+short"
     assert json.loads(cli("info", "--json").stdout)["schema"]["sparse"] == sparse
 
     (passage,) = json.loads(cli("search", "eines Hauses", *HASH, "--json").stdout)["passages"]

@@ -46,7 +46,7 @@ class TestMemory(VectorStoreIntegrationTests):
 
 
 SCHEMA = Schema(
-    "fake", 6, "bm25:english:256:forms+parts+acronyms+grams+names", '{"name": "given", "parameters": {}}', "given"
+    "fake", 6, "bm25:english:256:forms+parts+acronyms+grams+names+short", '{"name": "given", "parameters": {}}', "given"
 )
 
 
