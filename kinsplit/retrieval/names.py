@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -107,7 +107,7 @@ def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
     return name | title if title <= question.words else name
 
 
-def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str, SparseVector] | None:
+def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str, SearchQuestion] | None:
     """Find the course that a question names, if entries are of several courses and it names one of them.
 
     It names a course by all words of the course's name or title. Of two names, one of which has all words of the other,
@@ -118,7 +118,7 @@ def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str
         entries: What was found for the question.
 
     Returns:
-        The name of the course, and the question's terms without the words that name it.
+        The name of the course, and the question without the words that name it.
     """
     courses = {entry.course for entry in entries}
     if len(courses) < 2:
@@ -129,8 +129,9 @@ def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str
     longest = [each for each in named if not any(named[each] < other for other in named.values())]
     if len(longest) != 1:
         return None
-    rest = without_name(question.terms, question.words, named[longest[0]])
-    return None if rest is None else (longest[0][0], rest)
+    course = longest[0]
+    terms = without_name(question.terms, question.words, named[course])
+    return None if terms is None else (course[0], replace(question, terms=terms, words=question.words - named[course]))
 
 
 def without_name(terms: SparseVector, words: Collection[int], name: Collection[int]) -> SparseVector | None:

@@ -137,8 +137,7 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     answers = yield [*queries.values(), *alone]
     found = dict(zip(queries, answers, strict=False))
     if (course := find_course(question, chain(*found.values()))) is not None:
-        name, terms = course
-        rest = replace(question, terms=terms, words=question.words.intersection(terms.indices))
+        name, rest = course
         return replace((yield from find_evidence(store, rest, weights, limit)), course=name)
     share = _matched(found["bm25"], answers[len(queries) :], len(question.words))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}

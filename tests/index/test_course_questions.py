@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +162,55 @@ def test_the_answer_of_every_door_says_so(index: Index) -> None:
 def test_the_labels_of_a_prompt_name_the_course(index: Index) -> None:
     prompt = build_prompt("proofing", number(index.search("what does proofing mean?", top_k=1)))
     assert 'number="1" course="Northwind Baking" file="Northwind Baking/proofing.md"' in prompt
+
+
+def test_a_score_as_high_as_any_is_no_answer() -> None:
+    """The scores of kin are as high for the questions without an answer, since one word of them is rare."""
+    hives = (
+        f"# Bees {number}\n\nHive {number} stands in field {number}. Its bees visit clover in May and lime trees in "
+        "June. The beekeeper weighs it every week."
+        for number in range(40)
+    )
+    queens = "# Queens\n\nA queen lays up to two thousand eggs a day. When she ages, the workers raise another one."
+    notes = "# Notes\n\nThe capital of the club is held by its treasurer."
+    asked = {
+        "how many eggs does a queen lay?": True,
+        "what do the workers do with an old queen?": True,
+        "what is the capital of Mongolia?": False,
+        "how do I join two SQL tables?": False,
+    }
+    with Index("memory:") as opened:
+        opened.add([Document(f"{number}.md", text) for number, text in enumerate((*hives, queens, notes))])
+        assert {question: opened.search(question).is_close for question in asked} == asked
+
+
+@pytest.mark.parametrize("ranking", ["kin", "hybrid", "dense", "terms"])
+def test_an_acronym_does_not_find_words_of_its_stem(ranking: str) -> None:
+    texts = {
+        "hangman.md": "Oops! That letter is not in the word. Please guess a letter: a. Oops! You have 5 guesses left.",
+        "classes.md": "A class bundles data and behaviour into one object. Methods are functions that belong to it.",
+        "loops.md": "A while loop asks first and then repeats its body until the condition is false.",
+    }
+    with Index("memory:") as opened:
+        opened.add([Document(name, text) for name, text in texts.items()])
+        found = [passage.source_id for passage in opened.search("What is OOP?", ranking=ranking)]
+        quoted = ask(opened, "What is OOP?").text
+    assert found[:1] == ([] if ranking == "terms" else ["classes.md"])
+    assert quoted.startswith("“A class bundles data")
+
+
+def test_another_course_file_rewrites_terms_and_embeds_nothing(tmp_path: Path) -> None:
+    folder, embedder = tmp_path / "course", RecordingEmbedder()
+    folder.mkdir()
+    (folder / "course.toml").write_text('course = "Birds"\n')
+    (folder / "owls.md").write_text("# Owls\n\nThey hunt at night.\n")
+    with Index("memory:", embedder=embedder) as opened:
+        opened.add(folder)
+        assert [p.source_id for p in opened.search("ornithology", ranking="terms")] == []
+        embedder.seen.clear()
+        (folder / "course.toml").write_text('course = "Ornithology"\n')
+        opened.add(folder)
+        assert embedder.seen == []
+        (found,) = opened.search("ornithology", ranking="terms")
+        assert (found.source_id, found.metadata["course"]) == ("course/owls.md", "Ornithology")
+        assert opened.search("birds", ranking="terms") == []
