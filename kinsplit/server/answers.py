@@ -30,11 +30,11 @@ class EventDetails:
     """Adds offsets, and how sources can be shown, to the events of an answer.
 
     `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source. A source's
-    `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.TextView`; those of the last
-    event, by the sources' numbers, have the evidence marked. That event's `html` is the answer as safe HTML, either a
-    model's Markdown, or quotations as they look in their documents. A citation is in a mark of the class `best`, a
-    sentence that was not found in another mark, and `data-number` is the position in `citations` or `checks`. Without a
-    viewer, there are no views.
+    `title` and `course` are those of its document, and `times` are its start and end in a recording. Its `view` is a
+    `kinsplit.server.models.TextView`; those of the last event, by the sources' numbers, have the evidence marked. That
+    event's `html` is the answer as safe HTML, either a model's Markdown, or quotations as they look in their documents.
+    A citation is in a mark of the class `best`, a sentence that was not found in another mark, and `data-number` is the
+    position in `citations` or `checks`. Without a viewer, there are no views.
     """
 
     def __init__(self, sources: Sequence[Source], viewer: Viewer | None) -> None:
@@ -80,6 +80,7 @@ class EventDetails:
         views = await self._viewer.views(shown) if self._viewer else [None] * len(rows)
         for row, source, view in zip(rows, self._sources, views, strict=True):
             row["times"] = times_of(source)
+            row |= {key: source.best.metadata.get(key) for key in ("title", "course")}
             row["view"] = view and view.model_dump()
 
     async def _rendered(self, data: dict[str, Any]) -> str | None:

@@ -217,6 +217,7 @@ class FilterKey(Model):
 class MetadataFilters(OfCollection):
     """The metadata that `where` can test."""
 
+    documents: int = Field(description="Number of documents in the collection.")
     keys: list[FilterKey] = Field(description="Keys, the most frequent first, at most 50.")
 
 

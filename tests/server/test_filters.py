@@ -15,6 +15,7 @@ async def test_values_come_with_the_number_of_their_documents(client: httpx.Asyn
     answer = (await client.get("/filters")).json()
     assert answer == {
         "strategy": "sentence",
+        "documents": 3,
         "keys": [
             {
                 "key": "course",

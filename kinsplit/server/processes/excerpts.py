@@ -1,10 +1,10 @@
 r"""Excerpts of documents as safe HTML: the list of elements and attributes that they may have.
 
 Markdown becomes HTML with marks of ranges of its source. markdown-it parses it with CommonMark's rules, tables,
-struck-out text, and formulas: in `$`, `$$`, `\(`, `\[`, `\\(`, `\\[`, between `$` and backticks, in fences named `math` and
-in LaTeX's own environments. Anchors, comments, attributes and the lines of fenced divs, of which a site shows nothing,
-are left out. Other HTML in the source stays text, pictures are named but not loaded, and links lead only to other sites
-(`http`, `https`, `mailto`): what a relative link means is known only in the document's own folder.
+struck-out text, and formulas: in `$`, `$$`, `\(`, `\[`, `\\(`, `\\[`, between `$` and backticks, in fences named `math`
+and in LaTeX's own environments. Anchors, comments, attributes and the lines of fenced divs, of which a site shows
+nothing, are left out. Other HTML in the source stays text, pictures are named but not loaded, and links lead only to
+other sites (`http`, `https`, `mailto`): what a relative link means is known only in the document's own folder.
 """
 
 from __future__ import annotations

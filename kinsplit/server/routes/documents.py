@@ -209,4 +209,5 @@ def _row(id_: str, chunks: int, metadata: Mapping[str, Any]) -> models.DocumentR
 
 
 def _filters(collection: OpenCollection) -> models.MetadataFilters:
-    return models.MetadataFilters(strategy=collection.name, keys=collection.facets.get())
+    documents = len(collection.index.store.sources(0))
+    return models.MetadataFilters(strategy=collection.name, documents=documents, keys=collection.facets.get())

@@ -20,8 +20,10 @@ def opened(page: Any, place: str, shown: str) -> None:
 
 def the_search(page: Any) -> None:
     opened(page, "search?q=while+loop+rabbits&where=course!=none&top_k=2", ".passage")
-    page.get_by_text("Options and filters").click()
-    page.locator(".score summary").first.click()
+    page.get_by_text("More options").click()
+    page.get_by_text("Expert options").click()
+    page.get_by_text("Why this passage?").first.click()
+    expect(page.locator(".expert form, .why .parts")).to_have_count(2)
 
 
 def the_start(page: Any) -> None:
@@ -39,7 +41,9 @@ def the_answer(page: Any) -> None:
 
 
 def a_rendered_document(page: Any) -> None:
-    opened(page, "search?q=rabbits+hop&window=10&where=file_type!=pdf&top_k=1", ".rendered table")
+    opened(page, "search?q=rabbits+hop&window=10&where=file_type!=pdf&top_k=1", ".rendered")
+    page.get_by_role("button", name="Show the whole passage").click()
+    expect(page.locator(".rendered table")).to_be_visible()
 
 
 def a_page(page: Any) -> None:
@@ -149,8 +153,8 @@ def test_the_keyboard_alone_gets_from_question_to_source_and_back(visit: Visit) 
     expect(page.locator(".edge[aria-current]")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".passage .open").first).to_be_focused()
-    page.keyboard.press("5")
-    expect(page.get_by_role("heading", name="Documents")).to_be_focused()
+    page.keyboard.press("3")
+    expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_focused()
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
 
@@ -162,7 +166,7 @@ def test_single_keys_can_be_switched_off(visit: Visit) -> None:
     page.get_by_role("button", name="Close").click()
     page.keyboard.press("1")
     page.reload()
-    expect(page.locator(".documents")).to_be_visible()
+    expect(page.locator(".documents").first).to_be_visible()
     page.keyboard.press("1")
     page.wait_for_timeout(200)
     assert "#/documents" in page.url

@@ -144,12 +144,11 @@ def test_an_answer_keeps_to_the_filters_of_the_search(visit: Visit) -> None:
     sources = page.get_by_role("region", name="Sources").locator(".open")
     expect(page.locator(".verdict")).to_be_visible()
     assert set(sources.all_inner_texts()) == {"loops.md"}
-    page.get_by_role("button", name="Remove the filter course=6.0001").click()
+    page.get_by_label("Course").select_option("")
     page.get_by_role("button", name="Ask").click()
     expect(sources.nth(1)).to_be_visible()
     assert "where" not in page.url
-    page.get_by_text("Filters", exact=True).click()
-    page.get_by_role("combobox", name="Type").select_option("pdf")
+    page.get_by_role("combobox", name="Kind of material").select_option("pdf")
     page.get_by_role("button", name="Ask").click()
     expect(sources).to_have_text(["ice.pdf"])
     assert "where=file_type%3Dpdf" in page.url

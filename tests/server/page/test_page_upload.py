@@ -39,7 +39,6 @@ def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp
     page.locator(".drop").evaluate(DROP, ["larks.html", "<p>Larks sing at dawn.</p><img src=a>"])
     expect(lines(page).nth(3)).to_contain_text("Added: 1 chunk. 1 picture without a text was left out")
     expect(page.locator(".documents li")).to_have_count(2)
-    expect(page.get_by_label("Strategy").locator("option")).to_have_text("sentence · 2 chunks")
     for name, width, colors in (("desktop", 1280, "light"), ("phone", 390, "dark")):
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=colors)
@@ -73,7 +72,7 @@ def test_a_row_goes_with_its_file(serve: Serve, visit: Visit, tmp_path: Path) ->
     )
     page.get_by_label("Add files").set_input_files(tmp_path / "rows.jsonl")
     expect(page.locator(".documents li")).to_have_count(2)
-    page.get_by_role("link", name="#files/rows.jsonl#a#1").click()
+    page.get_by_role("link", name="rows.jsonl#a#1").click()
     expect(page.get_by_text("Owls hunt.")).to_be_visible()
     page.go_back()
     page.get_by_role("button", name="Delete #files/rows.jsonl").first.click()

@@ -2,7 +2,7 @@
 
 import { show } from "./dialog.js";
 import { el } from "./dom.js";
-import { SHORTCUTS, enable, enabled } from "./shortcuts.js";
+import { SHORTCUTS, enable, enabled } from "./main.js";
 
 const SHOWN = { ArrowDown: "↓", ArrowRight: "→", ArrowLeft: "←", Escape: "Esc" };
 

@@ -2,7 +2,7 @@
 
 import { show } from "./dialog.js";
 import { el } from "./dom.js";
-import { session } from "./storage.js";
+import { session } from "./service.js";
 
 let asking = null;
 let refused = false;

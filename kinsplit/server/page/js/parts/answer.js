@@ -1,9 +1,7 @@
 // An answer while it streams, and its checked final form.
 
 import { el, reveal } from "../dom.js";
-import { address } from "../router.js";
-import { segments } from "../segments.js";
-import { pagesOf } from "./place.js";
+import { documentAddress, pagesOf, segments } from "../passage.js";
 import { rendered } from "./rendered.js";
 
 const VERDICTS = {
@@ -38,7 +36,7 @@ export function marker(text, citations, strategy) {
       reveal(card, card.querySelector("mark") ?? card);
     };
     const label = ["Source", number, pagesOf(pages)].filter(Boolean).join(" ");
-    const href = address("document", { id, strategy, at: `${start}-${end}` });
+    const href = documentAddress(id, strategy, { at: `${start}-${end}` });
     return el("a", { class: "cite", href, "aria-label": label, on: { click: jump } }, String(number));
   });
   return links.length ? el("span", { class: "cites" }, links) : text;

@@ -1,7 +1,7 @@
 // A text with its chunk boundaries.
 
 import { el } from "../dom.js";
-import { segments } from "../segments.js";
+import { segments } from "../passage.js";
 
 const HUES = 6;
 
@@ -13,10 +13,10 @@ export class ChunkedText {
   /**
    * @param {string} text
    * @param {object[]} chunks Chunks of one level, in text order.
-   * @param {{pick: (chunk: object) => void, marks?: {start: number, end: number}[], kind?: string}} given Handler for
-   *   clicks on a chunk, ranges to mark, and "code" for code.
+   * @param {{pick: (chunk: object) => void, marks?: {start: number, end: number}[], kind?: string, name?: string}} given Handler for
+   *   clicks on a chunk, ranges to mark, "code" for code, and what a chunk is called.
    */
-  constructor(text, chunks, { pick, marks = [], kind = "" }) {
+  constructor(text, chunks, { pick, marks = [], kind = "", name = "Chunk" }) {
     const ranges = chunks.flatMap((chunk, at) =>
       chunk.ranges.map((range, part) => ({ start: range.utf16_start, end: range.utf16_end, owner: { chunk, at, part } })),
     );
@@ -28,7 +28,7 @@ export class ChunkedText {
       for (const owner of all) {
         if (begun.has(owner)) continue;
         begun.add(owner);
-        this.element.append(this.#edge(owner, pick));
+        this.element.append(this.#edge(owner, pick, name));
       }
       this.element.append(this.#piece(text.slice(start, end), all, owners.includes(null)));
     }
@@ -50,9 +50,9 @@ export class ChunkedText {
     return edge ?? null;
   }
 
-  #edge({ chunk, part }, pick) {
+  #edge({ chunk, part }, pick, name) {
     const number = chunk.chunk_index + 1;
-    const label = part ? `Chunk ${number} goes on` : `Chunk ${number}`;
+    const label = `${name} ${number}${part ? " goes on" : ""}`;
     const edge = el(
       "button",
       { type: "button", class: "edge", tabindex: -1, "aria-label": label, on: { click: (event) => (event.stopPropagation(), pick(chunk)) } },

@@ -1,11 +1,11 @@
 // Details of a chunk.
 
 import { el } from "../dom.js";
-import { pagesOf } from "./place.js";
+import { pagesOf } from "../passage.js";
 
-/** Return a chunk's name: "Chunk 3 of 12", "Parent 1 of 4". */
-export function nameOf(chunk) {
-  return `${chunk.level ? "Parent" : "Chunk"} ${chunk.chunk_index + 1} of ${chunk.total_chunks}`;
+/** Return a chunk's name: "Part 3 of 12", "Section 1 of 4". */
+export function nameOf(chunk, [part, section] = ["Part", "Section"]) {
+  return `${chunk.level ? section : part} ${chunk.chunk_index + 1} of ${chunk.total_chunks}`;
 }
 
 function headingsOf(chunk) {

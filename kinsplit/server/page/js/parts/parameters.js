@@ -1,7 +1,6 @@
 // Form fields for the parameters of a strategy, from GET /strategies.
 
-import { el } from "../dom.js";
-import { choice, line, number, tick } from "./fields.js";
+import { choice, el, line, number, tick } from "../dom.js";
 
 /** Return the fields of a strategy. */
 export function parameterFields(strategy) {

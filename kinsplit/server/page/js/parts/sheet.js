@@ -1,11 +1,9 @@
 // A whole document as its chunks' text, rendered, or as the page of a chunk.
 
-import * as api from "../api.js";
-import { el } from "../dom.js";
-import { asProblem } from "../problem.js";
-import { originalButton } from "./look.js";
+import { el, loading } from "../dom.js";
+import { originalButton } from "../passage.js";
+import { asProblem, documentOf } from "../service.js";
 import { pagePictures } from "./picture.js";
-import { loading } from "./states.js";
 import { rendered } from "./rendered.js";
 
 export class Sheet {
@@ -24,7 +22,7 @@ export class Sheet {
     this.place = { id: source.id, strategy: source.strategy };
     this.element = el("section", { class: "sheet", "aria-label": "Text" }, this.#bar, this.#body);
     const { view } = source;
-    const ways = { chunks: "Text", ...(view.kind ? { rendered: "Rendered" } : {}), ...(view.pages ? { page: "Page" } : {}) };
+    const ways = { chunks: "Text", ...(view.kind ? { rendered: "Formatted" } : {}), ...(view.pages ? { page: "Page" } : {}) };
     for (const [name, label] of Object.entries(ways)) {
       const pressed = String(name === this.#way);
       const act = () => {
@@ -71,7 +69,7 @@ export class Sheet {
     const { start, end } = this.#chunk;
     if (!this.#body.querySelector(".rendered")) this.#body.replaceChildren(loading("Rendering"));
     try {
-      const { view } = await api.documentOf(id, strategy, undefined, { render: true, start, end });
+      const { view } = await documentOf(id, strategy, undefined, { render: true, start, end });
       if (drawing !== this.#drawing) return;
       if (!view.html) return this.#fail({ message: view.problem });
       const content = rendered(view.html);

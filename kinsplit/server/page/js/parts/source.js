@@ -1,9 +1,7 @@
 // A numbered source of an answer.
 
 import { el } from "../dom.js";
-import { address } from "../router.js";
-import { look } from "./look.js";
-import { breadcrumb, fileOf } from "./place.js";
+import { breadcrumb, copyButton, documentAddress, look, titleOf } from "../passage.js";
 
 /**
  * @param {object} source Of the event `sources` of POST /ask.
@@ -14,12 +12,15 @@ import { breadcrumb, fileOf } from "./place.js";
 export function sourceCard(source, strategy, marks = [], view = source.view) {
   // A citation of the whole text needs no mark.
   const narrow = marks.filter(({ start, end }) => end - start < 0.9 * source.text.length);
-  const { number, source_id: id, chunk_id: chunk } = source;
+  const { number, source_id: id, chunk_id: chunk, pages, location } = source;
   const link = el(
     "a",
-    { id: `open-${number}`, class: "open", href: address("document", { id, strategy, chunk }) },
-    el("bdi", {}, fileOf(source.file ?? id)),
+    { id: `open-${number}`, class: "open", href: documentAddress(id, strategy, { chunk }) },
+    el("bdi", {}, titleOf(source.file ?? id, source)),
   );
+  const crumbs = breadcrumb(id, source, { ...source, headings: source.beside.headings });
+  const place = { id, strategy, start: source.start, end: source.end, pages };
+  const { body, bar } = look({ place, text: source.text, marks: narrow, view });
   return el(
     "article",
     { class: "passage", id: `source-${number}`, tabindex: -1, "aria-labelledby": `source-${number}-name` },
@@ -31,9 +32,10 @@ export function sourceCard(source, strategy, marks = [], view = source.view) {
         "div",
         { class: "where" },
         el("h3", { id: `source-${number}-name` }, el("span", { class: "hidden-text" }, `Source ${number}: `), link),
-        breadcrumb(id, source.beside.headings ?? [], source),
+        crumbs,
       ),
     ),
-    look({ place: { id, strategy, start: source.start, end: source.end, pages: source.pages }, text: source.text, marks: narrow, view }),
+    body,
+    el("footer", {}, copyButton(source.text, `${location} (${source.file ?? id})`), bar.children.length ? bar : null),
   );
 }

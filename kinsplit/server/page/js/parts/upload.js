@@ -1,8 +1,7 @@
 // Upload of files: a picker that is also a place to drop files on, and a line for each file.
 
-import * as api from "../api.js";
 import { announce, counted, el, freshId } from "../dom.js";
-import { asProblem } from "../problem.js";
+import * as service from "../service.js";
 
 /**
  * Make the part.
@@ -68,7 +67,7 @@ export function upload(rules, strategy, done, signal) {
       if (signal.aborted) return;
       try {
         if (file.size > rules.max_bytes) throw new Error(`It is larger than ${most}.`);
-        const [row] = (await api.upload(file, name, show.progress, signal)).files;
+        const [row] = (await service.upload(file, name, show.progress, signal)).files;
         if (row.error) show.failed(row.error);
         else {
           show.added(row);
@@ -78,7 +77,7 @@ export function upload(rules, strategy, done, signal) {
         if (signal.aborted) return;
         if (error.constructor === Error) show.failed(error.message);
         else {
-          const problem = asProblem(error);
+          const problem = service.asProblem(error);
           show.failed(`${problem.message}. ${problem.remedy}`);
         }
       }

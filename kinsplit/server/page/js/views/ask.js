@@ -1,21 +1,14 @@
 // The Ask view: a streamed answer with citations.
 
-import * as api from "../api.js";
-import { announce, el } from "../dom.js";
-import { Latest } from "../latest.js";
+import { announce, el, empty, loading } from "../dom.js";
+import { Steps, address, onKey, restate } from "../main.js";
 import { checked, evidenceOf, marker, verdictOf } from "../parts/answer.js";
-import { Filters } from "../parts/filters.js";
-import { strategyChoice } from "../parts/options.js";
-import { hopByKey } from "../parts/passage.js";
-import { question } from "../parts/question.js";
 import { sourceCard } from "../parts/source.js";
-import { empty, failed, loading } from "../parts/states.js";
-import { address, restate } from "../router.js";
-import * as shortcuts from "../shortcuts.js";
-import { Steps } from "../steps.js";
+import { hopByKey } from "../passage.js";
+import { Scope, opened, question } from "../search.js";
+import { Latest, ask, failed, problemIn } from "../service.js";
 import { events } from "../sse.js";
 
-export const title = "Ask";
 // The last answer, kept for going back from a source.
 let last = null;
 
@@ -26,35 +19,24 @@ export async function mount(root, params, { signal, state }) {
   const form = question({ value: params.get("q") ?? "", action: "Ask", onSend: (text) => text && latest.now((current) => run(text, current)) }, stop);
   const answer = el("section", { class: "answer", "aria-label": "Answer" });
   const sources = el("section", { class: "results", "aria-label": "Sources" });
-  root.append(el("h1", { class: "hidden-text", tabindex: -1 }, title), form, answer, sources);
-  let catalogue;
-  try {
-    catalogue = await api.strategies(signal);
-  } catch (error) {
-    if (!signal.aborted) answer.replaceChildren(failed(error, () => location.reload()));
-    return;
-  }
-  const pick = strategyChoice(catalogue, params.get("strategy"));
-  const filters = new Filters(params.getAll("where"), () => {});
-  const strategyOf = () => pick.querySelector("select").value;
-  const offer = () => filters.load(strategyOf(), signal);
-  pick.addEventListener("change", offer);
-  const details = el("details", {}, el("summary", {}, "Filters"), filters.fields);
-  form.after(el("div", { class: "options" }, el("div", { class: "fields" }, pick), details, filters.chips));
-  offer();
+  root.append(el("h1", { class: "hidden-text", tabindex: -1 }, "Ask"), form, answer, sources);
+  const indexed = await opened(answer, params, signal);
+  if (!indexed) return;
+  const scope = new Scope(indexed, params, () => {}, signal);
+  form.after(scope.element);
   hopByKey(sources, signal);
-  shortcuts.on("back", () => stop.hidden || halt(), signal);
+  onKey("back", () => stop.hidden || halt(), signal);
   signal.addEventListener("abort", () => latest.stop());
 
   const q = params.get("q");
-  const isKept = last?.address === address("ask", { q, strategy: strategyOf(), where: filters.where });
+  const isKept = last?.address === address("ask", { q, strategy: scope.strategy, where: scope.where });
   if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that support it.")));
   else if (isKept) finish(last.answer, last.sources, last.strategy);
   latest.ready(q && !isKept && ((current) => run(q, current))); // The view is there while the answer comes.
 
   async function run(text, current) {
-    const [strategy, where] = [strategyOf(), filters.where];
-    const asked = { q: text, strategy, where };
+    const where = scope.where;
+    const [asked, strategy] = [{ q: text, strategy: scope.strategy, where }, scope.indexed.strategy];
     restate("ask", asked, steps.isNew(text));
     steps.stay();
     state(text);
@@ -68,7 +50,7 @@ export async function mount(root, params, { signal, state }) {
     answer.setAttribute("aria-busy", "true");
     announce("Looking for passages");
     try {
-      const response = await api.ask({ question: text, strategy, where, render: true }, current);
+      const response = await ask({ question: text, strategy, where, render: true }, current);
       for await (const { event, data } of events(response)) {
         current.throwIfAborted();
         if (event === "sources") {
@@ -79,7 +61,7 @@ export async function mount(root, params, { signal, state }) {
         } else if (event === "text") body.append(data.text);
         else if (event === "citation") body.append(marker(data.text, data.citations, strategy));
         else if (event === "notice") notices.append(el("p", { class: "notice" }, data.message));
-        else if (event === "error") throw api.problemIn(data);
+        else if (event === "error") throw problemIn(data);
         else if (event === "finished") {
           finished = true;
           last = { address: address("ask", asked), strategy, sources: found, answer: data };

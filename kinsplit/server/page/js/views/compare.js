@@ -1,17 +1,11 @@
 // The Compare view: two strategies side by side.
 
-import * as api from "../api.js";
-import { announce, counted, el } from "../dom.js";
-import { Latest } from "../latest.js";
+import { announce, counted, el, empty, loading } from "../dom.js";
+import { Steps, restate } from "../main.js";
 import { strategyChoice, usual } from "../parts/options.js";
-import { hop, hopByKey, passageCard } from "../parts/passage.js";
-import { question } from "../parts/question.js";
-import { largest } from "../parts/scores.js";
-import { empty, failed, loading } from "../parts/states.js";
-import { restate } from "../router.js";
-import { Steps } from "../steps.js";
-
-export const title = "Compare";
+import { hop, hopByKey, passageCard } from "../passage.js";
+import { largest, question } from "../search.js";
+import { Latest, failed, search, strategies } from "../service.js";
 
 export async function mount(root, params, { signal, state }) {
   let q = params.get("q") ?? "";
@@ -30,11 +24,11 @@ export async function mount(root, params, { signal, state }) {
     onSend: send,
     onDown: down,
   });
-  root.append(el("h1", { class: "hidden-text", tabindex: -1 }, title), form, sides);
+  root.append(el("h1", { class: "hidden-text", tabindex: -1 }, "Compare"), form, sides);
 
   let catalogue;
   try {
-    catalogue = await api.strategies(signal);
+    catalogue = await strategies(signal);
   } catch (error) {
     if (!signal.aborted) sides.replaceChildren(failed(error, () => location.reload()));
     return;
@@ -75,7 +69,7 @@ export async function mount(root, params, { signal, state }) {
     }
     if (!sides.querySelector(".passage")) sides.replaceChildren(loading("Searching"), loading("Searching"));
     sides.setAttribute("aria-busy", "true");
-    const asked = [a, b].map((strategy) => api.search({ q, strategy, top_k: 5 }, current));
+    const asked = [a, b].map((strategy) => search({ q, strategy, top_k: 5 }, current));
     const answers = await Promise.allSettled(asked);
     current.throwIfAborted();
     sides.removeAttribute("aria-busy");

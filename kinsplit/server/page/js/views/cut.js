@@ -1,19 +1,15 @@
 // The Cut view: chunks of a pasted text.
 
-import * as api from "../api.js";
-import { announce, counted, el } from "../dom.js";
-import { Latest } from "../latest.js";
+import { announce, choice, counted, el, empty, loading } from "../dom.js";
+import { restate } from "../main.js";
 import { ChunkedText } from "../parts/chunked.js";
 import { facts, nameOf } from "../parts/facts.js";
-import { choice } from "../parts/fields.js";
 import { filledIn, parameterFields } from "../parts/parameters.js";
-import { empty, failed, loading } from "../parts/states.js";
 import { lengths, strip } from "../parts/strip.js";
-import { restate } from "../router.js";
-import { session } from "../storage.js";
+import { Latest, chunk, failed, session, strategies } from "../service.js";
 
-export const title = "Cut";
 const LONGEST = 200_000;
+const NAMES = ["Chunk", "Parent"];
 
 export async function mount(root, params, { signal }) {
   const latest = new Latest(signal);
@@ -30,7 +26,7 @@ export async function mount(root, params, { signal }) {
   );
   let catalogue;
   try {
-    catalogue = await api.strategies(signal);
+    catalogue = await strategies(signal);
   } catch (error) {
     if (!signal.aborted) result.replaceChildren(failed(error, () => location.reload()));
     return;
@@ -82,7 +78,7 @@ export async function mount(root, params, { signal }) {
     result.setAttribute("aria-busy", "true");
     if (!result.querySelector(".chunked")) result.replaceChildren(loading("Cutting"));
     try {
-      const { chunks } = await api.chunk({ text, strategy: strategy.name, parameters }, current);
+      const { chunks } = await chunk({ text, strategy: strategy.name, parameters }, current);
       current.throwIfAborted();
       show(text, chunks);
     } catch (error) {
@@ -103,10 +99,10 @@ export async function mount(root, params, { signal }) {
       const [fewest, middle, most] = lengths(own);
       count.textContent = `${counted(own.length, "chunk")} of ${fewest} to ${most} characters, median ${middle}`;
       const drawn = new ChunkedText(text, own, {
-        pick: (chunk) => {
-          drawn.select(chunk);
-          panel.replaceChildren(el("h2", {}, nameOf(chunk)), facts(chunk));
-          announce(nameOf(chunk));
+        pick: (picked) => {
+          drawn.select(picked);
+          panel.replaceChildren(el("h2", {}, nameOf(picked, NAMES)), facts(picked));
+          announce(nameOf(picked, NAMES));
         },
       });
       sheet.replaceChildren(drawn.element);
@@ -132,7 +128,7 @@ export async function mount(root, params, { signal }) {
     for (const [at, { name }] of known.entries()) {
       let cells;
       try {
-        const { chunks } = await api.chunk({ text, strategy: name }, current);
+        const { chunks } = await chunk({ text, strategy: name }, current);
         const leaves = chunks.filter(({ level }) => !level);
         const [fewest, middle, most] = lengths(leaves);
         const sizes = fewest === most ? String(most) : `${fewest} – ${middle} – ${most}`;

@@ -1,42 +1,50 @@
 // The Source view: a document with its chunks, and navigation to siblings, parents and children.
 
-import * as api from "../api.js";
-import { announce, el, reveal } from "../dom.js";
+import { announce, el, empty, loading, reveal } from "../dom.js";
+import { address, leave, onKey, restate } from "../main.js";
 import { placeIn } from "../offsets.js";
 import { ChunkedText } from "../parts/chunked.js";
 import { facts, nameOf, spoken } from "../parts/facts.js";
-import { breadcrumb, fileOf, kindOf } from "../parts/place.js";
 import { Sheet } from "../parts/sheet.js";
-import { empty, failed, loading } from "../parts/states.js";
-import { address, leave, restate } from "../router.js";
-import * as shortcuts from "../shortcuts.js";
-
-export const title = "Source";
+import { breadcrumb, fileOf, kindOf, neighbourLink, titleOf } from "../passage.js";
+import { documentOf, failed } from "../service.js";
 
 export async function mount(root, params, { signal, state }) {
   const [id, strategy] = [params.get("id") ?? "", params.get("strategy")];
   const heading = el("h1", { tabindex: -1 }, el("bdi", {}, fileOf(id)));
   const body = el("div", {}, loading("Opening"));
   const back = el("a", { class: "back", href: address("documents", { strategy }) }, "Back");
-  root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, [])), body);
+  const place = el("div", { class: "heading" }, back, heading);
+  root.append(place, body);
   state(fileOf(id));
   back.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     leave(back.hash);
   });
-  shortcuts.on("back", () => leave(back.hash), signal);
+  onKey("back", () => leave(back.hash), signal);
 
   let source;
   try {
-    source = await api.documentOf(id, strategy, signal);
+    source = await documentOf(id, strategy, signal);
   } catch (error) {
     if (!signal.aborted) body.replaceChildren(failed(error, () => location.reload()));
     return;
   }
+  const { metadata } = source;
+  const title = titleOf(id, metadata);
+  heading.firstChild.textContent = title;
+  state(title);
+  const ends = { previous_file: "Previous", next_file: "Next" };
+  const neighbours = Object.entries(ends).map(([key, label]) => metadata[key] && neighbourLink(label, metadata[key], strategy));
+  place.append(
+    el("p", { class: "quiet" }, el("bdi", {}, title === fileOf(id) ? "" : id)),
+    ...[breadcrumb(id, metadata, {})].filter(Boolean),
+    el("nav", { class: "neighbours", "aria-label": "Series" }, neighbours),
+  );
   const chunks = new Map(source.chunks.map((chunk) => [chunk.id, chunk]));
   const marks = markOf(source, params.get("at"));
-  const panel = el("aside", { class: "panel", "aria-label": "The chunk" });
+  const panel = el("aside", { class: "panel", "aria-label": "The part" });
   const sheet = new Sheet(source, () => sheet.showsChunks && bring());
   body.className = "reader";
   body.replaceChildren(sheet.element, panel);
@@ -46,18 +54,18 @@ export async function mount(root, params, { signal, state }) {
 
   const firstChild = (chunk) => source.chunks.find((each) => each.parent_id === chunk.id && each.level < chunk.level);
   const ways = {
-    previous: ["Previous", "k", () => chunks.get(now.prev_id)],
-    next: ["Next", "j", () => chunks.get(now.next_id)],
-    parent: ["Parent", "p", () => chunks.get(now.parent_id)],
-    child: ["First child", "c", () => firstChild(now)],
+    previous: ["Previous part", "k", () => chunks.get(now.prev_id)],
+    next: ["Next part", "j", () => chunks.get(now.next_id)],
+    parent: ["Section", "p", () => chunks.get(now.parent_id)],
+    child: ["First part", "c", () => firstChild(now)],
   };
-  for (const [name, [, , find]] of Object.entries(ways)) {
-    shortcuts.on(name, () => (find() ? pick(find()) : announce(`No ${name} here`)), signal);
+  for (const [name, [label, , find]] of Object.entries(ways)) {
+    onKey(name, () => (find() ? pick(find()) : announce(`No ${label.toLowerCase()} here`)), signal);
   }
 
   const wanted = chunks.get(params.get("chunk"));
   const first = wanted ?? (marks.length ? chunkAt(source, marks[0]) : null) ?? source.chunks.find((chunk) => !chunk.level);
-  if (params.has("chunk") && !wanted) panel.before(empty("This chunk no longer exists", el("p", {}, "The document has been indexed again.")));
+  if (params.has("chunk") && !wanted) panel.before(empty("This part no longer exists", el("p", {}, "The document has been indexed again.")));
   show(first);
   if (wanted || marks.length) bring();
 
@@ -73,7 +81,7 @@ export async function mount(root, params, { signal, state }) {
     if (level !== chunk.level) {
       level = chunk.level;
       const own = source.chunks.filter((each) => each.level === level);
-      drawn = new ChunkedText(source.text, own, { pick, marks, kind: kindOf(id) });
+      drawn = new ChunkedText(source.text, own, { pick, marks, kind: kindOf(id), name: level ? "Section" : "Part" });
     }
     sheet.show(chunk, drawn.element);
     drawn.select(chunk);

@@ -1,26 +1,27 @@
 // The Documents view.
 
-import * as api from "../api.js";
 import { show } from "../dialog.js";
-import { announce, counted, el } from "../dom.js";
-import { line } from "../parts/fields.js";
-import { indexed, strategyChoice } from "../parts/options.js";
-import { empty, failed, loading } from "../parts/states.js";
+import { announce, counted, el, empty, line, loading } from "../dom.js";
+import { restate } from "../main.js";
+import { collections, strategyChoice } from "../parts/options.js";
 import { upload } from "../parts/upload.js";
-import { address, restate } from "../router.js";
+import { documentAddress, fileOf, titleOf } from "../passage.js";
+import { KINDS } from "../search.js";
+import * as service from "../service.js";
 
-export const title = "Documents";
 const PAGE = 500;
+// "lecture_2" before "lecture_10".
+const byNumber = ({ id: one }, { id: other }) => one.localeCompare(other, "en", { numeric: true });
 
 export async function mount(root, params, { signal }) {
   const list = el("div", {}, loading("Listing"));
-  const heading = el("h1", { tabindex: -1 }, title);
+  const heading = el("h1", { tabindex: -1 }, "Documents");
   root.append(heading, list);
   let catalogue;
   try {
-    catalogue = await api.strategies(signal);
+    catalogue = await service.strategies(signal);
   } catch (error) {
-    if (!signal.aborted) list.replaceChildren(failed(error, () => location.reload()));
+    if (!signal.aborted) list.replaceChildren(service.failed(error, () => location.reload()));
     return;
   }
   const picks = el(
@@ -46,7 +47,7 @@ export async function mount(root, params, { signal }) {
   }
 
   async function changed() {
-    const now = indexed(await api.strategies(signal));
+    const now = collections(await service.strategies(signal));
     for (const option of picks.elements.strategy.options) {
       option.textContent = now.find(({ value }) => value === option.value)?.label ?? option.textContent;
     }
@@ -57,13 +58,13 @@ export async function mount(root, params, { signal }) {
     strategy = picks.elements.strategy.value;
     const asked = strategy;
     try {
-      const page = await api.documents({ strategy, offset: rows.length, limit: PAGE }, signal);
+      const page = await service.documents({ strategy, offset: rows.length, limit: PAGE }, signal);
       if (asked !== strategy) return;
       rows = [...rows, ...page.documents];
       total = page.total;
       draw();
     } catch (error) {
-      if (!signal.aborted) list.replaceChildren(failed(error, more));
+      if (!signal.aborted) list.replaceChildren(service.failed(error, more));
     }
   }
 
@@ -95,34 +96,41 @@ export async function mount(root, params, { signal }) {
     );
     if ((await show("Delete this document?", [form])) !== "delete") return;
     try {
-      await api.remove(id, strategy, signal);
+      await service.remove(id, strategy, signal);
       await changed();
       heading.focus();
       announce(`Deleted ${id}`);
     } catch (error) {
-      if (!signal.aborted) list.replaceChildren(failed(error, load));
+      if (!signal.aborted) list.replaceChildren(service.failed(error, load));
     }
+  }
+
+  function item({ id, title, file_type: kind }) {
+    return el(
+      "li",
+      {},
+      el("a", { id: `document-${id}`, href: documentAddress(id, strategy) }, el("bdi", {}, titleOf(id, { title }))),
+      el("span", { class: "quiet" }, title && el("bdi", { title: id }, fileOf(id)), title && kind && " · ", KINDS[kind] ?? kind),
+      remover(id),
+    );
   }
 
   function draw() {
     const part = picks.elements.part.value.trim();
     restate("documents", { strategy, part });
-    const shown = rows.filter(({ id }) => id.toLowerCase().includes(part.toLowerCase()));
-    const items = shown.map(({ id, chunks }) =>
-      el(
-        "li",
-        {},
-        el("a", { id: `document-${id}`, href: address("document", { id, strategy }) }, el("bdi", {}, id)),
-        el("span", { class: "quiet" }, counted(chunks, "chunk")),
-        remover(id),
-      ),
-    );
+    const sought = part.toLowerCase();
+    const shown = rows.filter((row) => [row.id, row.title, row.course].some((name) => name?.toLowerCase().includes(sought)));
+    const courses = [...Map.groupBy(shown, ({ course }) => course)].sort(([one], [other]) => (one === null) - (other === null));
+    const lists = courses.map(([course, own]) => [
+      courses.length > 1 && el("h2", {}, el("bdi", {}, course ?? "Other documents"), el("span", { class: "quiet" }, counted(own.length, "document"))),
+      el("ul", { class: "documents" }, own.sort(byNumber).map(item)),
+    ]);
     const rest = total - rows.length;
     const button = rest > 0 && el("button", { type: "button", on: { click: more } }, `Show more (${rest.toLocaleString("en")})`);
     const nothing = total ? empty("No document matches") : empty("Nothing is indexed yet");
     list.replaceChildren(
       el("p", { class: "count" }, `${counted(shown.length, "document")} of ${total.toLocaleString("en")}`),
-      items.length ? el("ul", { class: "documents" }, items) : nothing,
+      ...(lists.length ? lists.flat().filter(Boolean) : [nothing]),
       button || "",
     );
     announce(counted(shown.length, "document"));
