@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import pairwise
 
 import numpy as np
 
@@ -252,6 +253,8 @@ def quotes(question: str, sources: Sequence[values.Source], embedder: Embedder, 
 
 # What a highlight loses per character, so that a longer one needs more words of the question.
 _CHARACTER_WEIGHT = 0.0003
+# Characters of a list, a table or code that is highlighted as a whole; of a longer one, the best line or two are.
+_LONGEST_HIGHLIGHT = 300
 
 
 def highlight(question: str, passage: Passage, index: Index) -> tuple[Span, bool]:
@@ -262,7 +265,7 @@ def highlight(question: str, passage: Passage, index: Index) -> tuple[Span, bool
     """
     source = number([passage])[0]
     hits = unite(span for hit in passage.hits for span in hit.chunk.spans)
-    groups = [[SourcePart(source, at) for at in group] for group in statements(source)]
+    groups = [[SourcePart(source, at) for part in group for at in _short(source, part)] for group in statements(source)]
     found = [[part for part in group if overlap([source.locate(*part.at)], hits)] for group in groups]
     comparison = SourceComparison(found, index.embedder, index.bm25)
     overlaps = comparison.overlaps(question)
@@ -273,6 +276,14 @@ def highlight(question: str, passage: Passage, index: Index) -> tuple[Span, bool
     spans = (source.locate(*part.at) for part in comparison.parts)
     own = passage.best.chunk.spans
     return next((span for span in spans if overlap([span], own)), own[0]), False
+
+
+def _short(source: values.Source, at: Span) -> list[Span]:
+    """Return a part of a source, or its lines if it is too long to be highlighted as a whole."""
+    if at.end - at.start <= _LONGEST_HIGHLIGHT:
+        return [at]
+    starts = [at.start, *(n + 1 for n in range(at.start, at.end) if source.text[n] == "\n"), at.end]
+    return [Span(*line) for line in pairwise(starts) if source.text[slice(*line)].strip()]
 
 
 def quotation(part: SourcePart) -> str:

@@ -7,7 +7,7 @@ import threading
 import httpx
 import pytest
 
-from kinsplit import Index
+from kinsplit import Document, Index
 from kinsplit.retrieval import LanguageModelReranker, Ranked
 from kinsplit.retrieval.rankings import names
 from kinsplit.stores.filter_check import FilterWarning
@@ -181,3 +181,18 @@ async def test_a_search_that_asks_a_model_keeps_nobody_waiting(
     assert (await client.get("/search?q=loop")).status_code == 200
     go.set()
     assert "rerank" in (await judged).json()["passages"][0]["scores"]
+
+
+async def test_of_a_long_table_only_the_line_that_answers_is_highlighted(client: httpx.AsyncClient) -> None:
+    rows = "".join(f"| bird {number} | sings at {number} o'clock |\n" for number in range(40))
+    text = f"| who | when |\n|---|---|\n{rows}| lark | begins at dawn |\n"
+    with Index(STORE, collection="by-sentence", embedder="hash", must_exist=True) as index:
+        assert not index.add([Document("birds.md", text)]).failed
+    try:
+        asked = {"q": "lark dawn", "render": True, "top_k": 1, "window": 5}
+        (passage,) = (await client.get("/search", params=asked)).json()["passages"]
+        (place,) = passage["highlight"]["ranges"]
+        assert passage["text"][place["start"] : place["end"]].strip() == "| lark | begins at dawn |"
+    finally:
+        with Index(STORE, collection="by-sentence", embedder="hash", must_exist=True) as index:
+            index.delete("birds.md")

@@ -51,12 +51,12 @@ def test_keys_lead_to_siblings_parent_and_children(visit: Visit) -> None:
         page.keyboard.press("k")
     assert name.inner_text().startswith("Part 1 of")
     page.keyboard.press("k")
-    expect(page.locator("#announcer")).to_have_text("No previous part here")
+    expect(page.locator("#announcer")).to_have_text("No previous here")
 
 
 def test_the_buttons_lead_there_too_and_keep_the_focus(visit: Visit) -> None:
     page = visit("#/document?id=cs%2Floops.md&strategy=sentence")
-    following = page.get_by_role("button", name="Next part")
+    following = page.get_by_role("button", name="Next")
     expect(page.locator(".panel h2")).to_contain_text("Part 1 of")
     following.focus()
     page.keyboard.press("Enter")

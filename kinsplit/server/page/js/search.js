@@ -66,7 +66,7 @@ export async function mount(root, params, { signal, state }) {
     results.removeAttribute("aria-busy");
   }
 
-  function show({ passages, strategy, notices }) {
+  function show({ passages, strategy, notices, named_course: course }) {
     const documents = byDocument(passages);
     const where = `in ${counted(documents.length, "document")}`;
     const said = passages.length ? `${counted(passages.length, "passage")} ${where}` : "Nothing found";
@@ -81,6 +81,7 @@ export async function mount(root, params, { signal, state }) {
     const focused = results.contains(document.activeElement) ? document.activeElement.id : null;
     results.replaceChildren(
       ...notices.map((notice) => el("p", { class: "notice" }, notice)),
+      course && !scope.where.length ? el("a", { href: address("search", { q, where: `course=${course}` }) }, `Search only in ${course}`) : "",
       el("p", { class: "count" }, said),
       el("ol", { class: "passages" }, cards),
     );

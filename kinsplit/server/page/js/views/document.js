@@ -54,8 +54,8 @@ export async function mount(root, params, { signal, state }) {
 
   const firstChild = (chunk) => source.chunks.find((each) => each.parent_id === chunk.id && each.level < chunk.level);
   const ways = {
-    previous: ["Previous part", "k", () => chunks.get(now.prev_id)],
-    next: ["Next part", "j", () => chunks.get(now.next_id)],
+    previous: ["Previous", "k", () => chunks.get(now.prev_id)],
+    next: ["Next", "j", () => chunks.get(now.next_id)],
     parent: ["Section", "p", () => chunks.get(now.parent_id)],
     child: ["First part", "c", () => firstChild(now)],
   };
