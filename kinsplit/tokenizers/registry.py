@@ -137,9 +137,9 @@ def _llama_index_cache(name: str) -> Iterator[None]:
 # read frequent scripts in pieces of several bytes, and rare ones byte by byte. Measured with cl100k: 3.2 bytes per
 # token of Thai, 2.7 of Hindi, 1.6 of emoji, 1.5 of Burmese and Georgian, 1.1 of Amharic.
 _FEW = 4
-_WORDLESS = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}]+")
-_SPARSE = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}\u0080-\u024f\u1e00-\u1eff]+")
-_RARE = regex.compile(
+_WORDLESS = r"[\p{Devanagari}\p{Bengali}\p{Thai}]+"
+_SPARSE = r"[\p{Devanagari}\p{Bengali}\p{Thai}\u0080-\u024f\u1e00-\u1eff]+"
+_RARE = (
     r"[^\p{ASCII}\p{Latin}\p{Greek}\p{Cyrillic}\p{Hebrew}\p{Arabic}\p{Devanagari}\p{Bengali}\p{Thai}"
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{P}\p{Z}\u30fc\ufe0f]+"
 )
@@ -148,8 +148,8 @@ _RARE = regex.compile(
 def count_tokens(text: str) -> int:
     """Estimate the number of tokens of a text for any model, rather too high than too low."""
     # Words unknown to the bundled tokenizer are counted here, without it.
-    (known,) = resolve(BUNDLED).count([_RARE.sub(" ", _WORDLESS.sub(" ", text))]).tolist()
-    wordless, sparse, rare = (sum(map(_bytes, found.findall(text))) for found in (_WORDLESS, _SPARSE, _RARE))
+    (known,) = resolve(BUNDLED).count([regex.sub(_RARE, " ", regex.sub(_WORDLESS, " ", text))]).tolist()
+    wordless, sparse, rare = (sum(map(_bytes, regex.findall(found, text))) for found in (_WORDLESS, _SPARSE, _RARE))
     by_words = int(known) - (-wordless // 2)
     return rare + max(by_words, -(-(_bytes(text) - sparse - rare) // _FEW) + -(-sparse // 2))
 

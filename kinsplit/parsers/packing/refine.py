@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from kinsplit.parsers.units.languages import detect_language
 from kinsplit.parsers.units.sentences import IntArray, Units, as_units, cut_units, words
 from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS, CallableTokenizer, Tokenizer
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Unit = Literal["character", "word", "token"]
 
@@ -74,15 +77,17 @@ class Ruler:
         enough = math.inf if isinstance(self.tokenizer, CallableTokenizer) else _ENOUGH
         sizes: list[int] = []
         counts: list[Future[IntArray]] = []
+        submit: Callable[..., Future[IntArray]] | None = None
         pieces: list[str] = []
         waiting = 0
-        with ThreadPoolExecutor(max_workers=1) as executor:
+        with contextlib.ExitStack() as stack:
             for text, u in zip(texts, units, strict=True):
                 pieces += slices(text, u)
                 sizes.append(len(u.starts))
                 waiting += int((u.ends - u.starts).sum())
                 if waiting >= enough:
-                    counts.append(executor.submit(self.tokenizer.count, pieces))
+                    submit = submit or stack.enter_context(_worker()).submit
+                    counts.append(submit(self.tokenizer.count, pieces))
                     pieces, waiting = [], 0
             last = self.tokenizer.count(pieces)
         return divide(np.concatenate([*(c.result() for c in counts), last]), sizes)
@@ -98,6 +103,12 @@ class Ruler:
             return Scale(units.starts, units.ends)
         right = np.cumsum(lengths, dtype=np.int64)
         return Scale(right - lengths, right)
+
+
+def _worker() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # Short texts need none.
+
+    return ThreadPoolExecutor(max_workers=1)
 
 
 class Limit(NamedTuple):
