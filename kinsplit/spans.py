@@ -90,6 +90,8 @@ def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
     start, end = spans[0]
     if not before or before[-1].end <= start:
         return 0
+    if len(before) == 1:
+        return min(before[0].end, end) - start if before[0].start <= start else 0
     return max((min(span.end, end) - start for span in before if span.start <= start < span.end), default=0)
 
 

@@ -111,9 +111,12 @@ class TokenOffsets:
         after, before = self._place(first).next_word, self._place(stop).last_word
         if after > before:
             return None
-        # If a word begins inside a grapheme cluster, the window doesn't end where its tokens do.
-        edges = () if self._plain else map(self._place, (first, after, before, stop))
-        return (after, before) if all(place.offset == place.floor for place in edges) else None
+        for number in () if self._plain else (first, after, before, stop):
+            place = self._place(number)
+            if place.offset != place.floor:
+                # A word begins inside a grapheme cluster, so the window doesn't end where its tokens do.
+                return None
+        return after, before
 
     def _piece_of(self, number: int) -> int:
         return bisect_right(self._before, number) - 1
