@@ -214,7 +214,7 @@ class Entry(NamedTuple):
     @classmethod
     def bare(cls, id_: str, score: float) -> Self:
         """Return an entry with an id and a score alone; see `Query.bare`."""
-        return cls(id_, "", 0, 0, 0, None, None, None, None, 0, (), "", score)
+        return cls(id_, "", 0, 0, 0, None, None, None, None, 0, (), "", (), score)
 
 
 @dataclass(frozen=True, slots=True)
