@@ -172,7 +172,7 @@ def query_batch(
     if not remote or client.init_options["prefer_grpc"]:
         return client.query_batch_points(collection, requests, consistency=consistency)
     batch = models.QueryRequestBatch(searches=list(requests))
-    asked = {} if consistency is None else {"consistency": consistency}
+    asked: dict[str, Any] = {} if consistency is None else {"consistency": consistency}
     answer = client.http.search_api.query_batch_points(collection, query_request_batch=batch, **asked)
     return answer.result or []
 
