@@ -37,9 +37,10 @@ def test_every_door_shows_the_row_of_a_passage() -> None:
     row = passage_row(passage, 1)
     assert row["source_id"] == "birds.md"
     assert not HIDDEN.keys() & row["metadata"].keys()
-    service = to_found_passage(1, passage, None).model_dump(mode="json")
+    service = to_found_passage(1, passage, None, None).model_dump(mode="json")
     for hit in service["hits"]:
         assert hit.pop("ranges")
+    assert service.pop("highlight") is None
     assert service.pop("view") is None
     assert service == json.loads(json.dumps(row))
     (tool,) = to_found("default", Passages([passage])).model_dump(mode="json")["passages"]

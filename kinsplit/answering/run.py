@@ -265,13 +265,17 @@ def highlight(question: str, passage: Passage, index: Index) -> tuple[Span, bool
     """
     source = number([passage])[0]
     hits = unite(span for hit in passage.hits for span in hit.chunk.spans)
-    groups = [[SourcePart(source, at) for part in group for at in _short(source, part)] for group in statements(source)]
+    whole = statements(source)
+    groups = [[SourcePart(source, at) for part in group for at in _short(source, part)] for group in whole]
     found = [[part for part in group if overlap([source.locate(*part.at)], hits)] for group in groups]
     comparison = SourceComparison(found, index.embedder, index.bm25)
     overlaps = comparison.overlaps(question)
     if overlaps.any():
         lengths = np.asarray([part.at.end - part.at.start for part in comparison.parts])
-        best = comparison.parts[int(np.argmax(overlaps - _CHARACTER_WEIGHT * lengths))]
+        other = unite(at for group in whole for at in group if not is_prose(source, source.text[at.start : at.end]))
+        is_other = np.asarray([bool(overlap([part.at], other)) for part in comparison.parts])
+        scores = overlaps - _CHARACTER_WEIGHT * lengths - _LENGTH_WEIGHT * is_other
+        best = comparison.parts[int(np.argmax(scores))]
         return source.locate(*best.at), True
     spans = (source.locate(*part.at) for part in comparison.parts)
     own = passage.best.chunk.spans
