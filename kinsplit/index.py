@@ -210,9 +210,9 @@ class Index(Hinted):
         """
         with use_vector_cache(self._vector_cache), self.store.first_load():
             report = add(self._indexer(), items, AddOptions(**options), known, on_event or (lambda _: None))
-        self.store = settled(self.store)
-        if report.documents:
-            self._missing = ""
+        if self._missing:
+            self.store = settled(self.store)
+            self._missing = "" if report.documents else self._missing
         return report
 
     async def aadd(

@@ -90,7 +90,6 @@ def walks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Step]]:
     text = "# Owls\n\nOwls hunt at night.\n\n# Larks\n\nLarks sing at {}.\n"
     (folder / "birds.md").write_text(text.format("noon"))
     with Index("memory:", embedder="hash") as index:
-        index.make()
         index.add(folder)
         index.search("Do larks sing?")
         (folder / "birds.md").write_text(text.format("dawn"))
