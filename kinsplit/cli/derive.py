@@ -61,6 +61,14 @@ _ONE = {
 }
 
 
+# Registries with the names that the shell completes.
+_COMPLETED = {
+    "strategy": "kinsplit.parsers.registry:STRATEGIES",
+    "embedder": "kinsplit.embedding.registry:EMBEDDERS",
+    "rerank": "kinsplit.retrieval.rerank:RERANKERS",
+}
+
+
 class _Form(NamedTuple):
     """The form of a value on the command line, where it can't be written as one.
 
@@ -188,9 +196,21 @@ def _option(name: str, info: FieldInfo) -> inspect.Parameter:
         flag = f"{flag}/{_no(flag)}" if info.default else flag
     else:
         settings["metavar"] = _WORDS.get(kind, name.upper())
+    if name in _COMPLETED:
+        settings["autocompletion"] = _completion(_COMPLETED[name])
     given: Any = kind
     annotation = Annotated[given | None, typer.Option(flag, **settings)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _completion(place: str) -> Callable[[str], list[str]]:
+    """Return the function that gives the shell the names in a registry that begin with what was typed."""
+
+    def complete(incomplete: str) -> list[str]:
+        module, _, registry = place.partition(":")
+        return [name for name in getattr(import_module(module), registry).names() if name.startswith(incomplete)]
+
+    return complete
 
 
 def _negation(name: str) -> inspect.Parameter:

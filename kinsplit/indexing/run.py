@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.embedding.remote_models.base import usage_of
-from kinsplit.errors import KinsplitWarning, require
+from kinsplit.errors import KinsplitWarning, LoadError, require
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, find_duplicates, find_gone, new_files, with_path
 from kinsplit.indexing.overlap import Inbox
@@ -50,7 +51,7 @@ def add(
     documents = [item for item in given if isinstance(item, Document)]
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]
-    found = discover(paths, subjects=options.subjects, readers=options.readers) if paths else Discovery()
+    found = _discover(paths, options) if paths else Discovery()
     ids = {source.source_id for source in new_files(store, fingerprint, found.files)}
     changed = {source.source_id: source for source in found.files if known is None or not known(source)}
     new = (source for source in changed.values() if source.source_id in ids)
@@ -84,6 +85,16 @@ def add(
         report.prune(store, find_gone(store, fingerprint, found.folders, sources, kept))
     report.seconds, report.used = time.perf_counter() - begun, usage.since(before) if usage else None
     return report
+
+
+def _discover(paths: Sequence[str | Path], options: AddOptions) -> Discovery:
+    try:
+        return discover(paths, subjects=options.subjects, readers=options.readers)
+    except LoadError as error:
+        shown = error.path.removesuffix("...")
+        if any(isinstance(path, str) and path.startswith(shown) and not os.path.lexists(path) for path in paths):
+            raise LoadError(error.path, f"{error.reason} Give a text as kinsplit.Document(id, text).") from None
+        raise
 
 
 def _documents(

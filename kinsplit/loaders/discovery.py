@@ -304,8 +304,7 @@ def _matches(item: str | Path) -> Sequence[str | Path]:
     if "://" in item:
         raise LoadError(shown, "is an address, and files are read from this machine. Download it first.")
     what = "matches no file" if has_magic(item) else "doesn't exist"
-    remedy = "Check the spelling, and the folder you are in; a text is given as kinsplit.Document(id, text)"
-    raise LoadError(shown, f"{what}. {remedy}.")
+    raise LoadError(shown, f"{what}. Check the spelling, and the folder you are in.")
 
 
 def _search(root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]) -> Iterator[FileShard]:

@@ -43,11 +43,19 @@ def test_a_command_loads_no_other_and_help_no_model_and_no_store(tmp_path: Path)
     assert done.stderr == f"1 []\n{len(modules)} []\n"
 
 
-def test_commands_are_completed(tmp_path: Path) -> None:
+def test_commands_and_values_are_completed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinsplit'; from kinsplit.cli import main; main()"]
-    asked = {"_KINSPLIT_COMPLETE": "complete_bash", "COMP_WORDS": "kinsplit se", "COMP_CWORD": "1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment(**asked), capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["search", "serve", "settings"]
+    for words, expected in (
+        ("kinsplit se", ["search", "serve", "settings"]),
+        ("kinsplit index --strategy se", ["sentence", "semantic"]),
+        ("kinsplit search --ranking k", ["kin"]),
+    ):
+        typed = str(len(words.split()) - 1)
+        asked = {"_KINSPLIT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": typed}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(**asked), capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == expected
 
 
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
