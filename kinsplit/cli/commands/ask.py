@@ -59,10 +59,10 @@ def ask(
 
                 words = QueryWords(question, opened.bm25)
                 writer = AnswerWriter(terminal, words, full=full, explain=explain, plain=plain)
-                with spinner(terminal.screen, "Searching"):
+                with spinner(terminal.aside, "Searching"):
                     writer.write(next(events))
                 # A model takes a while to read the passages.
-                with spinner(terminal.screen, "Reading"):
+                with spinner(terminal.aside, "Reading"):
                     first = next(event for event in events if not isinstance(event, Withheld))
                 finished = writer.write_all(chain((first,), events))
     if terminal.as_json:

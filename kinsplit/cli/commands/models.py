@@ -36,7 +36,7 @@ def models(
     if spec is not None:
         from kinsplit.inventory import check
 
-        with spinner(terminal.screen, "Checking"):
+        with spinner(terminal.aside, "Checking"):
             checked = check(spec, kind)
         terminal.outcome(asdict(checked) | {"card": checked.card.model_dump()}, text_table("", "", rows=_rows(checked)))
     elif action == "clear":

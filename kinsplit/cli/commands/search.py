@@ -33,7 +33,7 @@ def search(
     from kinsplit.index import Index
 
     with (
-        spinner(terminal.screen, "Searching"),
+        spinner(terminal.aside, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):
         passages = opened.search(query, **options)

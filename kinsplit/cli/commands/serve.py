@@ -38,7 +38,7 @@ def serve(config: Path | None = None, *, terminal: Terminal, **options: Any) -> 
     with listen(settings) as listening:
         _warn_of_settings(settings, terminal, offers_uploads=settings.uploads is not None)
         # Before the service starts, since warnings are otherwise written when the command ends.
-        with report_warnings(terminal), spinner(terminal.screen, "Opening"):
+        with report_warnings(terminal), spinner(terminal.aside, "Opening"):
             collections = Collections(settings)
             collections.warm()
         opened = [(each.name, each.stored_name, len(each.index.store.sources(0))) for each in collections]

@@ -95,7 +95,7 @@ def verify(store: str = STORE, collection: str = "default", model: str | None = 
     from kinsplit.stores.maintenance import verify as find_problems
     from kinsplit.stores.store import agreed
 
-    with open_store(store, collection) as opened, agreed(), spinner(terminal.screen, "Verifying"):
+    with open_store(store, collection) as opened, agreed(), spinner(terminal.aside, "Verifying"):
         problems, chunks, documents = find_problems(opened), opened.count(0), len(opened.sources())
     report = {"documents": documents, "chunks": chunks, "problems": [asdict(problem) for problem in problems]}
     found = counted(len(problems), "problem") if problems else "no problems"
@@ -108,7 +108,7 @@ def verify(store: str = STORE, collection: str = "default", model: str | None = 
 def _verify_model(model: str, terminal: Terminal) -> None:
     from kinsplit.embedding import verify as check
 
-    with spinner(terminal.screen, "Verifying"):
+    with spinner(terminal.aside, "Verifying"):
         checked = check(model)
     damaged = [one for one in checked if one.problem is not None]
     whole = "all files intact" if checked else "no checksums to compare with"

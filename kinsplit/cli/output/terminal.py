@@ -59,6 +59,11 @@ class Terminal:
             return _Console(quiet=True, force_terminal=False)
         return self.out if self.out.is_terminal and not self.as_json else self.err
 
+    @property
+    def aside(self) -> Console:
+        """The console for what is shown while nothing is written yet: stderr, unless quiet."""
+        return self.screen if self.quiet else self.err
+
     @contextmanager
     def own_stdout(self) -> Iterator[None]:
         """Keep stdout to this terminal while the block runs: what others write there, and processes, goes to stderr."""
