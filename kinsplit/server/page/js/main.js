@@ -32,7 +32,7 @@ function showTabs(view, question) {
 
 /** Put the question into the links to the other views and into the title. */
 function state(name, question) {
-  showTabs(name, question);
+  showTabs(name, name === "document" ? "" : question);
   document.title = [question, TITLES[name], "kinsplit"].filter(Boolean).join(" – ");
 }
 
