@@ -183,7 +183,7 @@ _OUTPUT = "output of the terminal, or a file; the other doors return everything 
 _SUBJECT = "what the operation works on: an argument of its own in Python and in requests"
 #: Parameters of these commands that are no options of an operation, each with the reason.
 BESIDE: Mapping[str, str] = {
-    **dict.fromkeys(("as_json", "full", "explain", "plain", "output", "plots"), _OUTPUT),
+    **dict.fromkeys(("as_json", "quiet", "full", "explain", "plain", "output", "plots"), _OUTPUT),
     **dict.fromkeys(("query", "question", "paths", "docs", "queries", "format", "normalise", "manifest"), _SUBJECT),
     **dict.fromkeys(("store", "collection"), f"{_SUBJECT}; shared settings of all commands"),
     "strategy": f"{_SUBJECT}, where several are compared",

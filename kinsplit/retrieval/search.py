@@ -123,12 +123,11 @@ def search(
     if options.diversity:
         found = diversify(found, vectors, options.diversity)
     with span("kinsplit.search.expand") as record:
+        is_reranked = budget is None and not options.diversity and any("rerank" in each.scores for each in found)
         if budget is not None:
             passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
-            record(passages=len(passages))
-            return Passages(passages, is_close=close if passages else None, named_course=course)
-        is_reranked = not options.diversity and any("rerank" in candidate.scores for candidate in found)
-        passages = arrange(found, chunks, expansion, fingerprint, options.limit if is_reranked else number)
+        else:
+            passages = arrange(found, chunks, expansion, fingerprint, options.limit if is_reranked else number)
         record(passages=len(passages))
     if reranker is not None and is_reranked:  # A reranker that failed on the candidates isn't called again.
         # Those of candidates that it left out come last; their scores are on another scale.

@@ -13,14 +13,14 @@ from kinsplit.stores.engines.qdrant.options import API_KEY
 _UNREACHABLE = "no server answers: {}. Check the address, and that the server is running"
 #: What a failed connection says, and what that means.
 _CONNECTIONS = {
-    "CERTIFICATE_VERIFY_FAILED": (
+    re.compile("CERTIFICATE_VERIFY_FAILED"): (
         "the certificate of the server is not trusted: {}. Set the environment variable SSL_CERT_FILE to a file with "
         "the certificate of its authority"
     ),
-    "WRONG_VERSION_NUMBER|RECORD_LAYER|record layer": (
+    re.compile("WRONG_VERSION_NUMBER|RECORD_LAYER|record layer"): (
         "the server does not use TLS: {}. Write http:// instead of https:// in the address"
     ),
-    "without sending|reset by peer|Socket closed": (
+    re.compile("without sending|reset by peer|Socket closed"): (
         "the server closed the connection without an answer: {}. If it uses TLS, write https:// in the address"
     ),
 }
@@ -31,34 +31,34 @@ _STRANGER = "the answer is not that of a Qdrant server. Check the address"
 _KEY = f"Set the environment variable {API_KEY} to"
 #: What the server says, and what to do about it.
 _REMEDIES = {
-    "(?P<what>Access to collection .*) is required": (
+    re.compile("(?P<what>Access to collection .*) is required"): (
         f"the server refuses access: {{what}} is required. {_KEY} a key that has it; one that is bound to a collection "
         "needs both of its names, such as notes and notes@1"
     ),
-    "(?P<what>(Global|Manage|Write) .*) is required": (
+    re.compile("(?P<what>(Global|Manage|Write) .*) is required"): (
         f"the server refuses access: {{what}} is required. {_KEY} a key that has it"
     ),
-    "No space left|disk space|out of disk|Not enough space": (
+    re.compile("No space left|disk space|out of disk|Not enough space"): (
         "the disk of the server is full: {words}. Free some space there, and repeat the command"
     ),
-    'Failed to connect to (?P<what>[^,"]+)': (
+    re.compile('Failed to connect to (?P<what>[^,"]+)'): (
         "a node of the cluster that holds chunks of this collection is down: {what}. Start it again and repeat the "
         "command, which also writes what that node has missed"
     ),
-    "active replica|replicas? .*(dead|failed)|consistency .* not (met|satisfied)": (
+    re.compile("active replica|replicas? .*(dead|failed)|consistency .* not (met|satisfied)"): (
         "too few nodes that hold this collection are up: {words}. Start them again and repeat the command"
     ),
-    "No appropriate index for faceting": (
+    re.compile("No appropriate index for faceting"): (
         "the collection was not finished when it was made. Open it with a key that may manage collections, as "
         "`kinsplit index` does, which finishes it, or drop it"
     ),
-    "Limit exceeded|limit reached": (
+    re.compile("Limit exceeded|limit reached"): (
         "the collection's strict mode allows less: {words}. Ask for less, or let an administrator raise the limit"
     ),
-    "maximum number of payload indices": (
+    re.compile("maximum number of payload indices"): (
         "the collection may have no more payload indexes: {words}. Raise max_payload_index_count in its strict mode"
     ),
-    "larger than allowed|Payload reached size limit|larger than max": (
+    re.compile("larger than allowed|Payload reached size limit|larger than max"): (
         "the server accepts no requests of this size: {words}. Give the address a lower request_mb"
     ),
 }
@@ -165,14 +165,14 @@ def _grpc_reason(error: Exception, words: str) -> str:
 
 
 def _unreachable(text: str) -> str:
-    meanings = (meaning for pattern, meaning in _CONNECTIONS.items() if re.search(pattern, text))
+    meanings = (meaning for pattern, meaning in _CONNECTIONS.items() if pattern.search(text))
     return next(meanings, _UNREACHABLE).format(text)
 
 
 def _with_remedy(words: str) -> str:
     """Return the server's words, or what they mean and what to do about it."""
     for pattern, remedy in _REMEDIES.items():
-        if found := re.search(pattern, words):
+        if found := pattern.search(words):
             return remedy.format(words=words, **found.groupdict())
     return words
 
