@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import regex
@@ -100,7 +101,8 @@ def package_patterns() -> Iterator[Used]:
     sources = {file: list(_read(file)) for file in sorted(root.rglob("*.py"))}
     for file, nodes in sources.items():
         if any(_calls(nodes)):
-            importlib.import_module(".".join(["kinsplit", *file.relative_to(root).with_suffix("").parts]))
+            module = importlib.import_module(".".join(["kinsplit", *file.relative_to(root).with_suffix("").parts]))
+            _compile_rest(module)
     from kinsplit.parsers.units.punkt import punkt_of
 
     punkt_of("en")
@@ -125,6 +127,13 @@ def package_patterns() -> Iterator[Used]:
                 raise LookupError(f"no pattern of {place} was compiled, and MADE_LATER has none")
             for pattern in patterns.values() or [MADE_LATER[where]]:
                 yield Used(place, pattern, tuple(sorted(ways)))
+
+
+def _compile_rest(module: ModuleType) -> None:
+    """Compile the patterns that a module compiles when they are first needed."""
+    for value in vars(module).values():
+        if getattr(getattr(value, "__wrapped__", None), "__name__", "") == "<lambda>":
+            value()
 
 
 def _recording(compiles: Callable[..., Any], into: dict[tuple[str, int], list[Any]]) -> Callable[..., Any]:

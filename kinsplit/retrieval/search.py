@@ -104,9 +104,8 @@ def search(
     """
     expansion = Expansion.of(options)
     levels = levels or (question.level,)
-    entries, close, course = find_entries(
-        store, question, options.weights, options.limit, pick(options.ranking), levels
-    )
+    ranking = pick(options.ranking)
+    entries, close, course = find_entries(store, question, options.weights, options.limit, ranking, levels)
     budget = None if tokenizer is None else Budget.of(options, tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens * len(levels))
