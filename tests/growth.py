@@ -40,6 +40,7 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
 }
 #: Modules that compile patterns at run time from unpredictable values, each with an example of such a pattern.
 MADE_LATER = {
+    "tokenizers/registry.py": regex.compile(r"[\p{Devanagari}\p{Thai}\u0080-\u024f]+"),
     "hints.py": re.compile(r"a?(query|retrieve|similarity_search|invoke|as_.*)(_.*)?", re.DOTALL),
     "evaluation/measures/protocol.py": re.compile(r"recall@(?:[1-9]\d*)t"),
     "integrations/shared/filters.py": re.compile(r"Bird.*s.", re.DOTALL | re.IGNORECASE),
