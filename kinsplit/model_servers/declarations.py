@@ -33,7 +33,9 @@ def of_openai(server: ModelServer, model: str, *, embeds: bool) -> dict[str, Any
     if isinstance(meta := entry.get("meta"), dict):
         props = {} if embeds else server.ask(lambda client, _: _get(client, f"{root}/props")) or {}
         window = (props.get("default_generation_settings") or {}).get("n_ctx")
-        return _known(window=min(meta.get("n_ctx_train") or _BATCH, _BATCH) if embeds else window)
+        if not embeds:
+            return _known(window=window)
+        return _known(window=min(meta.get("n_ctx_train") or _BATCH, _BATCH), dimension=meta.get("n_embd"))
     if window := next(_sizes(entry, _WINDOWS), None):
         return {"window": window}
     info = server.ask(lambda client, _: _get(client, f"{root}/info")) or {} if embeds else {}
@@ -60,7 +62,10 @@ def of_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
     ends = {key.partition(".")[2]: value for key, value in metadata.items()}
     tokenizer, tokens = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.tokens")
     named = f"{tokenizer}/{len(tokens)}" if isinstance(tokens, list) else tokenizer
+    # Only models that embed say how they pool; of others, this is the length of a state.
+    lengths = ("embedding_length_out", "embedding_length") if "pooling_type" in ends else ()
     return _known(
+        dimension=next(_sizes(ends, lengths), None),
         window=next(_sizes(ends, ("context_length",)), None),
         pooling=_POOLINGS.get(ends.get("pooling_type", 0)),
         tokenizer=named,

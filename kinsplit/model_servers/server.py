@@ -35,6 +35,8 @@ _CONNECT = 10.0
 # No such model, or a wrong key: every other request would fail too.
 _UNAVAILABLE = frozenset({401, 403, 404, 405, 407, 501})
 _BAD_REQUEST = frozenset({400, 422})
+# What Ollama says of a model that can't do what it was asked for, with 501 or in older versions with 500.
+_UNSUPPORTED = "does not support"
 
 T = TypeVar("T")
 #: Function that sends a body and reads the answer, or raises a `failed` of the server if it can't.
@@ -55,7 +57,8 @@ class FailedCall(NamedTuple):
 class ModelServer:
     """One model's server, called through OpenAI's client.
 
-    The client repeats a call after connection errors, timeouts, 408, 409, 429 (after the requested pause) and 5xx.
+    The client repeats a call after connection errors, timeouts, 408, 409, 429 (after the requested pause) and 5xx,
+    unless the response says that the model can't do this.
     Options that the server rejects are left out from then on. Responses are limited in bytes and in time. An
     unavailable server gets no requests for some seconds, so that of many calls only the first one waits. No error that
     is raised, nor the chain behind it, holds the key.
@@ -206,7 +209,7 @@ class ModelServer:
 
         limits = RequestLimits(self.timeout, seconds, longest)
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, _CONNECT))
-        hooks: Any = {"request": [limits.begin, self._authorize], "response": [limits.limit]}
+        hooks: Any = {"request": [limits.begin, self._authorize], "response": [limits.limit, _settle]}
         with httpx.Client(headers=PACKING, timeout=timeout, event_hooks=hooks, verify=certificates()) as http:
             try:
                 options: dict[str, Any] = {"http_client": http, "timeout": timeout, "max_retries": RETRIES}
@@ -279,6 +282,9 @@ class ModelServer:
         pause = response.headers.get("retry-after", "").strip()
         if status == 429 and pause:
             message = f"{message} It asks to wait: {pause[:40]}{' s' if pause.isdecimal() else ''}."
+        if _is_unsupported(response):
+            remedy = "Choose a model that does: the server's list of models says what each is for."
+            return FailedCall(self.unavailable(f"{message} {remedy}"), status, is_unavailable=True)
         if status in _UNAVAILABLE or 300 <= status < 400:
             return FailedCall(self.unavailable(f"{message} {self.remedy}"), status, is_unavailable=True)
         return FailedCall(self.failed(message), status, response.text)
@@ -291,6 +297,19 @@ def _expected() -> tuple[type[Exception], ...]:
 
     own = (KinsplitError, ResponseTooLongError, ValueError, RecursionError)
     return (*own, openai.OpenAIError, httpx.HTTPError, httpx.InvalidURL, httpx.StreamError)
+
+
+def _is_unsupported(response: httpx.Response) -> bool:
+    """Return whether a response, which was read, says that the model can't do what it was asked for."""
+    return response.status_code == 501 or (response.status_code == 500 and _UNSUPPORTED in response.text)
+
+
+def _settle(response: httpx.Response) -> None:
+    """Keep the client from repeating a request that the server will never answer."""
+    if response.status_code in (500, 501):
+        response.read()
+        if _is_unsupported(response):
+            response.headers["x-should-retry"] = "false"
 
 
 def _reason(error: Exception) -> str:

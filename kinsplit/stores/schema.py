@@ -19,6 +19,8 @@ LISTED = "`kinsplit collections` lists them."
 _COLLECTION = re.compile(r"\w[\w.-]*")
 #: Fields of a stored schema, of whatever version of kinsplit, by which a collection is known as kinsplit's own.
 _MARKS = frozenset({"fingerprint", "sparse", "version"})
+# Providers whose models are known to a collection by their specs.
+_SERVERS = frozenset({"openai", "ollama", "litellm"})
 # Largest number of other collections that an error names.
 _SHOWN = 10
 
@@ -124,7 +126,8 @@ def _remedy(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     lacking = "&".join(option for option in there.split("&") if option not in here.split("&"))
     if weights == own and lacking:
         return f"Give the embedder with the options that it had: ?{lacking}. "
-    return "Give the embedder that it was made with: --embedder, or KINSPLIT_EMBEDDER. "
+    given = f" {weights}" if weights.partition(":")[0] in _SERVERS else ""
+    return f"Give the embedder that it was made with: --embedder{given}, or KINSPLIT_EMBEDDER. "
 
 
 def _facts(schema: Schema) -> dict[str, Any]:

@@ -75,7 +75,9 @@ def test_store_embedder_and_collection_are_those_of_the_environment(
     # What is given counts even if it is the default.
     assert "in kinsplit-data" in cli("search", "sentence", "--store", "edge:./kinsplit-data").stderr
     monkeypatch.delenv("KINSPLIT_EMBEDDER")
-    refused = cli("search", "sentence")
+    # Without a setting, the collection's own model is taken.
+    assert cli("search", "sentence").exit_code == 0
+    refused = cli("search", "sentence", "--embedder", "bundled")
     assert refused.exit_code == 2
     assert "Give the embedder that it was made with: --embedder, or KINSPLIT_EMBEDDER." in refused.stderr
 

@@ -23,6 +23,7 @@ class FakeEmbeddings:
         most: Maximum number of texts in a request.
         longest: Maximum number of characters of a text.
         told: What the server tells of its models, by path; it has no other.
+        shown: More metadata that Ollama shows of every model.
         calls: Path, headers and body of each request, those for `told` left out.
     """
 
@@ -30,6 +31,7 @@ class FakeEmbeddings:
         self.replies: deque[tuple[int, str, dict[str, str]]] = deque()
         self.most, self.longest = 1000, 100_000
         self.told: dict[str, object] = {}
+        self.shown: dict[str, object] = {}
         self.calls: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.url = ""
 
@@ -39,7 +41,8 @@ class FakeEmbeddings:
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, str, dict[str, str]]:
         if path == "/api/show":
-            return 200, json.dumps({"model_info": {"bert.context_length": 300, "bert.block_count": 2}}), {}
+            info = {"bert.context_length": 300, "bert.block_count": 2, **self.shown}
+            return 200, json.dumps({"model_info": info}), {}
         texts = body["input"]
         if len(texts) > self.most:
             return 422, json.dumps({"error": f"batch size {len(texts)} > maximum allowed batch size {self.most}"}), {}

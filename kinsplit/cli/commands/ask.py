@@ -23,7 +23,7 @@ def ask(
     store: str = STORE,
     collection: str = "default",
     model: str | None = None,
-    embedder: str = "bundled",
+    embedder: str | None = None,
     *,
     full: bool = False,
     explain: bool = False,
@@ -40,6 +40,8 @@ def ask(
         question (QUESTION): The question.
         model (SPEC): Language model: ollama:MODEL or openai:MODEL. Default: KINSPLIT_MODEL. Without one, the best
             sentences are quoted.
+        embedder (SPEC): Embedding model that the collection was made with. Default: the one that it records, if that
+            comes with kinsplit or is one of your Ollama.
         full: Show the whole text of each source, as the model read it.
     """
     from kinsplit.answering import Withheld, answer, collect

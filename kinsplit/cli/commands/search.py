@@ -17,7 +17,7 @@ def search(
     query: str,
     store: str = STORE,
     collection: str = "default",
-    embedder: str = "bundled",
+    embedder: str | None = None,
     *,
     full: bool = False,
     explain: bool = False,
@@ -29,6 +29,8 @@ def search(
 
     Args:
         query (QUERY): The question.
+        embedder (SPEC): Embedding model that the collection was made with. Default: the one that it records, if that
+            comes with kinsplit or is one of your Ollama.
     """
     from kinsplit.index import Index
 

@@ -212,8 +212,8 @@ class RemoteEmbedder(SlicingEmbedder):
 
     @functools.cached_property
     def dimension(self) -> int:
-        """Length of a vector; determined by one short call, unless it was requested."""
-        return self.dimensions or super().dimension
+        """Length of a vector; determined by one short call, unless it was requested or the server tells it."""
+        return self.dimensions or self._declared.get("dimension") or super().dimension
 
     @property
     def _weights(self) -> str:
@@ -264,9 +264,13 @@ class RemoteEmbedder(SlicingEmbedder):
         if isinstance(answer, EmbeddingAnswer):
             self.usage.add(answer.tokens)
             vectors = unit_vectors(answer.vectors, len(texts), self.name)
-            if self.dimensions is not None and vectors.shape[1] != self.dimensions:
-                rule = f"{self.name} returned vectors of {vectors.shape[1]} numbers instead of {self.dimensions}"
-                raise EmbeddingError(f"{rule}. Leave the dimensions out for this model.")
+            expected, found = self.dimensions or self._declared.get("dimension"), vectors.shape[1]
+            if expected not in (None, found):
+                rule = f"{self.name} returned vectors of {found} numbers instead of {expected}"
+                own = f"Give the model as '{self._weights}?dimensions={found}'"
+                raise EmbeddingError(
+                    f"{rule}. {'Leave the dimensions out for this model' if self.dimensions else own}."
+                )
             return vectors
         if answer.status in _UNAVAILABLE:
             raise EmbedderUnavailableError(str(answer.error))
