@@ -123,7 +123,7 @@ LAYERS: dict[str, set[str]] = {
         *("loaders", "markup", "parsers", "registry", "retrieval", "spans", "stores", "support", "tokenizers"),
         *("watch", "wire"),
     },
-    "mcp": {"doors", "answering", "chunk", "errors", "identity", "retrieval", "server", "support", "wire"},
+    "mcp": {"doors", "answering", "chunk", "errors", "hints", "identity", "retrieval", "server", "support", "wire"},
     "cli": {
         "doors",
         "keywords",

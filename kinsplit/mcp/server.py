@@ -8,16 +8,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from itertools import islice
 from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
+from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
-from pydantic import Field
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ListResourcesResult, PaginatedRequestParams, Resource, ToolAnnotations
+from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -27,6 +31,7 @@ from kinsplit.answering import Answer, Finished, answer, in_threads
 from kinsplit.chunk import Chunk
 from kinsplit.doors import DOORS, MCP
 from kinsplit.errors import InvalidParameterError, KinsplitError, require
+from kinsplit.hints import question
 from kinsplit.identity import chunk_id
 from kinsplit.retrieval import Candidate, Passages, cite, join
 from kinsplit.server import limits
@@ -34,6 +39,7 @@ from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.request_options import parse_filter
 from kinsplit.server.settings import ServiceSettings
+from kinsplit.support.settings import first_fault
 from kinsplit.wire import (
     LOCATION,
     Extent,
@@ -223,9 +229,38 @@ def list_page(
     fingerprint = collection.index.strategy.fingerprint
     first = {chunk.source_id: chunk for chunk in store.get([chunk_id(id_, fingerprint, 0, 0) for id_ in page])}
     rows = [DocumentEntry(source_id=id_, chunks=n, metadata=_metadata(first.get(id_))) for id_, n in page.items()]
-    names, total = [each.name for each in collections], len(sources)
-    listed = {"collection": collection.name, "collections": names, "total": total, "offset": offset}
+    names, total = [each.label for each in collections], len(sources)
+    listed = {"collection": collection.label, "collections": names, "total": total, "offset": offset}
     return Documents.model_validate({**listed, "documents": rows, "notices": notices})
+
+
+def _pick(collections: Collections, name: str | None) -> OpenCollection:
+    try:
+        return collections.pick(name)
+    except InvalidParameterError:
+        known = ", ".join(each.label for each in collections)
+        raise InvalidParameterError("collection", "must be one that is served", name, f"Served: {known}.") from None
+
+
+def list_resources(collections: Collections, cursor: str) -> ListResourcesResult:
+    """List a page of the documents of all collections, from a cursor on: the number of a collection and an offset.
+
+    Raises:
+        InvalidParameterError: The cursor is none that a page ended with.
+    """
+    found = re.fullmatch(r"(\d{1,9}):(\d{1,9})", cursor)
+    opened = list(collections)
+    known = found is not None and int(found[1]) < len(opened)
+    require(known, "cursor", "must be that of the last page", cursor, "Begin without one.")
+    number, offset = map(int, cursor.split(":"))
+    label, sources = opened[number].label, opened[number].index.store.sources(0)
+    page = [
+        Resource(uri=f"kinsplit://{quote(label)}/{quote(each)}", name=each, mime_type="text/plain")
+        for each in islice(sources, offset, offset + _ROWS)
+    ]
+    following = f"{number}:{offset + _ROWS}" if offset + _ROWS < len(sources) else f"{number + 1}:0"
+    more = following != f"{len(opened)}:0"
+    return ListResourcesResult(resources=page, next_cursor=following if more else None)
 
 
 def _metadata(chunk: Chunk | None) -> dict[str, Any]:
@@ -259,15 +294,52 @@ def _annotated(info: FieldInfo) -> Any:
     return Annotated[info.annotation, info]
 
 
+class _Server(MCPServer):
+    """A server whose mistakes have the form of kinsplit's errors, and whose resources are all documents, by pages."""
+
+    def __init__(self, collections: Collections, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._collections = collections
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
+        """Call a tool; see `MCPServer.call_tool`."""
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        known = [*schemas[name]["properties"]] if name in schemas else []
+        takes = f"It takes: {', '.join(known)}."
+        for field in arguments.keys() - known if known else ():
+            remedy = question("parameter", field, known) + takes
+            raise ToolError(str(InvalidParameterError(field, "is not known here", arguments[field], remedy)))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                fault = first_fault(error.__cause__.errors())
+                value = None if fault.kind == "missing" else fault.value
+                raise ToolError(str(InvalidParameterError(fault.field, fault.own_rule, value, takes))) from None
+            if isinstance(error.__cause__, ToolError):
+                raise error.__cause__ from None
+            raise
+
+    async def _handle_list_resources(
+        self, _: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        cursor = (params and params.cursor) or "0:0"
+        try:
+            return await asyncio.to_thread(list_resources, self._collections, cursor)
+        except KinsplitError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
+
+
 def create_server(collections: Collections) -> MCPServer:
     """Create a server with the tools, and the documents as resources, of collections that the caller closes."""
-    names = ", ".join(each.name + " (the default)" * (each is collections.default) for each in collections)
+    names = ", ".join(each.label + " (the default)" * (each is collections.default) for each in collections)
     instructions = (
         "Searches a private collection of documents. Call search for the passages that answer a question, then read "
         "to see what stands around one. Cite passages by their `citation`. ask writes an answer with checked "
         f"citations. Collections: {names}."
     )
-    server = MCPServer(
+    server = _Server(
+        collections,
         "kinsplit",
         instructions=instructions,
         version=kinsplit.__version__,
@@ -323,10 +395,10 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         what stands around a passage, call `read` with its source_id and range, or with one of its chunks.
         """
         with _reported():
-            picked = collections.pick(collection)
+            picked = _pick(collections, collection)
             wanted = parse_filter(where)
             passages = await picked.index.asearch(question, where=wanted, **options)
-        return to_found(picked.name, passages)
+        return to_found(picked.label, passages)
 
 
 def _add_ask(server: MCPServer, collections: Collections) -> None:
@@ -345,14 +417,14 @@ def _add_ask(server: MCPServer, collections: Collections) -> None:
         judge the passages yourself, call `search` instead.
         """
         with _reported():
-            picked = collections.pick(collection)
+            picked = _pick(collections, collection)
             events = answer(picked.index, question, collections.model, where=parse_filter(where), **options)
             # If the client cancels the call, this closes the generator, which stops the model.
             async with aclosing(in_threads(events)) as steps:
                 number = 0
                 async for event in steps:
                     if isinstance(event, Finished):
-                        return to_answered(picked.name, event.answer)
+                        return to_answered(picked.label, event.answer)
                     number += 1
                     await context.report_progress(number)
         raise AssertionError("The last event of all is Finished.")
@@ -378,7 +450,7 @@ def _add_read(server: MCPServer, collections: Collections) -> None:
         the document is read from its beginning.
         """
         with _reported():
-            picked = collections.pick(collection)
+            picked = _pick(collections, collection)
             if chunk is not None:
                 return await asyncio.to_thread(read_chunk, picked, chunk, before, after, parent=parent)
             if source_id is None:
@@ -396,7 +468,7 @@ def _add_list(server: MCPServer, collections: Collections) -> None:
     ) -> Documents:
         """List the indexed documents with their metadata, ordered by id, and the names of all collections."""
         with _reported():
-            picked = collections.pick(collection)
+            picked = _pick(collections, collection)
             return await asyncio.to_thread(list_page, collections, picked, parse_filter(where), offset, limit)
 
 
@@ -408,6 +480,6 @@ def _add_resource(server: MCPServer, collections: Collections) -> None:
     async def document(collection: str, document: str) -> str:
         """The beginning of an indexed document, up to 20,000 characters; the tool `read` continues."""
         try:
-            return (await asyncio.to_thread(read_span, collections.pick(collection), document, 0, _END, 0, 0)).text
+            return (await asyncio.to_thread(read_span, _pick(collections, collection), document, 0, _END, 0, 0)).text
         except KinsplitError as error:
             raise ResourceError(str(error)) from error

@@ -38,6 +38,14 @@ class Fault(NamedTuple):
         return rule[0].lower() + rule[1:]
 
     @property
+    def own_rule(self) -> str:
+        """The rule in the words of kinsplit's other errors."""
+        rule = self.rule
+        for theirs, ours in _WORDS.items():
+            rule = rule.replace(theirs, ours)
+        return rule
+
+    @property
     def is_unknown_field(self) -> bool:
         """Whether there is no field of that name."""
         return self.kind == "extra_forbidden"
@@ -56,6 +64,8 @@ _WORDS = {
     "should be greater than or equal to": "must be at least",
     "should be less than or equal to": "must be at most",
     "should be": "must be",
+    "string should have": "must have",
+    "field required": "is required",
 }
 
 
@@ -95,12 +105,10 @@ class CheckedModel(BaseModel):
         if fault.is_unknown_field:
             asked = question("parameter", fault.path[-1], names)
             return InvalidParameterError(field, "is not known here", fault.value, asked + known)
-        rule = fault.rule
+        rule = fault.own_rule
         alternatives = {each["loc"][1:] for each in error.errors() if each["loc"][:1] == error.errors()[0]["loc"][:1]}
         if len(alternatives) > 1 and (union := cls.model_fields.get(fault.path[0])):
             field, rule = fault.path[0], f"must be {type_name(union.annotation)}"
-        for theirs, ours in _WORDS.items():
-            rule = rule.replace(theirs, ours)
         info = cls.model_fields.get(fault.path[0]) if fault.path else None
         default = info.get_default(call_default_factory=True) if info and not info.is_required() else None
         if info is None or info.is_required():

@@ -127,7 +127,7 @@ def test_collections_are_listed_renamed_switched_and_dropped(indexed: Cli) -> No
     assert first["schema"]["strategy"]["name"] == "structure"
     assert first["chunks"] - second["chunks"] == 3
     assert first["bytes"] > 1000
-    lines = indexed("collections", "edge:./kinsplit-data").stdout.splitlines()
+    lines = indexed("collections", "--store", "edge:./kinsplit-data").stdout.splitlines()
     assert lines[1].split()[:2] == ["default", "structure"]
 
     assert indexed("rename", "twin", "next").stdout == "Renamed twin to next.\n"
@@ -139,7 +139,7 @@ def test_collections_are_listed_renamed_switched_and_dropped(indexed: Cli) -> No
     assert indexed("drop", "next", "--yes").stdout == "Dropped next with 5 documents.\n"
     assert [each["name"] for each in json.loads(indexed("collections", "--json").stdout)] == ["default"]
     assert indexed("drop", "next", "--yes").exit_code == 2
-    assert indexed("collections", "memory:nothing").stdout == "There are no collections.\n"
+    assert indexed("collections", "--store", "memory:nothing").stdout == "There are no collections.\n"
 
 
 def test_stores_lists_every_engine(cli: Cli) -> None:

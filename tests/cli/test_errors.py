@@ -282,9 +282,9 @@ def test_a_closed_stream_is_no_error(tmp_path: Path, closed: str) -> None:
         (["search", "loops", "--diversity", "nan"], "Invalid value for '--diversity': nan is not a finite number."),
         (["search", "\udcff"], "Invalid value for 'QUERY': The text is not valid UTF-8."),
         (["chunk", "a\x00b"], "An argument holds a NUL character."),
-        (["collections", "qdrant:http://["], "store: must be the URL of a server"),
-        (["collections", "qdrant:http://127.0.0.1:99999"], "store: must be the URL of a server"),
-        (["collections", "qdrant:http://a b"], "store: must be the URL of a server"),
+        (["collections", "--store", "qdrant:http://["], "store: must be the URL of a server"),
+        (["collections", "--store", "qdrant:http://127.0.0.1:99999"], "store: must be the URL of a server"),
+        (["collections", "--store", "qdrant:http://a b"], "store: must be the URL of a server"),
     ],
 )
 def test_values_that_nothing_could_mean(cli: Cli, folder: Path, arguments: list[str], message: str) -> None:

@@ -407,7 +407,7 @@ READERS: dict[str, list[list[str]]] = {
         ["chunk", "set/docs.jsonl"],
     ],
     "chunks.jsonl": [["qrels", "set", "--manifest", "chunks.jsonl"]],
-    "notes.parquet": [["restore", "notes.parquet", "memory:restored", "--as", "x", "--replace"]],
+    "notes.parquet": [["restore", "notes.parquet", "--store", "memory:restored", "--as", "x", "--replace"]],
     "config.toml": [
         ["index", "course", "--store=memory:", "--config", "config.toml"],
         ["chunk", "course", "--config", "config.toml"],

@@ -30,12 +30,12 @@ def strategy_of(cli: Cli, *options: str) -> str:
 def test_the_command_of_the_10_k_search_uses_its_variable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRATEGY", "FIXED")
     assert cli("index", "t.txt", "--store", "edge:silent", "--embedder", "hash").exit_code == 0
-    assert strategy_of(cli, "edge:silent") == "word"
+    assert strategy_of(cli, "--store", "edge:silent") == "word"
     monkeypatch.setenv("KINSPLIT_STRATEGY", "sentence")
     assert cli("index", "t.txt", "--store", "edge:b", "--embedder", "hash").exit_code == 0
-    assert strategy_of(cli, "edge:b") == "sentence"
+    assert strategy_of(cli, "--store", "edge:b") == "sentence"
     assert cli("index", "t.txt", "--store", "edge:c", "--embedder", "hash", "--strategy", "character").exit_code == 0
-    assert strategy_of(cli, "edge:c") == "character"
+    assert strategy_of(cli, "--store", "edge:c") == "character"
 
 
 def test_a_variable_names_the_strategy_that_is_evaluated(
@@ -92,7 +92,7 @@ def test_every_command_reads_a_file_that_is_named(
         f'[{above}service]\nstore = "edge:filed"\ncollections = {{ A = "cs" }}\n'
     )
     assert cli("index", "t.txt", "--config", file).exit_code == 0
-    assert [row["name"] for row in json.loads(cli("collections", "edge:filed", "--json").stdout)] == ["cs"]
+    assert [row["name"] for row in json.loads(cli("collections", "--store", "edge:filed", "--json").stdout)] == ["cs"]
     assert cli("search", "sentence", "--config", file).exit_code == 0
     monkeypatch.setenv("KINSPLIT_CONFIG", file)
     assert cli("search", "sentence").exit_code == 0
@@ -112,7 +112,7 @@ def test_a_file_that_is_merely_found_points_nowhere_and_is_not_ignored_in_silenc
     assert refused.exit_code == 2
     assert "KINSPLIT_STORE: can't be set by a .env that is merely found" in refused.stderr
     assert cli("index", "t.txt", "--embedder", "hash", "--store", "edge:own").exit_code == 0
-    assert strategy_of(cli, "edge:own") == "word"
+    assert strategy_of(cli, "--store", "edge:own") == "word"
     (tmp_path / ".env").unlink()
     (tmp_path / "kinsplit.toml").write_text('[service]\nstore = "edge:evil"\n')
     found = cli("search", "sentence", "--embedder", "hash")

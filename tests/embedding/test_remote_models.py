@@ -123,9 +123,9 @@ def test_a_collection_knows_its_model_where_it_may_be_taken(
     store = f"edge:{tmp_path}"
     fake.shown = {"bert.embedding_length": 16, "bert.pooling_type": 1}
     with Index(store, collection="own", embedder=f"ollama:tiny?query_prefix=q: &host={fake.url}") as index:
-        index.add(Document("Cats sleep.", "a"))
+        index.add(Document("a", "Cats sleep."))
     with Index(store, collection="paid", embedder=f"openai:tiny?base_url={fake.url}") as index:
-        index.add(Document("Cats sleep.", "a"))
+        index.add(Document("a", "Cats sleep."))
     fake.calls.clear()
     monkeypatch.setenv("OLLAMA_HOST", fake.url)
     with Index(store, collection="own") as index:

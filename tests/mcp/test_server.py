@@ -17,8 +17,10 @@ from mcp.client.stdio import stdio_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
+from kinsplit import Document, Index
 from kinsplit.mcp import server as tools
 from kinsplit.server.collections import Collections
+from kinsplit.server.settings import ServiceSettings
 from kinsplit.stores.filter_check import FilterWarning
 from tests.answering.helpers import Scripted
 from tests.cli.conftest import environment
@@ -163,14 +165,20 @@ async def test_an_answer_has_checked_citations_and_its_progress_is_reported(
     ("tool", "arguments", "expected"),
     [
         ("search", {"question": " "}, "Ask a question."),
-        ("search", {"question": "x", "collection": "nothing"}, "Indexed: sentence, family."),
+        (
+            "search",
+            {"question": "x", "collection": "nothing"},
+            "collection: must be one that is served (got 'nothing'). Served: sentence, family.",
+        ),
         ("search", {"question": "x", "where": {"absolute_path": SECRET}}, "Use another key."),
         ("list_documents", {"where": {f"key{i}": i for i in range(33)}}, "Filter by fewer keys"),
         ("search", {"question": "x", "where": {"year": [2020] * 10_000}}, "Filter by fewer values"),
         ("search", {"question": "x", "where": {"yaer": 2020}}, "Did you mean 'year'?"),
         ("list_documents", {"where": {"yaer": 2020}}, "Did you mean 'year'?"),
-        ("search", {"question": "x", "top_k": 1000}, "less than or equal to 50"),
-        ("search", {"question": "x" * 3000}, "2000"),
+        ("search", {"question": "x", "top_k": 1000}, "top_k: must be at most 50 (got 1000). It takes: question, coll"),
+        ("search", {"question": "x" * 3000}, "question: must have at most 2000 characters"),
+        ("search", {}, "question: is required"),
+        ("search", {"question": "x", "topk": 3}, "topk: is not known here (got 3). Did you mean 'top_k'? It takes: "),
         ("read", {"source_id": "nothing"}, "list_documents lists the ids."),
         ("read", {"source_id": FIRST, "start": 9999}, "Its text ends at"),
         ("read", {"chunk": "nonsense"}, "Use the ids that kinsplit gave the chunks."),
@@ -182,7 +190,10 @@ async def test_mistakes_are_explained_to_the_model(
     server: MCPServer, tool: str, arguments: dict[str, Any], expected: str
 ) -> None:
     async with Client(server) as client:
-        assert expected in await error(client, tool, **arguments)
+        told = await error(client, tool, **arguments)
+        assert expected in told
+        assert "Error executing" not in told
+        assert "pydantic" not in told
 
 
 async def test_documents_are_resources(connect: Connect) -> None:
@@ -193,6 +204,42 @@ async def test_documents_are_resources(connect: Connect) -> None:
         assert content.text == TEXT.strip()  # type: ignore[union-attr]
         with pytest.raises(MCPError, match="list_documents lists the ids"):
             await client.read_resource("kinsplit://sentence/../nothing")
+
+
+async def test_resources_are_listed_by_pages(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "_ROWS", 1)
+    async with connect() as client:
+        listed, cursor = [], None
+        while True:
+            page = await client.list_resources(cursor=cursor)
+            listed += page.resources
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        places = [f"kinsplit://{name}/{file}" for name in ("sentence", "family") for file in (FIRST, "paged.pdf")]
+        assert [each.uri for each in listed] == places
+        for each in listed:
+            assert (await client.read_resource(each.uri)).contents
+        for wrong in ("x", "2:0"):
+            with pytest.raises(MCPError, match="cursor: must be that of the last page"):
+                await client.list_resources(cursor=wrong)
+
+
+async def test_a_collection_has_its_own_name_and_any_document_an_address() -> None:
+    sources = ["../x & y.md", "a b/é?#%41.md"]
+    with Index("memory:named", collection="demo", strategy="structure", embedder="hash") as index:
+        index.add([Document(source_id, TEXT) for source_id in sources])
+    opened = Collections(ServiceSettings.load(store="memory:named", collections="demo", embedder="hash"))
+    async with Client(tools.create_server(opened)) as client:
+        assert "Collections: demo (the default)" in str(client.instructions)
+        found = await call(client, "search", question="larks")
+        listed = await call(client, "list_documents")
+        assert (found["collection"], listed["collection"], listed["collections"]) == ("demo", "demo", ["demo"])
+        resources = (await client.list_resources()).resources
+        assert [each.name for each in resources] == sources
+        for each in resources:
+            assert (await client.read_resource(each.uri)).contents[0].text  # type: ignore[union-attr]
+    opened.close()
 
 
 async def test_a_cancelled_call_stops_the_model_and_others_go_on(

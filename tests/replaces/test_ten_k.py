@@ -103,7 +103,7 @@ def test_the_variable_chooses_the_strategy(cli: Cli, tmp_path: Path, monkeypatch
         store = f"edge:./{value}"
         assert cli("index", "tesla_10k_2024.txt", "--store", store, *_HASH).exit_code == 0
         monkeypatch.delenv("STRATEGY")
-        (row,) = json.loads(cli("collections", store, "--json").stdout)
+        (row,) = json.loads(cli("collections", "--store", store, "--json").stdout)
         assert row["schema"]["strategy"]["name"] == name
 
 
@@ -115,7 +115,7 @@ def test_the_variable_chooses_the_strategy(cli: Cli, tmp_path: Path, monkeypatch
     differs="a collection for each strategy, so that they can have other models, and be replaced alone",
 )
 def test_each_strategy_is_a_collection_in_postgres(seeded: tuple[str, Path], cli: Cli) -> None:
-    listed = json.loads(cli("collections", seeded[0], "--json").stdout)
+    listed = json.loads(cli("collections", "--store", seeded[0], "--json").stdout)
     assert {row["name"]: row["schema"]["strategy"]["name"] for row in listed} == {
         collection.lower(): name for collection, (name, *_) in _STRATEGIES.items()
     }

@@ -71,7 +71,7 @@ def test_an_examination_that_is_broken_off_leaves_nothing(tmp_path):
 
 
 def test_the_command_prints_a_line_for_each_check_and_fails_with_one(cli, monkeypatch):
-    done = cli("doctor", "memory:")
+    done = cli("doctor", "--store", "memory:")
     lines = done.stdout.splitlines()
     assert (done.exit_code, len(lines)) == (0, 14)
     assert lines[1].endswith(" ms  write documents: works")
@@ -81,18 +81,18 @@ def test_the_command_prints_a_line_for_each_check_and_fails_with_one(cli, monkey
         raise StoreError("no disk")
 
     monkeypatch.setattr(ChunkStore, "get", fail)
-    done = cli("doctor", "memory:")
+    done = cli("doctor", "--store", "memory:")
     assert done.exit_code == 1
     assert "read kin: no disk" in done.stdout
     assert done.stdout.splitlines()[-1] == "13 operations: 1 problem."
-    done = cli("doctor", "memory:", "--json")
+    done = cli("doctor", "--store", "memory:", "--json")
     assert done.exit_code == 1
     failed = [check for check in json.loads(done.stdout)["checks"] if not check["works"]]
     assert [(check["name"], check["problem"]) for check in failed] == [("read kin", "no disk")]
 
 
 def test_a_server_that_does_not_answer_is_one_error(cli, tmp_path):
-    done = cli("doctor", f"pgvector:postgresql:///db?host={tmp_path}")
+    done = cli("doctor", "--store", f"pgvector:postgresql:///db?host={tmp_path}")
     assert done.exit_code == 2
     assert done.stdout == ""
     assert str(tmp_path) in done.stderr

@@ -336,7 +336,7 @@ def test_the_command_lists_a_collection_with_its_problem(server):
     with make_store(f"qdrant:{server.url}", "half", SCHEMA) as store:
         save(store, "doc", make_chunks("doc", TEXTS))
     server.indexes("half@1").clear()
-    shown = run_command("collections", f"qdrant:{server.url}")
+    shown = run_command("collections", "--store", f"qdrant:{server.url}")
     assert "was not finished when it was made" in " ".join(shown.stdout.split())
     assert shown.stdout.splitlines()[-1] == "1 collection."
     assert run_command("drop", "half", "--yes", "--store", f"qdrant:{server.url}").exit_code == 0

@@ -23,15 +23,11 @@ if TYPE_CHECKING:
     from kinsplit.stores.maintenance.copy import Copied
 
 
-def collections(address: str = STORE, /, *, terminal: Terminal) -> None:
-    """List the collections of a store with their strategy, model and size.
-
-    Args:
-        address ([ADDRESS]): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
-    """
+def collections(store: str = STORE, *, terminal: Terminal) -> None:
+    """List the collections of a store with their strategy, model and size."""
     from kinsplit.stores import open_catalog
 
-    with open_catalog(address) as catalog:
+    with open_catalog(store) as catalog:
         found = catalog.collections()
     table = text_table("Collection", "Strategy", "Model", "Documents", "Chunks", "Size", right=slice(3, None))
     for info in found:
@@ -156,7 +152,7 @@ def backup(collection: str, file: Path, store: str = STORE, *, terminal: Termina
 
 
 def restore(
-    file: Path, address: str = STORE, /, into: str | None = None, replace: bool = False, *, terminal: Terminal
+    file: Path, store: str = STORE, into: str | None = None, replace: bool = False, *, terminal: Terminal
 ) -> None:
     """Make a collection from a backup, in any kind of store.
 
@@ -164,7 +160,6 @@ def restore(
 
     Args:
         file (FILE): A file that kinsplit backup wrote.
-        address ([ADDRESS]): Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.
         into (NAME): Name of the collection. Default: its old name.
         replace: Replace the collection of that name once the new one is complete.
     """
@@ -173,7 +168,7 @@ def restore(
 
     name = into or read_head(file).collection
     with counting(terminal.err, "Restoring", "chunks") as progress:
-        done = fill(file, address, name, replace=replace, progress=progress)
+        done = fill(file, store, name, replace=replace, progress=progress)
     terminal.outcome({"collection": name, **asdict(done)}, f"Restored {name}: {_copied(done)}")
 
 

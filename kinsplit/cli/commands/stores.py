@@ -60,7 +60,7 @@ def _show(store: dict[str, Any], terminal: Terminal) -> None:
     terminal.outcome(store, *((intro, table) if options else (f"{store['engine']} has no options.",)))
 
 
-def doctor(address: str, *, terminal: Terminal) -> None:
+def doctor(store: str = STORE, *, terminal: Terminal) -> None:
     """Try every operation of a store on a collection of its own, and drop that collection again.
 
     Other collections are neither read nor changed.
@@ -68,7 +68,7 @@ def doctor(address: str, *, terminal: Terminal) -> None:
     from kinsplit.stores.maintenance.doctor import examine
 
     checks = []
-    with closing(examine(address)) as examination:
+    with closing(examine(store)) as examination:
         for check in examination:
             checks.append(check)
             if not terminal.as_json:

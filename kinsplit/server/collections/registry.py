@@ -91,7 +91,8 @@ class OpenCollection:
     It stays the same while its name is given to another one, so that an answer comes from one of them alone.
 
     Attributes:
-        name: Name in requests.
+        name: Name in requests: one that it was given, or else that of its strategy.
+        label: Name in tools: one that it was given, or else that in the store.
         stored_name: Name in the store.
         index: The index over it.
         facets: Metadata that its documents can be filtered by.
@@ -104,14 +105,16 @@ class OpenCollection:
     stored_name: str
     index: Index
     facets: FacetCounts
+    label: str = ""
     identity: str | None = None
     watches: list[BackgroundWatch] = field(default_factory=list)
     watched: list[tuple[Sequence[Path], Metrics, bool]] = field(default_factory=list)
 
     @classmethod
     def of(cls, index: Index, stored_name: str, name: str = "", identity: str | None = None) -> Self:
-        """Return a collection under the given name, or else under that of its strategy."""
-        return cls(name or index.strategy.name, stored_name, index, FacetCounts(index.store), identity)
+        """Return a collection under the given name if there is one."""
+        facets = FacetCounts(index.store)
+        return cls(name or index.strategy.name, stored_name, index, facets, name or stored_name, identity)
 
     def watch(self, paths: Sequence[Path], metrics: Metrics, log_text: bool) -> None:
         """Prepare to keep the collection in sync with some paths."""
