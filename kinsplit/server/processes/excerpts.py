@@ -94,12 +94,14 @@ def _place(tokens: Sequence[Token], lines: MarkedLines) -> None:
 
 # Formulas in marks that no plug-in knows: in those of kramdown and MathJax, and of GitLab.
 _FORMULAS_IN = {
-    "\\\\(": (re.compile(r"\\\\\((.{1,2000}?)\\\\\)", re.DOTALL), "math_inline"),
-    "\\\\[": (re.compile(r"\\\\\[(.{1,2000}?)\\\\\]", re.DOTALL), "math_inline_double"),
+    "\\\\(": (re.compile(r"\\\\\(((?:(?!\\\\[()]).)+)\\\\\)", re.DOTALL), "math_inline"),
+    "\\\\[": (re.compile(r"\\\\\[((?:(?!\\\\[\[\]]).)+)\\\\\]", re.DOTALL), "math_inline_double"),
     "$`": (re.compile(r"\$`([^`\n]+)`\$"), "math_inline"),
 }
 _ANCHOR = r"""(?:name|id)\s*=\s*(?:"[^"\n]*"|'[^'\n]*'|[\w.:-]+)"""
-_UNSEEN = re.compile(rf"<a\s+{_ANCHOR}\s*(?:/>|>\s*</a>)|<!--.{{0,5000}}?-->|[ \t]*\{{#[^{{}}\n]+\}}[ \t]*\Z", re.DOTALL)
+_UNSEEN = re.compile(
+    rf"<a\s+{_ANCHOR}\s*(?:/>|>\s*</a>)|<!--.{{0,5000}}?-->|[ \t]*\{{#[^{{}}\n]+\}}[ \t]*\Z", re.DOTALL
+)
 # A line that opens or ends a fenced div, or gives the block before it attributes.
 _UNSEEN_LINE = re.compile(
     r":{3,}+[ \t]*+(?:\{[^{}]*\}|[\w.-]++)?+[ \t]*+(?:\{[^{}]*\})?+[ \t]*+:*+[ \t]*+|\{:[^{}]*\}[ \t]*+"
