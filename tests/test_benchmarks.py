@@ -299,6 +299,7 @@ def test_late_chunking_counts_as_the_models_time(monkeypatch: pytest.MonkeyPatch
 def test_indexing_needs_some_memory_and_the_cache_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "corpus", lambda: TINY)
     assert 10 < indexing.peak_of(2, "hash", 1_000) < 5_000
+    assert indexing.measure_filling(1_000).ratio > 0
     assert min(indexing.measure_cache(20, batch=8)) > 0
 
 
