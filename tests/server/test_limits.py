@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from kinsplit import Index
+from kinsplit.retrieval import Passages
 from kinsplit.server import threads
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
@@ -65,10 +66,10 @@ async def test_a_full_queue_is_answered_while_health_goes_on(connect: Connect, m
     client = await connect(threads=1, queue=1)
     go, begun = threading.Event(), threading.Event()
 
-    def slow(*_: object, **__: object) -> list[object]:
+    def slow(*_: object, **__: object) -> Passages:
         begun.set()
         go.wait(30)
-        return []
+        return Passages()
 
     monkeypatch.setattr(Index, "search", slow)
     waiting = [asyncio.create_task(client.get("/search?q=loop")) for _ in range(2)]

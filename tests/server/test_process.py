@@ -21,6 +21,7 @@ import pytest
 from fastapi import FastAPI, Response
 
 from kinsplit import Document, Index
+from kinsplit.retrieval import Passages
 from tests.cli.conftest import environment, run_command
 from tests.server.conftest import serving
 
@@ -186,11 +187,11 @@ async def test_sixty_clients_lose_nothing_and_health_goes_first(
 def test_what_waits_for_a_client_that_left_is_not_done(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     go, begun, asked = threading.Event(), threading.Event(), []
 
-    def slow(_: Index, query: str, **__: object) -> list[object]:
+    def slow(_: Index, query: str, **__: object) -> Passages:
         asked.append(query)
         begun.set()
         go.wait(30)
-        return []
+        return Passages()
 
     monkeypatch.setattr(Index, "search", slow)
     app = make_app(threads=1, queue=1)

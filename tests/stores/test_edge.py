@@ -1,3 +1,4 @@
+import gc
 import json
 import operator
 import threading
@@ -224,8 +225,8 @@ def test_a_copy_that_was_made_during_a_write_is_not_kept():
         copy.forget()
         yield from ()
 
-    copy = cache.ArrayCopy(lambda: 0, read)
-    assert copy.find() is None
+    copy = cache.ArrayCopy()
+    assert copy.find(lambda: 0, read) is None
     assert copy.made is None
 
 
@@ -559,3 +560,14 @@ def test_a_collection_whose_schema_can_not_be_read_hides_no_other(tmp_path):
         bad, good = catalog.collections()
     assert (bad.name, bad.schema, good.schema, good.problem) == ("bad", None, SCHEMA, None)
     assert "is no schema of kinsplit" in bad.problem
+
+
+def test_a_store_that_is_dropped_without_closing_unlocks_its_folder(tmp_path):
+    gc.disable()
+    try:
+        for _ in range(2):
+            store = make_store(f"edge:{tmp_path}", "left", SCHEMA)
+            store.rank([Query("dense", DENSE.embed_query("owl"), 3)])
+            del store
+    finally:
+        gc.enable()

@@ -279,7 +279,7 @@ def test_nothing_changes_what_something_else_made(place: Place, backup: Path) ->
         "delete doc --collection foreign --store ADDRESS",
         "index FOLDER --collection foreign --embedder hash --store ADDRESS",
         "watch FOLDER --collection foreign --embedder hash --store ADDRESS",
-        "restore BACKUP ADDRESS --as foreign --replace",
+        "restore BACKUP --store ADDRESS --as foreign --replace",
     ],
 )
 def test_commands_change_nothing_that_something_else_made(

@@ -45,8 +45,8 @@ def search(
         ranked = [passage_row(passage, rank) for rank, passage in enumerate(passages, 1)]
         terminal.document({"query": query, "passages": ranked, **finding_row(passages)})
         return
-    for notice in passages.notices:
-        terminal.warning(notice)
+    for remark in passages.remarks.values():  # The search itself warns of a filter that matches nothing.
+        terminal.warning(remark)
     words = QueryWords(query, opened.bm25)
     for rank, passage in enumerate(passages, 1):
         if rank > 1:

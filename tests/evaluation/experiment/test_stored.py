@@ -64,7 +64,8 @@ def test_the_figures_are_those_of_an_evaluation_from_files(address: str, dataset
     with Index(address, collection="course", embedder=counting, must_exist=True) as index:
         stored = Experiment(dataset, {"it": index}, embedder=counting, **options)
         found = stored.run()
-    assert counting.texts == 0
+    # No chunk, but the unrelated texts with which the closeness of passages is compared.
+    assert counting.texts == 60
     expected = Experiment(dataset, {"it": STRATEGY}, embedder="hash", **options).run()
     ours, theirs = found.strategies[0], expected.strategies[0]
     assert ours.spec == theirs.spec

@@ -70,37 +70,37 @@ class ArrayCopy:
 
     It is made once enough calls were made since the last write that making it after the first would have paid off, so
     that neither a single search nor searches between many writes wait for it.
-
-    Args:
-        size: Function that counts the points.
-        read: Function that yields all points.
     """
 
-    def __init__(self, size: Callable[[], int], read: Callable[[], Iterator[tuple[Entry, Vectors]]]) -> None:
-        self._size, self._read = size, read
+    def __init__(self) -> None:
         self._calls, self._writes = 0, 0
         self._points: int | None = None
         #: The arrays; None as long as there are none.
         self.made: PointArrays | None = None
         self._making, self._lock = threading.Lock(), threading.Lock()
 
-    def find(self) -> PointArrays | None:
-        """Return the arrays for one call, or None if the engine should answer it."""
+    def find(self, size: Callable[[], int], read: Callable[[], Iterator[tuple[Entry, Vectors]]]) -> PointArrays | None:
+        """Return the arrays for one call, or None if the engine should answer it.
+
+        Args:
+            size: Function that counts the points.
+            read: Function that yields all points.
+        """
         if self.made is None and self._making.acquire(blocking=False):
             try:
-                self._find()
+                self._find(size, read)
             finally:
                 self._making.release()
         return self.made
 
-    def _find(self) -> None:
+    def _find(self, size: Callable[[], int], read: Callable[[], Iterator[tuple[Entry, Vectors]]]) -> None:
         writes = self._writes
         self._calls += 1
         if self._points is None:
-            self._points = self._size()
+            self._points = size()
         if self._points > min(_MOST_COPIED, _PER_CALL * self._calls):
             return
-        made = PointArrays(self._read())
+        made = PointArrays(read())
         with self._lock:
             # A point written in the meantime may have been read before the write.
             if writes == self._writes:

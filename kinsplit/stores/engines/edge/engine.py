@@ -15,6 +15,7 @@ import qdrant_edge as qe
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import DiskFullError, StoreError
+from kinsplit.stores.engines.arrays import PointArrays
 from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.cache import ArrayCopy, PointCache
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
@@ -116,7 +117,7 @@ class EdgeEngine:
         self.schema, self.shard = folder.open_folder(path, schema)
         self.entries = PointCache[int, Entry](to_entry, _MOST_ENTRIES)
         self.chunks = PointCache[str, Chunk](from_payload, _MOST_CHUNKS)
-        self.arrays = ArrayCopy(self._count, self._all)
+        self.arrays = ArrayCopy()
         self.writing = threading.RLock()
         self._indexes = KeyIndexes()
         self._ledger: Ledger | None = None
@@ -249,6 +250,11 @@ class EdgeEngine:
             with self.calling() as shard:
                 records = shard.retrieve(list(batch), keys, [*DENSE, *SPARSE])
             yield from records
+
+    def find_arrays(self) -> PointArrays | None:
+        """Return the copy of the points for one call, or None if the shard should answer it."""
+        # The copy keeps neither function, since an engine in a circle would keep its lock after its last use.
+        return self.arrays.find(self._count, self._all)
 
     def _count(self) -> int:
         with self.calling() as shard:

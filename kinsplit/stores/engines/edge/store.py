@@ -192,7 +192,7 @@ class EdgeStore(ChunkStore):
     def _ranked(self, queries: Sequence[Query], *, whole: bool) -> tuple[list[list[Entry]], Payloads]:
         """Return what queries find, from the copy or the engine, and the payloads by id if they are wanted."""
         engine = self._lease.engine
-        arrays = engine.arrays.find()
+        arrays = engine.find_arrays()
         found = None if arrays is None else arrays.rank(queries)
         if found is not None and not whole:
             return found, {}
