@@ -208,7 +208,7 @@ async def test_texts_come_with_what_they_look_like(client: httpx.AsyncClient) ->
     assert answer["verdict"] == "quoted"
     assert answer["html"].count("<blockquote>") == len(answer["citations"])
     assert "<em>move</em>" in answer["html"]
-    assert '<mark class="best" data-number="0">[1]</mark></p></blockquote>' in answer["html"]
+    assert '<mark class="best" data-number="0">[2]</mark></p></blockquote>' in answer["html"]
 
 
 @pytest.mark.parametrize(
