@@ -50,7 +50,7 @@ class RankedText(Extent):
 
 
 class Finding(RowView):
-    """What every door shows of a search besides its passages."""
+    """Findings about a search that accompany its passages at every door."""
 
     is_close: bool | None = Field(
         description="Whether any passage is close to the question, by meaning and by words; null if that isn't known. "

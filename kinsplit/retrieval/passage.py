@@ -149,7 +149,7 @@ class Passages(list[Passage]):
 
     @property
     def remarks(self) -> dict[Remark, str]:
-        """What readers should know about the passages, by kind."""
+        """Notes for readers of the passages, by kind."""
         found: dict[Remark, str] = {}
         if self.is_close is False:
             found["not_close"] = NOT_CLOSE

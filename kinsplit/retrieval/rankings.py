@@ -293,7 +293,7 @@ def find_candidates(
 
 
 class Found(NamedTuple):
-    """What was found for a question.
+    """Results of ranking the chunks for a question.
 
     Attributes:
         entries: Scored entries, best first.

@@ -107,7 +107,7 @@ class Related(Model):
 
 
 class Highlight(Model):
-    """What of a passage answers the question: one or two sentences, or a list, a table or code."""
+    """The part of a passage that answers the question: one or two sentences, or a list, a table or code."""
 
     start: int = Field(description="First code point in the document.")
     end: int = Field(description="One past the last code point in the document.")

@@ -145,7 +145,7 @@ class _FileReporter:
 
     @property
     def goes_on(self) -> str:
-        """What an interrupted run leaves, and how to go on."""
+        """Note for an interrupted run: the documents already stored, and how to resume."""
         are = "is" if self._stored == 1 else "are"
         return f"{counted(self._stored, 'document')} {are} stored; the same command goes on with the others."
 

@@ -37,7 +37,7 @@ class RateWarning(KinsplitWarning):
 
 @dataclass(frozen=True, slots=True)
 class CollectionLimits:
-    """What one request may hold.
+    """Limits of a single request.
 
     Attributes:
         page: Number of points that it reads.
