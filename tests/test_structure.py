@@ -26,8 +26,6 @@ LISTS = {
 NAMED_SO = {
     "kinsplit.answering.checking",
     "kinsplit.embedding.bundled",
-    "kinsplit.integrations.langchain.sibling_expansion",
-    "kinsplit.integrations.llama_index.sibling_expansion",
     "kinsplit.integrations.shared",
 }
 

@@ -1,4 +1,4 @@
-"""Frozen settings, validated when they are created, and the first fault that pydantic reports."""
+"""Frozen settings, validated when they are created; fields checked again when one is set; and the first fault found."""
 
 from __future__ import annotations
 
@@ -133,3 +133,39 @@ class Settings(CheckedModel, Documented):
         """Return the settings that differ from their defaults."""
         fields = type(self).model_fields.items()
         return {name: value for name, info in fields if (value := getattr(self, name)) != info.default}
+
+
+_STATE = ("__dict__", "__pydantic_fields_set__", "__pydantic_private__")
+
+
+class FieldModel(CheckedModel):
+    """A model whose constructor checks its fields and derives everything else, also when one of them is set later."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    #: Private attributes that a copy shares unless one of these fields has changed, such as an open collection.
+    shared: ClassVar[Mapping[str, Sequence[str]]] = {}
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields changed; stores, indexes and models are the same."""
+        del deep
+        given = {name: value for name, value in self.__dict__.items() if name in self.model_fields_set}
+        made = type(self)(**{**given, **(update or {})})
+        for attribute, fields in self.shared.items():
+            if all(getattr(made, field) == getattr(self, field) for field in fields):
+                setattr(made, attribute, getattr(self, attribute))
+        return made
+
+    def __copy__(self) -> Self:
+        return self.model_copy()
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.model_copy()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in type(self).model_fields:
+            super().__setattr__(name, value)
+            return
+        made = self.model_copy(update={name: value})
+        for state in _STATE:
+            object.__setattr__(self, state, getattr(made, state))

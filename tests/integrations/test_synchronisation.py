@@ -20,9 +20,9 @@ from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from kinsplit.embedding import create
+from kinsplit.embedding.cached import VectorFolder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
-from kinsplit.integrations.shared.vector_folder import VectorFolder
 
 HASH = create("hash")
 SPLIT: dict[str, Any] = {"chunk_size": 3, "unit": "word", "chunk_overlap": 0}

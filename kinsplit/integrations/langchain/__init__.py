@@ -33,10 +33,10 @@ _MODULES = {
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
-    "Rerank": "rerank",
-    "SiblingExpansion": "sibling_expansion",
+    "Rerank": "compressors",
+    "SiblingExpansion": "compressors",
     "details": "..details",
-    "StructuredQueryTranslator": "filters",
+    "StructuredQueryTranslator": "vector_store",
     "join_pages": "splitter",
     "search_tool": "retriever",
 }

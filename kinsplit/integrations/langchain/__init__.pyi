@@ -10,9 +10,9 @@ from kinsplit.integrations.langchain.embeddings import KinsplitEmbeddings as Kin
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
-from kinsplit.integrations.langchain.rerank import Rerank as Rerank
-from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
-from kinsplit.integrations.langchain.filters import StructuredQueryTranslator as StructuredQueryTranslator
+from kinsplit.integrations.langchain.compressors import Rerank as Rerank
+from kinsplit.integrations.langchain.compressors import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.langchain.vector_store import StructuredQueryTranslator as StructuredQueryTranslator
 from kinsplit.details import details as details
 from kinsplit.integrations.langchain.splitter import join_pages as join_pages
 from kinsplit.integrations.langchain.retriever import search_tool as search_tool

@@ -8,9 +8,9 @@ from typing import cast
 from langchain_core.embeddings import Embeddings
 
 from kinsplit import embedding
+from kinsplit.embedding.cached import VectorFolder
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.support.threads import call_either, with_awaiting
 
 

@@ -14,10 +14,10 @@ from kinsplit.doors import DOORS, LANGCHAIN
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.langchain.documents import to_document
-from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
+from kinsplit.support.settings import FieldModel
 from kinsplit.support.threads import in_thread
 
 _FIELDS: Any = {name: (info.annotation, info) for name, info in DOORS["search"][LANGCHAIN].fields().items()}

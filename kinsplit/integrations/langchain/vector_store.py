@@ -1,14 +1,23 @@
-"""Any chunk store as a LangChain vector store."""
+"""Any chunk store as a LangChain vector store, and the filters that LangChain's users write."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.structured_query import (
+    Comparator,
+    Comparison,
+    FilterDirective,
+    Operation,
+    Operator,
+    StructuredQuery,
+    Visitor,
+)
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
@@ -18,7 +27,6 @@ from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidPar
 from kinsplit.indexing.vectors import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.langchain.embeddings import checked_embeddings
-from kinsplit.integrations.langchain.filters import Filter, to_where
 from kinsplit.integrations.shared.collection import (
     Collection,
     check_cosine,
@@ -31,10 +39,12 @@ from kinsplit.integrations.shared.collection import (
     split_by,
     with_vectors,
 )
+from kinsplit.integrations.shared.filters import containing, is_of_qdrant, of_qdrant, with_matches
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import ChunkStore, Hit, Query
 from kinsplit.stores.store import warn_of_unmatched
+from kinsplit.stores.values import Where
 from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 from kinsplit.tokenizers import describe
 
@@ -407,3 +417,62 @@ def _ids(
 
 def _documents(scored: Scored) -> list[Document]:
     return [document for document, _ in scored]
+
+
+#: A filter: a mapping, the filter of a structured query, or a `models.Filter` of Qdrant's client.
+Filter: TypeAlias = Where | FilterDirective | object
+
+
+def to_where(store: ChunkStore, given: Filter | None) -> Where | None:
+    """Return a filter in the form that a store takes.
+
+    Raises:
+        InvalidParameterError: It has a condition that no engine supports.
+    """
+    if given is None:
+        return None
+    if isinstance(given, FilterDirective):
+        given = given.accept(StructuredQueryTranslator())
+    elif is_of_qdrant(given):
+        given = of_qdrant(given, "metadata.")
+    return with_matches(store, cast("Where", given))
+
+
+class StructuredQueryTranslator(Visitor):
+    """The translator for `SelfQueryRetriever` over a `KinsplitVectorStore`; all comparators and operators are allowed.
+
+    Example:
+        >>> StructuredQueryTranslator().visit_comparison(Comparison(Comparator.GTE, "year", 2020))
+        {'year': {'$gte': 2020}}
+    """
+
+    allowed_comparators = tuple(Comparator)
+    allowed_operators = tuple(Operator)
+
+    def visit_operation(self, operation: Operation) -> dict[str, Any]:
+        """Translate an operation on filters."""
+        parts = [one.accept(self) for one in operation.arguments]
+        if operation.operator is Operator.NOT:
+            return {"$not": parts[0] if len(parts) == 1 else {"$or": parts}}
+        return {f"${operation.operator.value}": parts}
+
+    def visit_comparison(self, comparison: Comparison) -> dict[str, Any]:
+        """Translate a comparison of an attribute with a value."""
+        value, comparator = comparison.value, comparison.comparator
+        if isinstance(value, dict):  # Dates come with their type.
+            value = value.get("date", value.get("datetime", value))
+        if comparator is Comparator.CONTAIN:
+            return {"$or": [{comparison.attribute: {"$eq": value}}, *_in_text(comparison.attribute, value)]}
+        if comparator is Comparator.LIKE:
+            is_pattern = not isinstance(value, str) or {*"%_"} & {*value}
+            return {comparison.attribute: {"$like": value if is_pattern else containing(value)}}
+        return {comparison.attribute: {f"${comparator.value}": value}}
+
+    def visit_structured_query(self, structured_query: StructuredQuery) -> tuple[str, dict[str, Any]]:
+        """Translate a query into its text and the keyword arguments of a search."""
+        own = structured_query.filter
+        return structured_query.query, {} if own is None else {"filter": own.accept(self)}
+
+
+def _in_text(attribute: str, value: object) -> list[dict[str, Any]]:
+    return [{attribute: {"$like": containing(value)}}] if isinstance(value, str) else []

@@ -13,8 +13,8 @@ from kinsplit.integrations.llama_index.embeddings import KinsplitEmbedding as Ki
 from kinsplit.integrations.llama_index.parser import KinsplitNodeParser as KinsplitNodeParser
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
-from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
-from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.llama_index.postprocessors import Rerank as Rerank
+from kinsplit.integrations.llama_index.postprocessors import SiblingExpansion as SiblingExpansion
 from kinsplit.details import details as details
 from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
 from kinsplit.integrations.llama_index.retriever import search_tool as search_tool

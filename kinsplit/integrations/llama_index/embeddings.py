@@ -9,9 +9,9 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr, SerializeAsAny
 
 from kinsplit import embedding
+from kinsplit.embedding.cached import VectorFolder
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import require
-from kinsplit.integrations.shared.vector_folder import VectorFolder
 from kinsplit.support.settings import CheckedModel
 from kinsplit.support.threads import call_either, in_thread
 

@@ -13,7 +13,6 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from kinsplit.chunk import Chunk
 from kinsplit.details import whole
 from kinsplit.index import Index
-from kinsplit.integrations.shared.fields import FieldModel
 from kinsplit.integrations.shared.kin.lookup import Kin, place_of
 from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
 from kinsplit.integrations.shared.kin.readers import AddressedStore, Readers, open_reader
@@ -25,6 +24,7 @@ from kinsplit.options import ExpansionOptions, SearchOptions
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, context_of, related_once, spend
 from kinsplit.retrieval.expand import arrange
+from kinsplit.support.settings import FieldModel
 from kinsplit.tokenizers import BUNDLED, resolve
 
 

@@ -9,8 +9,7 @@ from kinsplit.chunk import RECORD, Chunk
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import Index
 from kinsplit.integrations.shared.collection import Collection
-from kinsplit.integrations.shared.kin.framework import FrameworkReader, JointReader
-from kinsplit.integrations.shared.kin.qdrant import Keys, QdrantReader
+from kinsplit.integrations.shared.kin.framework import FrameworkReader, JointReader, Keys, QdrantReader
 from kinsplit.integrations.shared.kin.reader import FoundNode, KinReader, SiblingPlace
 from kinsplit.integrations.shared.kin.sidecar import KinStore
 from kinsplit.integrations.shared.origins import is_located

@@ -1,22 +1,28 @@
-"""Sibling expansion as a LangChain runnable and document compressor."""
+"""LangChain's document compressors: sibling expansion, which is a runnable too, and reranking."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field, PrivateAttr
 
+from kinsplit import retrieval
+from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_document, to_found
+from kinsplit.integrations.shared.collection import to_reranker
+from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
 from kinsplit.parsers import Strategy
+from kinsplit.retrieval import Reranker
+from kinsplit.support.settings import FieldModel
 from kinsplit.support.threads import in_thread
 
 
@@ -154,3 +160,56 @@ class _ExpandedRetriever(BaseRetriever):
     ) -> list[Document]:
         config: RunnableConfig = {"callbacks": run_manager.get_child()}
         return await self.expansion.ainvoke(await self.base.ainvoke(query, config, **options), config)
+
+
+class Rerank(FieldModel, BaseDocumentCompressor):
+    """Any kinsplit reranker as a LangChain document compressor.
+
+    The reranker reads each document's text with its heading path. The scores of all stages are kept for the function
+    `details`. If the reranker fails, the order stays unchanged, with one warning.
+
+    Args:
+        reranker: A `kinsplit.retrieval.Reranker`, or its name: "late", "cross-encoder:NAME" or "none".
+        top_n: Maximum number of documents to return; None for all.
+        embedder: An embedder or its name, for "late".
+
+    Raises:
+        InvalidParameterError: The name is unknown, the object is no reranker, or `top_n` is below 1.
+
+    Example:
+        >>> ContextualCompressionRetriever(base_compressor=Rerank("late", top_n=5), base_retriever=base)
+    """
+
+    reranker: Any = Field(exclude=True)
+    top_n: int | None = Field(default=None, ge=1, description="Maximum number of documents to return.")
+    embedder: Any = Field(default="bundled", exclude=True)
+
+    shared: ClassVar = {"_reranker": ("reranker", "embedder")}
+    _reranker: Reranker | None = PrivateAttr()
+
+    def __init__(
+        self, reranker: str | Reranker, *, top_n: int | None = None, embedder: str | Embedder = "bundled"
+    ) -> None:
+        super().__init__(reranker=reranker, top_n=top_n, embedder=embedder)
+        self._reranker = to_reranker(reranker, embedder)
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Return documents in the order of the reranker's scores."""
+        del callbacks
+        if self._reranker is None:
+            return documents[: self.top_n]
+        return retrieval.rerank(self._reranker, query, documents, _READING)[: self.top_n]
+
+
+def _text(document: Document) -> str:
+    return text_to_rerank(document.page_content, document.metadata)
+
+
+def _with_score(document: Document, score: float) -> Document:
+    metadata = with_rerank_score(document.metadata, score, to_found(document).score)
+    return Document(id=document.id, page_content=document.page_content, metadata=metadata)
+
+
+_READING = retrieval.ItemReader[Document](_text, lambda document: to_found(document).score, _with_score)
