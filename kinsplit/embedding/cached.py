@@ -225,7 +225,9 @@ class VectorFolder:
             remedy = "Name it, and change the name when the model, its dimension or its instruction changes."
             raise InvalidParameterError("model", "must name the model whose vectors are cached", self.model, remedy)
 
-    def vectors(self, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]) -> list[list[float]]:
+    def vectors(
+        self, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]
+    ) -> list[list[float]]:
         """Return the vectors of texts; those that are not cached are embedded, each text once, and cached.
 
         The model must return as many vectors, of one length, or EmbeddingError is raised.

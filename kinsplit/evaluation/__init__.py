@@ -55,7 +55,7 @@ _MODULES = {
     "experiment.rankers": ["ranker_names"],
     "labels": ["Dataset", "Label", "Place", "Question"],
     "measures.registry": ["create_measure", "measure_names"],
-    "qrels.alignment": ["SpanRule"],
+    "qrels": ["SpanRule"],
     "questions": ["Filters", "make_questions"],
     "report": ["write_report"],
     "results": ["Results"],

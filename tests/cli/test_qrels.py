@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.evaluation.qrels.export import read_embeddings, read_qrels
+from kinsplit.evaluation.qrels import read_embeddings, read_qrels
 from tests.cli.conftest import Cli
 from tests.shared_data import shared_path
 

@@ -15,8 +15,7 @@ from kinsplit.errors import require
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk
     from kinsplit.evaluation.labels import Dataset
-    from kinsplit.evaluation.qrels.alignment import Tuning
-    from kinsplit.evaluation.qrels.export import Exported
+    from kinsplit.evaluation.qrels import Exported, Tuning
     from kinsplit.options import SpanRule
 
 
@@ -53,8 +52,7 @@ def qrels(
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
     from kinsplit.evaluation.datasets.normalised import check_name, normalised_dataset
-    from kinsplit.evaluation.qrels.alignment import Alignment, starved, tune_thresholds
-    from kinsplit.evaluation.qrels.export import export
+    from kinsplit.evaluation.qrels import Alignment, export, starved, tune_thresholds
     from kinsplit.options import SpanRule
 
     rule = SpanRule(**options)
@@ -80,7 +78,7 @@ def qrels(
 
 
 def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[Path]) -> dict[str, Sequence[Chunk]]:
-    from kinsplit.evaluation.qrels.export import read_manifest
+    from kinsplit.evaluation.qrels import read_manifest
     from kinsplit.evaluation.splitters.specs import from_spec
 
     found: dict[str, Sequence[Chunk]] = {}

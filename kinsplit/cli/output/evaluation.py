@@ -170,7 +170,7 @@ def _question(terminal: Terminal, pair: Pair, measure: str) -> None:
 
 
 def _hits(pair: Pair, result: QuestionResult) -> Iterator[Text]:
-    from kinsplit.evaluation.report.examples import pieces, place
+    from kinsplit.evaluation.report.tables import pieces, place
 
     for rank, hit in enumerate(result.hits[:_HITS], 1):
         yield Text(inline(f"{rank}. {place(hit)}"), "dim")

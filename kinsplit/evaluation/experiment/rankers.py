@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack, cast
 from kinsplit.answering import SourcesFound, answer
 from kinsplit.chunk import Chunk
 from kinsplit.errors import require
-from kinsplit.evaluation.measures.passages import Slices
+from kinsplit.evaluation.measures.spans import Slices
 from kinsplit.index import Index
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import EvaluationOptions, KinWeights, SearchOptions

@@ -18,7 +18,7 @@ from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, inline
 from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
 from kinsplit.evaluation.labels import Dataset, DocumentNames
-from kinsplit.evaluation.measures.passages import Read, read_slices
+from kinsplit.evaluation.measures.spans import Read, read_slices
 from kinsplit.identity import chunk_id
 from kinsplit.index import Index, schema_of
 from kinsplit.indexing.indexer import Indexer

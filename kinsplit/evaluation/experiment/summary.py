@@ -15,7 +15,7 @@ from kinsplit.evaluation import labels
 from kinsplit.evaluation.experiment.strategy_run import Setup, StrategyOutcomes
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.measures.ranks import RankMeasure
-from kinsplit.evaluation.qrels.alignment import starved
+from kinsplit.evaluation.qrels import starved
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters.specs import spec_of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, by_source
 from kinsplit.evaluation.labels import Dataset, Question
-from kinsplit.evaluation.qrels.alignment import Alignment
+from kinsplit.evaluation.qrels import Alignment
 from kinsplit.language_models.structured import StructuredClient
 from kinsplit.options import SpanRule
 from kinsplit.spans import Span

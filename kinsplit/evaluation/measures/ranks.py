@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kinsplit.evaluation.labels import Label
-from kinsplit.evaluation.measures.passages import best_coverage, read_chunks
 from kinsplit.evaluation.measures.protocol import Asked, Chunking, Family, Outcome, family
+from kinsplit.evaluation.measures.spans import best_coverage, read_chunks
 from kinsplit.options import SpanRule
 from kinsplit.support.extras import needs
 
@@ -29,7 +29,7 @@ class RankMeasure:
     """A measure of ir-measures, with relevance by a rule.
 
     Chunks with equal scores keep the order of the ranking. The measure doesn't apply to a question without a relevant
-    chunk, for which the rule may be too strict (see `kinsplit.evaluation.qrels.alignment.unjudged`).
+    chunk, for which the rule may be too strict (see `kinsplit.evaluation.qrels.unjudged`).
     """
 
     name: str  # Name, such as "nDCG@10".

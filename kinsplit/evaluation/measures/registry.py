@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.protocol import Asked, Family, Measure
-from kinsplit.evaluation.qrels.alignment import SC_QRELS
+from kinsplit.evaluation.qrels import SC_QRELS
 from kinsplit.language_models.structured import StructuredClient, answer_cache
 from kinsplit.options import SpanRule
 from kinsplit.registry import Registry, several

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kinsplit.errors import require
-from kinsplit.evaluation.report import charts, examples, tables
+from kinsplit.evaluation.report import charts, tables
 from kinsplit.evaluation.report.charts import drawn, png, svg
 from kinsplit.evaluation.results import Results
 from kinsplit.markup.html import printable
@@ -46,7 +46,7 @@ def _render(results: Results, plots: dict[str, str]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(results=results, charts=charts, examples=examples, tables=tables)
+    environment.globals.update(results=results, charts=charts, tables=tables)
     script = _read("sort.js")
     return environment.get_template("page.html").render(
         plots=plots,

@@ -19,8 +19,8 @@ from kinsplit.evaluation.experiment.rankers import RankedChunk, Ranker
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answers import UnjudgedWarning
-from kinsplit.evaluation.measures.passages import found_share, read_spans
 from kinsplit.evaluation.measures.registry import RAG_EVAL
+from kinsplit.evaluation.measures.spans import found_share, read_spans
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters.foreign import UnlocatedWarning
 from kinsplit.evaluation.splitters.specs import as_strategy, from_spec

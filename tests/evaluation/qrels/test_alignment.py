@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, tune_thresholds, unjudged
+from kinsplit.evaluation.qrels import SC_QRELS, Alignment, tune_thresholds, unjudged
 from kinsplit.options import SpanRule
 from tests.evaluation.making import chunk, label, question
 

@@ -11,7 +11,7 @@ from kinsplit.chunk import Document
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create_many
-from kinsplit.evaluation.qrels.alignment import tune_thresholds
+from kinsplit.evaluation.qrels import tune_thresholds
 from kinsplit.evaluation.splitters.specs import as_strategy, from_spec
 from kinsplit.options import SpanRule
 from kinsplit.parsers import Strategy

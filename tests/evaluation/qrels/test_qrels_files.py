@@ -15,7 +15,7 @@ from kinsplit.chunk import Document
 from kinsplit.cli.output.index_report import to_rows
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.qrels.export import (
+from kinsplit.evaluation.qrels import (
     Embeddings,
     read_embeddings,
     read_manifest,

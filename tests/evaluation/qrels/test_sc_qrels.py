@@ -14,8 +14,15 @@ from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create_many
-from kinsplit.evaluation.qrels.alignment import SC_QRELS, Alignment, tune_thresholds
-from kinsplit.evaluation.qrels.export import read_embeddings, read_manifest, read_qrels, write_qrels
+from kinsplit.evaluation.qrels import (
+    SC_QRELS,
+    Alignment,
+    read_embeddings,
+    read_manifest,
+    read_qrels,
+    tune_thresholds,
+    write_qrels,
+)
 from tests.evaluation.making import Letters
 from tests.shared_data import shared_path
 

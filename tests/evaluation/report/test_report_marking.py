@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.evaluation.labels import AskedQuestion, RetrievedChunk, SourceText
-from kinsplit.evaluation.report.examples import pieces
+from kinsplit.evaluation.report.tables import pieces
 
 SOURCE = "one two one two one two 🐇 one two"
 
