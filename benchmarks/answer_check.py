@@ -15,8 +15,8 @@ from texts import SHARED_DATA
 
 from kinsplit import Index
 from kinsplit.answering.checking import check
+from kinsplit.answering.prompt import Marker, number
 from kinsplit.answering.run import Draft
-from kinsplit.answering.sources import Marker, number
 from kinsplit.answering.values import Check
 from kinsplit.embedding import Embedder, resolve
 from kinsplit.options import MIN_SUPPORT

@@ -77,8 +77,7 @@ def servers() -> dict[str, list[str] | None]:
 
     A server whose key isn't set is left out.
     """
-    from kinsplit.model_servers.clients import connect_ollama, connect_openai
-    from kinsplit.model_servers.declarations import models_of
+    from kinsplit.model_servers.clients import connect_ollama, connect_openai, models_of
 
     options: dict[str, Any] = {"timeout": _PATIENCE, "failed": LanguageModelError, "unavailable": LanguageModelError}
     connected = connect_openai("openai", None, None, **options), connect_ollama("", None, **options)

@@ -274,7 +274,7 @@ UNITS = (
 def functions() -> dict[str, Callable[[str], object]]:
     """Return the functions that read untrusted texts, by name."""
     from kinsplit.answering.checking import claims
-    from kinsplit.answering.sources import MarkerReader
+    from kinsplit.answering.prompt import MarkerReader
     from kinsplit.answering.values import Citation
     from kinsplit.chunk import Document
     from kinsplit.embedding.hashing import HashEmbedder

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from kinsplit.answering.checking import FENCED
-from kinsplit.answering.prompt import INSTRUCTIONS, says_not_found
-from kinsplit.answering.sources import Marker
+from kinsplit.answering.prompt import INSTRUCTIONS, Marker, says_not_found
 from kinsplit.answering.values import Source
 from kinsplit.language_models.parsing import plain
 

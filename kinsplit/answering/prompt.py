@@ -1,15 +1,25 @@
-"""The prompt: numbered passages, fenced so that nothing in them reads as an instruction."""
+"""The prompt: as many numbered passages as fit into the window, fenced so that nothing in them is an instruction."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import count
+
+import numpy as np
 
 from kinsplit.answering.values import Source
+from kinsplit.chunk import Chunk
 from kinsplit.language_models.parsing import plain
+from kinsplit.language_models.protocol import PLANNED
+from kinsplit.retrieval import Budget, Passage, related_once, shorten
 from kinsplit.retrieval.passage import page_range
 from kinsplit.spans import replace_surrogates
+from kinsplit.tokenizers.protocol import IntArray
+from kinsplit.tokenizers.registry import count_tokens
 
 #: The sentence that the model must answer with if the passages don't contain the answer.
 NOT_FOUND = "The passages do not hold the answer."
@@ -80,3 +90,151 @@ def _course(source: Source) -> str:
 def _label(text: str) -> str:
     """Return a label from a document, on one line and escaped for an attribute in quotes."""
     return html.escape(" ".join(text.split())[:_LONGEST_LABEL])
+
+
+# Fewest tokens that are worth a question to the model.
+_FEWEST = 16
+
+
+def room(question: str, window: int, answer_tokens: int) -> int:
+    """Return the number of tokens that a model's window has for passages, none or fewer if it is too small."""
+    return int(PLANNED * window) - answer_tokens - count_tokens(build_prompt(question, ()))
+
+
+def fit(question: str, passages: Sequence[Passage], window: int, answer_tokens: int) -> list[Source]:
+    """Return passages as sources that fit into a model's window, shortened to their hits where they don't.
+
+    They are numbered from 1. There are none if the window is too small for any.
+    """
+    left, sources = room(question, window, answer_tokens), number(passages)
+
+    def taken() -> int:
+        return count_tokens(build_prompt(question, sources)) - count_tokens(build_prompt(question, ()))
+
+    if not sources or taken() <= left:
+        return sources
+    overhead = -(-(taken() - sum(count_tokens(source.text) for source in sources)) // len(sources))
+    tokens = left
+    while tokens >= overhead + _FEWEST:
+        sources = number(shorten(passages, Budget(tokens, _Estimate(), overhead=overhead)))
+        if taken() <= left:
+            return sources
+        tokens -= taken() - left
+    return []
+
+
+class _Estimate:
+    def count(self, texts: Sequence[str]) -> IntArray:
+        return np.array([count_tokens(text) for text in texts], dtype=np.int64)
+
+
+def number(passages: Sequence[Passage]) -> list[Source]:
+    """Return passages as sources numbered from 1, each followed by its related files that have none."""
+    numbers = count(1)
+    pairs = zip(passages, related_once(passages), strict=True)
+    return [source for passage, related in pairs for source in _sources(passage, related, numbers)]
+
+
+def _sources(passage: Passage, related: Sequence[Chunk], numbers: Iterator[int]) -> Iterator[Source]:
+    yield Source(
+        next(numbers),
+        passage.best.chunk,
+        passage.chunks,
+        passage.spans,
+        passage.text,
+        passage.pages,
+        passage.score,
+        str(passage.metadata.get("file_path", passage.source_id)),
+        passage.beside,
+        passage,
+    )
+    for chunk in related:
+        file = str(chunk.metadata.get("file_path", chunk.source_id))
+        yield Source(next(numbers), chunk, (chunk,), chunk.spans, chunk.text, None, passage.score, file, chunk.beside)
+
+
+# One to three digits each: no passage has a longer number.
+_NUMBER = r"(?:(?:passages?|sources?)\s{0,2})?\^?\d{1,3}"
+_DASHES = r"\-\u2010\u2011\u2013\u2014"
+_SIGNS = rf",;\uff0c\uff1b\u3001{_DASHES}"
+_OPENS, _CLOSES = r"\[\u3010\uff3b", r"\]\u3011\uff3d"
+_MARKER = (
+    rf"[{_OPENS}]\s{{0,2}}(?P<numbers>{_NUMBER}(?:\s{{0,2}}[{_SIGNS}]\s{{0,2}}{_NUMBER}){{0,9}})\s{{0,2}}[{_CLOSES}]"
+)
+# Backticks without a partner in their line don't make code, nor do very long spans.
+_CODE = r"(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]{0,300}?(?<!`)(?P=ticks)(?=[^`])"
+_FENCE = r"(?P<fence>`{3,}(?=[^`])|~{3,}(?=[^~]))"
+# Unfinished text that may still become one of these; at least as long as the longest of them.
+_MAY_BE_MARKER = rf"[{_OPENS}][\s\w^{_SIGNS}]{{0,250}}\Z"
+_MAY_BE_CODE = r"(?<!`)`{1,2}(?!`)[^\n]{0,310}\Z"
+_MAY_BE_FENCE = r"`+\Z|~+\Z"
+_OUTSIDE = re.compile(
+    rf"(?P<marker>{_MARKER})|{_CODE}|{_FENCE}|(?P<open>{_MAY_BE_MARKER}|{_MAY_BE_FENCE}|{_MAY_BE_CODE})", re.IGNORECASE
+)
+_INSIDE = re.compile(rf"{_FENCE}|(?P<open>{_MAY_BE_FENCE})")
+# Ends whatever is unfinished: code doesn't extend beyond the first character, markers not beyond the second.
+_END = "\n\0"
+_RANGE = re.compile(rf"(\d+)\s*[{_DASHES}]\s*\^?(\d+)|(\d+)")
+# A range of more sources is read as its two ends.
+_LONGEST_RANGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A citation marker."""
+
+    text: str
+    numbers: tuple[int, ...]
+
+
+class MarkerReader:
+    """Separates markers from text, however the text is cut into pieces.
+
+    There are no markers in code, between backticks or in a fence: `squares[2]`.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._fence = ""
+
+    def feed(self, piece: str) -> Iterator[str | Marker]:
+        """Take a piece of the text and yield all that can be decided: non-empty pieces of the text, and markers."""
+        text = self._held + piece
+        sent = at = 0
+        while token := (_INSIDE if self._fence else _OUTSIDE).search(text, at):
+            if token["open"] is not None:
+                break
+            at = token.end()
+            if token["fence"]:
+                self._fence = self._fence_after(token["fence"])
+            elif not self._fence and token["marker"]:
+                if sent < token.start():
+                    yield text[sent : token.start()]
+                yield Marker(token["marker"], _numbers(token["numbers"]))
+                sent = at
+        end = token.start() if token else len(text)
+        self._held = text[end:]
+        if sent < end:
+            yield text[sent:end]
+
+    def finish(self) -> Iterator[str | Marker]:
+        """Yield the rest at the end of the text."""
+        *parts, last = self.feed(_END)
+        yield from parts
+        if isinstance(last, str) and len(last) > len(_END):
+            yield last.removesuffix(_END)
+
+    def _fence_after(self, ticks: str) -> str:
+        """Return the fence that is open after these backticks or tildes; empty if none is."""
+        if not self._fence:
+            return ticks
+        is_end = ticks[0] == self._fence[0] and len(ticks) >= len(self._fence)
+        return "" if is_end else self._fence
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for first, last, single in _RANGE.findall(text):
+        start, stop = (int(single), int(single)) if single else (int(first), int(last))
+        found += range(start, stop + 1) if 0 <= stop - start < _LONGEST_RANGE else (start, stop)
+    return tuple(dict.fromkeys(found))

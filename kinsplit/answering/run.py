@@ -14,8 +14,17 @@ import numpy as np
 from kinsplit.answering import values
 from kinsplit.answering.attempt import Attempt, Fault
 from kinsplit.answering.checking import LONGEST, SourceComparison, SourcePart, check, is_prose, statements, verdict
-from kinsplit.answering.prompt import NOT_FOUND, REMINDER, build_prompt, says_not_found
-from kinsplit.answering.sources import Marker, MarkerReader, fit, number, room
+from kinsplit.answering.prompt import (
+    NOT_FOUND,
+    REMINDER,
+    Marker,
+    MarkerReader,
+    build_prompt,
+    fit,
+    number,
+    room,
+    says_not_found,
+)
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import LanguageModelError

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.model_servers.clients import connect_ollama, post
-from kinsplit.model_servers.declarations import of_ollama
+from kinsplit.model_servers.clients import connect_ollama, of_ollama, post
 from kinsplit.model_servers.messages import error_message
 from kinsplit.models import ModelCard
 from kinsplit.support.http import ResponseTooLongError

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.model_servers.clients import connect_openai
-from kinsplit.model_servers.declarations import of_openai
+from kinsplit.model_servers.clients import connect_openai, of_openai
 from kinsplit.model_servers.messages import quoted
 from kinsplit.models import ModelCard
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.answering.checking import claims
+from kinsplit.answering.prompt import Marker, MarkerReader
 from kinsplit.answering.run import Draft
-from kinsplit.answering.sources import Marker, MarkerReader
 from tests.answering.helpers import source
 
 

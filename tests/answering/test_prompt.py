@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.answering.prompt import NOT_FOUND, build_prompt
-from kinsplit.answering.sources import PLANNED, fit, number
+from kinsplit.answering.prompt import NOT_FOUND, PLANNED, build_prompt, fit, number
 from kinsplit.chunk import Beside
 from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.tokenizers.registry import count_tokens

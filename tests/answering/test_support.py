@@ -8,8 +8,8 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.answering.checking import SourcePart, check, verdict
+from kinsplit.answering.prompt import Marker, MarkerReader
 from kinsplit.answering.run import MOST, Draft, quotation, quotes
-from kinsplit.answering.sources import Marker, MarkerReader
 from kinsplit.answering.values import Check
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def test_scores_are_those_of_sentence_transformers(
     folder, texts = make_pairs(tmp_path, family), ["loops repeat", "", "Ünïcode 東京", "loops " * 50]
     expected = CrossEncoder(str(folder), device="cpu").predict([("what do loops", text) for text in texts])
     for available in (True, False):
-        monkeypatch.setattr("kinsplit.embedding.backends.pairs.has_openvino", lambda available=available: available)
+        own = sys.modules[CrossEncoderReranker.__module__]
+        monkeypatch.setattr(own, "has_openvino", lambda available=available: available)
         found = CrossEncoderReranker(str(folder)).rerank("what do loops", texts)
         assert [r.score for r in found] == pytest.approx(expected.tolist(), abs=1e-5)

@@ -9,8 +9,7 @@ import pytest
 
 from kinsplit import Document, Index
 from kinsplit.answering import ask
-from kinsplit.answering.prompt import build_prompt
-from kinsplit.answering.sources import number
+from kinsplit.answering.prompt import build_prompt, number
 from kinsplit.embedding import create
 from kinsplit.errors import EmbeddingError
 from kinsplit.integrations.langchain import KinsplitRetriever as LangChainRetriever

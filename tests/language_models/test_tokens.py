@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from llama_index.core.utils import get_tokenizer
 
-from kinsplit.answering.sources import PLANNED
+from kinsplit.answering.prompt import PLANNED
 from kinsplit.tokenizers.registry import count_tokens
 
 TEXTS = {

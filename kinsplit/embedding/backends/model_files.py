@@ -13,8 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.embedding.backends.encoder import POOLINGS, SentenceNetwork
-from kinsplit.embedding.backends.weights import PICKLED, has_weights, read_encoder, why_unknown
+from kinsplit.embedding.backends.encoder import (
+    PICKLED,
+    POOLINGS,
+    SentenceNetwork,
+    has_weights,
+    read_encoder,
+    why_unknown,
+)
 from kinsplit.errors import EmbeddingError
 from kinsplit.models import ModelCard
 from kinsplit.support.extras import check_repository, needs

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kinsplit.embedding.remote_models.base import EmbeddingAnswer, RemoteEmbedder, RemoteOptions, facts
 from kinsplit.embedding.windows import CountedTokens
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExtraError, TokenizerError
-from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, post
-from kinsplit.model_servers.declarations import of_ollama, of_openai
+from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, of_ollama, of_openai, post
 from kinsplit.model_servers.messages import error_message, quoted
 from kinsplit.model_servers.secrets import Secrets, read_key
 from kinsplit.model_servers.server import FailedCall
