@@ -33,7 +33,7 @@ from kinsplit.doors import (
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import Dataset, Experiment, Question
 from kinsplit.indexing.configuration import Configuration
-from kinsplit.mcp.server import create_server
+from kinsplit.mcp import create_server
 from kinsplit.server.routes import ask, search
 
 #: What is asked, and of which collection; `render` says how the page shows it.

@@ -36,7 +36,7 @@ options.SearchOptions, options.IndexOptions = SearchOptions, IndexOptions
 #: Modules in which a search or an answer is asked for.
 DOORS = {
     *("index.py", "answering/__init__.py", "answering/run.py", "cli/commands/search.py", "cli/commands/ask.py"),
-    *("server/request_options.py", "server/routes/search.py", "server/routes/ask.py", "mcp/server.py"),
+    *("server/request_options.py", "server/routes/search.py", "server/routes/ask.py", "mcp.py"),
     *("integrations/langchain/retriever.py", "integrations/llama_index/retriever.py", "integrations/shared/results.py"),
 }
 #: Modules in which an index is made or added to.
@@ -79,7 +79,7 @@ _DOORS = {
         "from kinsplit.indexing.configuration import Configuration\nConfiguration(index={'kind': 8}).index.kind == 8"
     ),
     "MCP": (
-        "from kinsplit.mcp.server import _with_options\nimport inspect\n"
+        "from kinsplit.mcp import _with_options\nimport inspect\n"
         "async def search(question: str, **options): ...\n"
         "'dummy' in inspect.signature(_with_options(search)).parameters"
     ),

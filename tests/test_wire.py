@@ -6,7 +6,7 @@ import json
 
 from kinsplit import Document, Index
 from kinsplit.chunk import FIELDS
-from kinsplit.mcp.server import to_found
+from kinsplit.mcp import to_found
 from kinsplit.retrieval import Passages
 from kinsplit.server.models import to_found_passage
 from kinsplit.wire import chunk_row, passage_row

@@ -23,8 +23,8 @@ LANGUAGE_MODELS: Registry[Callable[..., LanguageModel]] = Registry(
     "language_models",
     "model",
     {
-        "ollama": "kinsplit.language_models.ollama:OllamaModel",
-        "openai": "kinsplit.language_models.openai:OpenAIModel",
+        "ollama": "kinsplit.language_models.servers:OllamaModel",
+        "openai": "kinsplit.language_models.servers:OpenAIModel",
         "hash": "kinsplit.language_models.registry:HashModel",
     },
     function,

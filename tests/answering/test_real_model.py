@@ -13,7 +13,7 @@ from kinsplit.answering import SourcesFound, Withheld, answer, ask
 from kinsplit.chunk import Document
 from kinsplit.errors import LanguageModelError
 from kinsplit.language_models import stream
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OpenAIModel
 from tests.wire.llama_server import KEY, serving
 
 pytestmark = [pytest.mark.real_models, pytest.mark.usefixtures("socket_enabled")]

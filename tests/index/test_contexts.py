@@ -15,7 +15,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
 from kinsplit.indexing.contexts import ContextWarning, ContextWriter
 from kinsplit.indexing.reports import AddEvent, ContextsWritten
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OpenAIModel
 from kinsplit.parsers import Cost, create
 from tests.language_models.fake_server import FakeServer, serving
 

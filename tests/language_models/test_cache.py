@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import CacheWarning
-from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.registry import HashModel
+from kinsplit.language_models.servers import OllamaModel
 from kinsplit.language_models.structured import AnswerCache, answer_cache
 from kinsplit.support.disk_cache import FILE
 

@@ -14,8 +14,7 @@ import pytest
 
 from kinsplit.errors import LanguageModelError
 from kinsplit.language_models import LanguageModel
-from kinsplit.language_models.ollama import OllamaModel, lines
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OllamaModel, OpenAIModel, lines
 from kinsplit.model_servers import server
 from kinsplit.support.http import LimitedStream, RequestLimits, ResponseTooLongError
 from tests.hostile_server import Hostile

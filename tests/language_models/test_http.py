@@ -16,9 +16,8 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models import LanguageModel, create
-from kinsplit.language_models.ollama import OllamaModel
-from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.language_models.parsing import numbers_schema
+from kinsplit.language_models.servers import OllamaModel, OpenAIModel
 from kinsplit.model_servers import server
 from tests.language_models.fake_server import FakeServer, Reply, serving
 

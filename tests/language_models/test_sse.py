@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.language_models import LanguageModel, stream
-from kinsplit.language_models.ollama import OllamaModel, lines
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OllamaModel, OpenAIModel, lines
 from tests.language_models.fake_server import FakeServer, Reply
 
 #: Two, three and four bytes long; what str.splitlines, but no JSON, takes for the end of a line; a tag of thoughts.

@@ -17,8 +17,7 @@ from llama_index.core.llms.mock import MockLLM
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models import LanguageModel, Pieces, StreamingModel, create, resolve, stream
-from kinsplit.language_models.ollama import OllamaModel
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OllamaModel, OpenAIModel
 from tests.language_models.fake_server import FakeServer, Reply, serving
 from tests.language_models.test_frameworks import Llama, Own
 

@@ -6,7 +6,7 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from kinsplit import Document, Index
-from kinsplit.mcp.server import create_server
+from kinsplit.mcp import create_server
 from kinsplit.parsers import create
 from kinsplit.server.collections import Collections
 from kinsplit.server.settings import ServiceSettings

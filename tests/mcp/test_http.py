@@ -14,7 +14,7 @@ from mcp.server.mcpserver import MCPServer
 from starlette.applications import Starlette
 from starlette.middleware.gzip import GZipMiddleware
 
-from kinsplit.mcp.server import create_http_app
+from kinsplit.mcp import create_http_app
 from kinsplit.server.app import create_app
 from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.access import AccessControl

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.server.mcpserver import MCPServer
 
-from kinsplit.mcp.server import create_http_app
+from kinsplit.mcp import create_http_app
 from kinsplit.server.collections import Collections
 from kinsplit.server.settings import ServiceSettings
 from tests.mcp.conftest import FIRST

@@ -18,7 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
 from kinsplit import Document, Index
-from kinsplit.mcp import server as tools
+from kinsplit import mcp as tools
 from kinsplit.server.collections import Collections
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.stores.filter_check import FilterWarning

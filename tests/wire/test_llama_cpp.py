@@ -11,8 +11,8 @@ import pytest
 from kinsplit import Index
 from kinsplit.embedding.remote_models.clients import OpenAIEmbedder
 from kinsplit.errors import EmbeddingError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
+from kinsplit.language_models.servers import OpenAIModel
 from kinsplit.language_models.streaming import stream
 from tests.wire.llama_server import KEY, serving
 from tests.wire.tiny_model import write_model

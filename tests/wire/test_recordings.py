@@ -12,8 +12,8 @@ from kinsplit.embedding import create as create_embedder
 from kinsplit.embedding.remote_models.clients import OllamaEmbedder, OpenAIEmbedder
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models import create
-from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.parsing import numbers_schema
+from kinsplit.language_models.servers import OllamaModel
 from kinsplit.model_servers.server import FailedCall
 from tests.wire.replay import Replay
 

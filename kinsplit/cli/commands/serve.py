@@ -70,7 +70,7 @@ def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, *
         http: Listen for streamable HTTP at /mcp instead of standard input and output.
     """
     with needs("mcp"):
-        from kinsplit.mcp.server import create_server
+        from kinsplit.mcp import create_server
         from kinsplit.server.collections import Collections
         from kinsplit.server.settings import ServiceSettings
 
@@ -90,7 +90,7 @@ def mcp(config: Path | None = None, *, http: bool = False, terminal: Terminal, *
 
 
 def _listen(server: MCPServer, settings: ServiceSettings, metrics: Metrics, terminal: Terminal) -> None:
-    from kinsplit.mcp.server import create_http_app
+    from kinsplit.mcp import create_http_app
 
     with needs("server"):
         from kinsplit.server.run import address_of, listen, run

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.language_models.ollama import OllamaModel
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OllamaModel, OpenAIModel
 from tests.language_models.fake_server import FakeServer, serving
 
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LanguageModelError
-from kinsplit.language_models.ollama import OllamaModel
-from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.servers import OllamaModel, OpenAIModel
 from kinsplit.model_servers import server
 from kinsplit.parsers import create
 from kinsplit.parsers.llm_boundaries import FallbackWarning

@@ -14,7 +14,7 @@ import pytest
 from kinsplit import Index
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, LanguageModelError, LimitTooSmallError
-from kinsplit.language_models.ollama import OllamaModel
+from kinsplit.language_models.servers import OllamaModel
 from kinsplit.parsers import Cost, create
 from kinsplit.tokenizers import resolve
 from tests.language_models.fake_server import FakeServer

@@ -1,1 +1,0 @@
-"""A server for the Model Context Protocol: an index as tools for language models."""
