@@ -25,6 +25,10 @@ def row_id(file_id: str, docid: str) -> str:
     return f"{file_id}#{docid}"
 
 
+#: A kind of things that are left out, in the singular and the plural.
+PICTURE = ("picture without a text", "pictures without a text")
+
+
 class LeftOut(Counter[tuple[str, str]]):
     """The numbers of things that a reader saw and did not keep, by their name in the singular and the plural."""
 

@@ -25,7 +25,7 @@ from kinsplit.loaders.course_file import (
     number_of,
     readable,
 )
-from kinsplit.loaders.formats.code import missing_outlines
+from kinsplit.loaders.formats.plain import missing_outlines
 from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 
 Paths = str | Path | Iterable[str | Path]

@@ -26,7 +26,6 @@ from typing import Any
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.loaders.content import Format
 from kinsplit.loaders.formats import (
-    code,
     csv_rows,
     epub,
     html,
@@ -51,7 +50,7 @@ FORMATS: tuple[Format, ...] = (
         plain.LOG,
         markdown.FORMAT,
         html.FORMAT,
-        *code.FORMATS,
+        *plain.CODE_FORMATS,
         pdf.FORMAT,
         slides.FORMAT,
         word.FORMAT,
@@ -122,7 +121,8 @@ def check_readers(names: Iterable[str]) -> None:
 
 def known() -> str:
     """Return the known suffixes for errors, with only the number of those of source code other than Python."""
-    return f"{', '.join(sorted(set(suffixes()).difference(code.SUFFIXES)))} and {len(code.SUFFIXES)} of source code"
+    others = sorted(set(suffixes()).difference(plain.CODE_SUFFIXES))
+    return f"{', '.join(others)} and {len(plain.CODE_SUFFIXES)} of source code"
 
 
 def suffixes() -> tuple[str, ...]:

@@ -4,8 +4,8 @@ Pages are joined by a blank line: it is the one boundary that every splitter und
 unit. Where a sentence continues on the next page, a line feed joins them. `Document.pages` contains the offset of each
 page, including pages without text. PDFium's output is made readable before offsets are assigned:
 
-- Pieces of text are put into reading order, columns one after the other and rows of tables on one line (`pdf_layout`),
-  with values of form fields and comments among them (`pdf_parts`), and raised characters apart (`pdf_marks`).
+- Pieces of text are put into reading order, columns one after the other and rows of tables on one line, with values of
+  form fields and comments among them, and raised characters apart (see `kinsplit.loaders.pdf`).
 - Lines end with a single line feed, which doesn't end sentences; tabs and no-break spaces become spaces.
 - Running headers and footers and page numbers are removed (see `without_running_lines`).
 - A blank line separates paragraphs, which are recognised by the distance and size of lines (see `paragraphs`).
@@ -15,7 +15,7 @@ page, including pages without text. PDFium's output is made readable before offs
   or next to a digit, or before a capital letter. Otherwise the word is joined.
 - A soft hyphen (U+00AD) is visible on the page, so it becomes a hyphen.
 - Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode;
-  other glyphs without a character become bullets, Greek letters or nothing (see `pdf_pieces`).
+  other glyphs without a character become bullets, Greek letters or nothing (see `READABLE`).
 
 Headings are found among the lines that remain (see `pdf_headings`), with their offsets in the final text.
 """
@@ -29,9 +29,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import PICTURE, Content, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.markup.headings import filing_headings, layered, numbered_headings, titled
-from kinsplit.loaders.pdf.file import left_out, pdf_file
+from kinsplit.loaders.pdf.file import pdf_file
 from kinsplit.loaders.pdf.headings import as_headings, pdf_headings
 from kinsplit.loaders.pdf.lines import Line, paragraphs, separators, with_hyphens, without_running_lines
 from kinsplit.loaders.pdf.pieces import HYPHENS, READABLE
@@ -53,13 +53,13 @@ def read(data: bytes) -> Reading:
     raw = [paragraphs(page) for page in pages]
     if not any(page.strip() for page in raw):
         raise UnreadableError(f"none of its {len(raw)} pages holds text; it may be scanned. Run OCR first (ocrmypdf).")
-    warnings = [*file.warnings]
+    warnings, left_out = [*file.warnings], LeftOut()
     if file.broken:
         warnings.append(f"pages that can't be read: {_listed(file.broken)}")
     if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in file.broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
     if file.pictures > len(empty):
-        warnings.append(left_out(file.pictures - len(empty), "picture without a text"))
+        left_out.add(*PICTURE, file.pictures - len(empty))
     whole = _with_whole_words(raw)
     words = _words([page for page, _ in whole])
     mended = [_mended(*page, words) for page in whole]
@@ -72,7 +72,7 @@ def read(data: bytes) -> Reading:
     headings = layered(title, filing, *others) or numbered_headings(text)
     name = file.title or (title[0].title if title else None)
     headings = headings if title else titled(headings, file.title)
-    return Reading((Content(text, name, pages=tuple(starts), headings=headings),), tuple(warnings))
+    return Reading((Content(text, name, pages=tuple(starts), headings=headings),), (*warnings, *left_out.warnings))
 
 
 class _Page(NamedTuple):

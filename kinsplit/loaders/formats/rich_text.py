@@ -12,12 +12,11 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.content import PICTURE, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.markup.headings import plain_headings
 from kinsplit.loaders.markup.markdown import markdown_content
 from kinsplit.loaders.markup.writer import MarkdownWriter
-from kinsplit.loaders.office.charts import PICTURE
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,9})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL

@@ -16,11 +16,11 @@ from itertools import accumulate
 from typing import Any
 
 from kinsplit.loaders.archive import Archive, BombError, Relation, chosen, drawn, linear, local_name
-from kinsplit.loaders.content import Format, LeftOut, Reading, UnreadableError
+from kinsplit.loaders.content import PICTURE, Format, LeftOut, Reading, UnreadableError
 from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.markup.markdown import markdown_content
 from kinsplit.loaders.markup.writer import MarkdownWriter
-from kinsplit.loaders.office.charts import DAMAGED, PICTURE, described, write_chart, write_diagram
+from kinsplit.loaders.office.drawings import DAMAGED, described, write_chart, write_diagram
 from kinsplit.loaders.office.lists import BULLET, OpenLists, in_form
 from kinsplit.loaders.office.symbols import FONTS, in_font
 

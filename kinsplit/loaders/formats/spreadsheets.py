@@ -25,9 +25,9 @@ from kinsplit.loaders.content import Attachment, Format, LeftOut, Reading, Unrea
 from kinsplit.loaders.formats import csv_rows, html
 from kinsplit.loaders.formats.csv_rows import is_headless, parted, row_groups
 from kinsplit.loaders.markup.markdown import escaped, markdown_content
-from kinsplit.loaders.sheets import ods, xls
+from kinsplit.loaders.sheets import binary, ods
+from kinsplit.loaders.sheets.binary import BinaryPackage
 from kinsplit.loaders.sheets.number_formats import general
-from kinsplit.loaders.sheets.xlsb import BinaryPackage
 from kinsplit.loaders.sheets.xlsx import ExcelPackage, SheetParts
 from kinsplit.support.extras import needs
 
@@ -98,7 +98,7 @@ def _excel_sheets(data: bytes, left_out: LeftOut, files: Collection[str]) -> Ite
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
         kind = BinaryPackage if "xl/workbook.bin" in files else ExcelPackage
         package = kind(data) if files else None
-        older = {} if package else xls.sheets(data)
+        older = {} if package else binary.sheets(data)
         for sheet in workbook.sheets_metadata:
             if sheet.visible != SheetVisibleEnum.Visible:
                 left_out.add("hidden sheet")

@@ -15,13 +15,12 @@ from functools import partial
 from typing import Any
 
 from kinsplit.loaders.archive import Archive, BombError, Relation, chosen, linear, local_name
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import PICTURE, Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode, legible
 from kinsplit.loaders.html.page import PageReader
 from kinsplit.loaders.markup.headings import filing_headings, layered, titled, without_running
 from kinsplit.loaders.markup.writer import MarkdownWriter
-from kinsplit.loaders.office.charts import DAMAGED, PICTURE, write_chart, write_diagram
-from kinsplit.loaders.office.drawings import read_drawing
+from kinsplit.loaders.office.drawings import DAMAGED, read_drawing, write_chart, write_diagram
 from kinsplit.loaders.office.lists import BULLET, OpenLists
 from kinsplit.loaders.office.references import PAGE, Notes, WordFields
 from kinsplit.loaders.office.styles import Numbering, RunLook, Style, Styles, W, is_on, number, value

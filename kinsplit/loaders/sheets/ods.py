@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinsplit.loaders.archive import local_name, parse
-from kinsplit.loaders.content import LeftOut, UnreadableError
+from kinsplit.loaders.content import PICTURE, LeftOut, UnreadableError
 from kinsplit.loaders.markup.scripts import Script, written
 from kinsplit.loaders.sheets.number_formats import general, number_format
-from kinsplit.loaders.sheets.xlsx import FORMULA, PICTURE, SheetParts, letters_of
+from kinsplit.loaders.sheets.xlsx import FORMULA, SheetParts, letters_of
 
 _MOST_BYTES = 2**29
 _MOST_CELLS = 2**24

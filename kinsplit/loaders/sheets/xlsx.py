@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kinsplit.loaders.archive import local_name, parse
-from kinsplit.loaders.content import Attachment, LeftOut, UnreadableError
+from kinsplit.loaders.content import PICTURE, Attachment, LeftOut, UnreadableError
 from kinsplit.loaders.markup.scripts import Script, written
+from kinsplit.loaders.office.drawings import described
 from kinsplit.loaders.sheets.number_formats import BUILT_IN, NumberFormat, number_format
 
-#: What sheets may lack, in the singular and the plural.
+#: What cells may lack, in the singular and the plural.
 FORMULA = ("formula without a value", "formulas without a value")
-PICTURE = ("picture without a text", "pictures without a text")
 _PIECE = 2**22
 _MOST_NAMED = 30  # styles that a pattern names
 _LOOKED_AT = 2**16  # bytes of a piece that tell how a program writes cells
@@ -50,7 +50,6 @@ _STRING = re.compile(_NAME + rb"si\b[^<>]*?(?:/>|>(.*?)</(?:\w+:)?si>)", re.DOTA
 _PRINTED = re.compile(_NAME + rb"(?:odd|even|first)(?:Header|Footer)\b[^<>]*>([^<]+)<")
 _CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|K\d\d[+-]\d{3}|\d{1,3}|[A-Z])')
 _PART, _PAGE = re.compile("&[LCR]"), re.compile("&[PN]")
-_FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|[ew]mf|svg|webp)", re.IGNORECASE)
 _SCRIPTS: dict[str, Script] = {"superscript": "superscript", "subscript": "subscript"}
 
 Place = tuple[int, int]
@@ -218,9 +217,9 @@ class ExcelPackage:
                 paragraphs = (_text(paragraph, "t") for paragraph in _named(element, "p"))
                 found.texts += filter(None, [" ".join(" ".join(paragraphs).split())])
             elif kind == "pic":
-                described = next((each.get("descr", "") for each in _named(element, "cNvPr")), "")
-                if described.strip() and not _FILE_NAME.fullmatch(described.strip()):
-                    found.texts.append(" ".join(described.split()))
+                text = next(map(described, _named(element, "cNvPr")), "")
+                if text:
+                    found.texts.append(text)
                 else:
                     found.left_out.add(*PICTURE)
             else:

@@ -6,7 +6,7 @@ import pytest
 
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.markup.writer import MarkdownWriter
-from kinsplit.loaders.office.charts import write_chart
+from kinsplit.loaders.office.drawings import write_chart
 
 _C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kinsplit.kinds import CODE
 from kinsplit.loaders import discover, load
-from kinsplit.loaders.formats import code
+from kinsplit.loaders.formats import plain
 from kinsplit.loaders.registry import ReaderWarning
 from kinsplit.parsers import create
 from kinsplit.text import grammars, outlines
@@ -185,7 +185,7 @@ def test_what_is_no_code_is_no_obstacle(text: str) -> None:
 def test_text_that_takes_too_long_is_read_without_an_outline(monkeypatch) -> None:
     monkeypatch.setattr(grammars, "_SECONDS", 0.0)
 
-    reading = code.read_code(b"function f() {}", "javascript")
+    reading = plain.read_code(b"function f() {}", "javascript")
 
     assert reading.contents[0].outline == ()
     assert reading.warnings == ("is split without regard to its functions, which took too long to find",)
@@ -193,9 +193,9 @@ def test_text_that_takes_too_long_is_read_without_an_outline(monkeypatch) -> Non
 
 def test_very_long_code_is_read_without_an_outline(monkeypatch) -> None:
     monkeypatch.setattr(outlines, "LARGEST", 30)
-    monkeypatch.setattr(code, "LARGEST", 30)
+    monkeypatch.setattr(plain, "LARGEST", 30)
 
-    reading = code.read_code(b"void f() {}\n" * 3, "java")
+    reading = plain.read_code(b"void f() {}\n" * 3, "java")
 
     assert reading.contents[0].outline == ()
     assert reading.warnings == ("has more than 30 characters; it is split without regard to its functions",)
@@ -205,14 +205,14 @@ def test_without_grammars_code_is_text_which_one_line_tells(tmp_path: Path, monk
     (tmp_path / "a.go").write_text("func f() {}")
     (tmp_path / "b.rs").write_text("fn f() {}")
     (tmp_path / "c.py").write_text("def f(): pass")
-    for module in (code, grammars):
+    for module in (plain, grammars):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
 
     with pytest.warns(ReaderWarning, match=r"2 files of source code are split.*kinsplit\[code\]") as told:
         discover(tmp_path)
 
     assert len(told) == 1
-    assert code.read_code(b"func f() {}", "go").contents[0].outline == ()
+    assert plain.read_code(b"func f() {}", "go").contents[0].outline == ()
 
 
 _FRAGMENTS = [

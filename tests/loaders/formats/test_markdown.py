@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kinsplit.errors import MissingExtraError
 from kinsplit.loaders.content import LeftOut
-from kinsplit.loaders.formats.markdown import read, without_data
-from kinsplit.loaders.markup.front_matter import front_matter
+from kinsplit.loaders.formats.markdown import front_matter, read, without_data
 from tests.loaders.helpers import document_of, load_one, notebook
 
 YAML = """---
