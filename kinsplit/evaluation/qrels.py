@@ -21,7 +21,7 @@ import numpy.typing as npt
 from kinsplit.chunk import Beside, Chunk, by_source, embedded_text, select
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.errors import InvalidParameterError, LoadError, require
-from kinsplit.evaluation.datasets.files import lines, read_text
+from kinsplit.evaluation.datasets.format import lines, read_text
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.identity import content_hash
 from kinsplit.options import SpanRule

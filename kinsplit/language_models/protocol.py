@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 from kinsplit.errors import KinsplitError, LanguageModelError, ModelUnavailableError
-from kinsplit.model_servers.messages import error_message
+from kinsplit.model_servers.secrets import error_message
 
 #: A JSON schema of an object; OpenAI's own servers accept no other.
 Schema = Mapping[str, Any]

@@ -14,7 +14,7 @@ from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.model_servers.clients import connect_ollama, connect_openai, of_ollama, of_openai, post
-from kinsplit.model_servers.messages import error_message, quoted
+from kinsplit.model_servers.secrets import error_message, quoted
 from kinsplit.models import ModelCard
 from kinsplit.support.http import ResponseTooLongError
 

@@ -1,4 +1,4 @@
-"""API keys and passwords: where they are read, and how messages are kept free of them."""
+"""API keys and passwords: where they are read, and the messages of servers, on one line and free of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 from kinsplit.errors import require
@@ -87,3 +88,33 @@ def _end(text: str, at: int, rest: str) -> int:
             break
         at = found.end()
     return at
+
+
+# Maximum number of quoted characters in a message.
+_QUOTED = 200
+
+
+def error_message(answer: Any) -> str:
+    """Return the error message in an answer, such as one with the key `error`, on one line."""
+    message = answer
+    for keys in (("error", "detail", "message"), ("message",)):
+        if isinstance(message, dict):
+            message = next((message[key] for key in keys if message.get(key)), message)
+    return " ".join(quoted(message)[: 10 * _QUOTED].split())[:_QUOTED].rstrip(".")
+
+
+def error_of_body(text: str) -> str:
+    """Return the error message in the body of a response."""
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        answer = None
+    return error_message(answer if isinstance(answer, dict) else text)
+
+
+def quoted(answer: Any) -> str:
+    """Return an answer as text, even if it is nested too deeply for that."""
+    try:
+        return str(answer)
+    except RecursionError:
+        return f"{type(answer).__name__} in {type(answer).__name__} without end"

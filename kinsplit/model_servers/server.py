@@ -10,8 +10,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kinsplit.errors import KinsplitError, MissingExtraError
-from kinsplit.model_servers.messages import error_message, error_of_body
-from kinsplit.model_servers.secrets import Secrets, split_credentials
+from kinsplit.model_servers.secrets import Secrets, error_message, error_of_body, split_credentials
 from kinsplit.support.environment import redact_url
 from kinsplit.support.extras import needs
 

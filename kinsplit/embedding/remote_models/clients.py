@@ -13,8 +13,7 @@ from kinsplit.embedding.remote_models.base import EmbeddingAnswer, RemoteEmbedde
 from kinsplit.embedding.windows import CountedTokens
 from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, MissingExtraError, TokenizerError
 from kinsplit.model_servers.clients import OPENAI, connect_ollama, connect_openai, of_ollama, of_openai, post
-from kinsplit.model_servers.messages import error_message, quoted
-from kinsplit.model_servers.secrets import Secrets, read_key
+from kinsplit.model_servers.secrets import Secrets, error_message, quoted, read_key
 from kinsplit.model_servers.server import FailedCall
 from kinsplit.support.environment import Origin, Setting, check_address, found_values, look_up, variables
 from kinsplit.tokenizers import resolve

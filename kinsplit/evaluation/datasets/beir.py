@@ -19,8 +19,16 @@ from pathlib import Path
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.files import FileRow, Problems, lines, read_text, shown
-from kinsplit.evaluation.datasets.format import DatasetFormat, Given, checked
+from kinsplit.evaluation.datasets.format import (
+    DatasetFormat,
+    FileRow,
+    Given,
+    Problems,
+    checked,
+    lines,
+    read_text,
+    shown,
+)
 from kinsplit.evaluation.datasets.verification import StatedLabel, StatedPlace, StatedQuestion, verified
 from kinsplit.evaluation.labels import Dataset
 

@@ -19,8 +19,7 @@ from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
-from kinsplit.evaluation.datasets.files import FileRow, Problems, read_text
-from kinsplit.evaluation.datasets.format import DatasetFormat, Given, checked
+from kinsplit.evaluation.datasets.format import DatasetFormat, FileRow, Given, Problems, checked, read_text
 from kinsplit.evaluation.datasets.verification import StatedLabel, StatedPlace, StatedQuestion, verified
 from kinsplit.evaluation.labels import Dataset
 

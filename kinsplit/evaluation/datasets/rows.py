@@ -24,8 +24,18 @@ from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.evaluation.datasets import verification
-from kinsplit.evaluation.datasets.files import FileRow, Problems, first_line, lines, object_row, read_json
-from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
+from kinsplit.evaluation.datasets.format import (
+    DatasetFormat,
+    FileRow,
+    Given,
+    Problems,
+    first_line,
+    lines,
+    load_documents,
+    object_row,
+    read_json,
+    rows_file,
+)
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.spans import Span
 

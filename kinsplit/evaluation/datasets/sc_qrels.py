@@ -20,8 +20,16 @@ from pathlib import Path
 
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets import verification
-from kinsplit.evaluation.datasets.files import FileRow, Problems, object_row, read_json
-from kinsplit.evaluation.datasets.format import DatasetFormat, Given, load_documents, rows_file
+from kinsplit.evaluation.datasets.format import (
+    DatasetFormat,
+    FileRow,
+    Given,
+    Problems,
+    load_documents,
+    object_row,
+    read_json,
+    rows_file,
+)
 from kinsplit.evaluation.datasets.normalised import Normalised, normalise, with_places
 from kinsplit.evaluation.datasets.verification import StatedQuestion
 from kinsplit.evaluation.labels import Dataset, Place, Question

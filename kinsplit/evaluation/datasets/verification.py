@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kinsplit.evaluation.datasets.files import FileRow, Problems
+from kinsplit.evaluation.datasets.format import FileRow, Problems
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.loaders.decoding import clean
 from kinsplit.spans import Span

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict
 
 from kinsplit import retrieval
-from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_document, to_found
-from kinsplit.integrations.shared.collection import to_reranker
-from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
+from kinsplit.integrations.shared.results import RerankStage, text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Reranker
-from kinsplit.support.settings import FieldModel
 from kinsplit.support.threads import in_thread
 
 
@@ -162,7 +158,7 @@ class _ExpandedRetriever(BaseRetriever):
         return await self.expansion.ainvoke(await self.base.ainvoke(query, config, **options), config)
 
 
-class Rerank(FieldModel, BaseDocumentCompressor):
+class Rerank(RerankStage, BaseDocumentCompressor):
     """Any kinsplit reranker as a LangChain document compressor.
 
     The reranker reads each document's text with its heading path. The scores of all stages are kept for the function
@@ -179,19 +175,6 @@ class Rerank(FieldModel, BaseDocumentCompressor):
     Example:
         >>> ContextualCompressionRetriever(base_compressor=Rerank("late", top_n=5), base_retriever=base)
     """
-
-    reranker: Any = Field(exclude=True)
-    top_n: int | None = Field(default=None, ge=1, description="Maximum number of documents to return.")
-    embedder: Any = Field(default="bundled", exclude=True)
-
-    shared: ClassVar = {"_reranker": ("reranker", "embedder")}
-    _reranker: Reranker | None = PrivateAttr()
-
-    def __init__(
-        self, reranker: str | Reranker, *, top_n: int | None = None, embedder: str | Embedder = "bundled"
-    ) -> None:
-        super().__init__(reranker=reranker, top_n=top_n, embedder=embedder)
-        self._reranker = to_reranker(reranker, embedder)
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None

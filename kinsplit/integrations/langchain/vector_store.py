@@ -33,10 +33,8 @@ from kinsplit.integrations.shared.collection import (
     clear,
     counted,
     get,
-    put,
     refuse_unknown,
     remove,
-    split_by,
     with_vectors,
 )
 from kinsplit.integrations.shared.filters import containing, is_of_qdrant, of_qdrant, with_matches
@@ -215,7 +213,7 @@ class KinsplitVectorStore(VectorStore):
             remedy = "Pass one for each document."
             require(len(embeddings) == len(documents), "embeddings", rule, len(embeddings), remedy)
             items = [item_of(document, id_) for document, id_ in zip(documents, own, strict=True)]
-            self._collection.run(lambda store: put(store, items, embeddings), None, len(embeddings[0]), split_by(items))
+            self._collection.put(items, embeddings)
         return own
 
     aadd_embeddings = awaiting(add_embeddings)

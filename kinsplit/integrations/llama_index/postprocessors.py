@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict
 
 from kinsplit import retrieval
 from kinsplit.details import DETAILS
-from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
-from kinsplit.integrations.shared.collection import to_reranker
-from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
+from kinsplit.integrations.shared.results import RerankStage, text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Reranker
-from kinsplit.support.settings import FieldModel
 from kinsplit.support.threads import in_thread
 
 
@@ -134,7 +130,7 @@ class _ExpandedRetriever(BaseRetriever):
         return await self._expansion.apostprocess_nodes(await self._base.aretrieve(query_bundle), query_bundle)
 
 
-class Rerank(FieldModel, BaseNodePostprocessor):
+class Rerank(RerankStage, BaseNodePostprocessor):
     """Any kinsplit reranker as a LlamaIndex postprocessor.
 
     The reranker reads each node's text with its heading path. Its score becomes the node's; the scores of all stages
@@ -152,26 +148,6 @@ class Rerank(FieldModel, BaseNodePostprocessor):
     Example:
         >>> engine = index.as_query_engine(similarity_top_k=30, node_postprocessors=[Rerank("late", top_n=5)])
     """
-
-    model_config = ConfigDict(extra="forbid")
-
-    reranker: Any = Field(exclude=True)
-    top_n: int | None = Field(default=None, ge=1, description="Maximum number of nodes to return.")
-    embedder: Any = Field(default="bundled", exclude=True)
-
-    shared: ClassVar = {"_reranker": ("reranker", "embedder")}
-    _reranker: Reranker | None = PrivateAttr()
-
-    def __init__(
-        self,
-        reranker: str | Reranker,
-        *,
-        top_n: int | None = None,
-        embedder: str | Embedder = "bundled",
-        **data: object,
-    ) -> None:
-        super().__init__(reranker=reranker, top_n=top_n, embedder=embedder, **data)
-        self._reranker = to_reranker(reranker, embedder)
 
     @classmethod
     def class_name(cls) -> str:

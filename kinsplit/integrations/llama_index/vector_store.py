@@ -22,10 +22,8 @@ from kinsplit.integrations.shared.collection import (
     clear,
     counted,
     get,
-    put,
     refuse_unknown,
     remove,
-    split_by,
     with_vectors,
 )
 from kinsplit.integrations.shared.filters import containing, of_qdrant, with_matches
@@ -133,8 +131,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
         """
         refuse_unknown(kwargs)
         if nodes:
-            items, vectors = [item_of(node) for node in nodes], [_embedding(node) for node in nodes]
-            self._collection.run(lambda store: put(store, items, vectors), None, len(vectors[0]), split_by(items))
+            self._collection.put([item_of(node) for node in nodes], [_embedding(node) for node in nodes])
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:

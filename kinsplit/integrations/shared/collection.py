@@ -11,14 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit import embedding
 from kinsplit.chunk import Chunk
-from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitWarning, require
 from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
-from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
 from kinsplit.stores.address import STORES
 from kinsplit.stores.values import Where
@@ -51,14 +48,19 @@ class Collection:
         """Return the store, opened on first call; None while the collection doesn't exist."""
         return self._open(None)
 
-    def run(self, work: Callable[[ChunkStore], T], otherwise: T, dimension: int | None = None, strategy: str = "") -> T:
-        """Return the result of a function of the store, or another one while the collection doesn't exist.
-
-        With the dimension of its vectors, a missing collection is created, for chunks that a strategy split if one is
-        named.
-        """
-        store = self._open(dimension, strategy)
+    def run(self, work: Callable[[ChunkStore], T], otherwise: T) -> T:
+        """Return the result of a function of the store, or another one while the collection doesn't exist."""
+        store = self.open()
         return otherwise if store is None else work(store)
+
+    def put(self, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
+        """Store items, at least one, with their vectors; if several have one id, the last one wins.
+
+        A missing collection is created, with the strategy that split the first chunk of kinsplit among them.
+        """
+        store = self._open(len(vectors[0]), _split_by(items))
+        assert store is not None, "it has been created"  # noqa: S101
+        _put(store, items, vectors)
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
@@ -84,7 +86,7 @@ class Collection:
         return Schema(self._model, dimension, sparse, json.dumps(made), "given")
 
 
-def split_by(items: Sequence[Item]) -> str:
+def _split_by(items: Sequence[Item]) -> str:
     """Return the name of the strategy that split the first of some items that are chunks of kinsplit, or ""."""
     return next((str(i.metadata.get("strategy", "")) for i in items if has_chunk_metadata(i.metadata)), "")
 
@@ -100,12 +102,11 @@ def _warn_of_other_parts(schema: Schema, items: Sequence[Item]) -> None:
             f'which "{strategy}" made. An index that is loaded from storage, or made from a vector '
             "store, splits with LlamaIndex's own parser unless it is given transformations=[...].",
             KinsplitWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
-def put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
-    """Store items with their vectors; if several have one id, the last one wins."""
+def _put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
     _warn_of_other_parts(store.schema, items)
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
@@ -158,16 +159,6 @@ def check_cosine(score_threshold: float | None) -> None:
     if score_threshold is not None:
         rule = "must be a cosine from -1 to 1"
         require(-1 <= score_threshold <= 1, "score_threshold", rule, score_threshold, "Leave it out.")
-
-
-def to_reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker | None:
-    """Return a reranker, or the one of a name, whose late interaction has this embedder; see `create_reranker`."""
-    if not isinstance(reranker, str):
-        remedy = 'Give an object with rerank(query, texts), or the name of a reranker, such as "late".'
-        is_object = isinstance(reranker, Reranker) and not isinstance(reranker, type)
-        require(is_object, "reranker", "must be a reranker or the name of one", reranker, remedy)
-        return reranker
-    return create_reranker(reranker, embedding.create(embedder) if isinstance(embedder, str) else embedder)
 
 
 def with_vectors(store: ChunkStore, hits: Sequence[Hit]) -> tuple[list[Hit], list[Any]]:

@@ -1,14 +1,17 @@
-"""Search results for both frameworks: a text, its position as metadata, and all scores under one key."""
+"""Search results for both frameworks, and their reranking: a text, its position, and all scores under one key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from kinsplit import embedding
 from kinsplit.chunk import Chunk
 from kinsplit.details import details, flat
+from kinsplit.embedding.protocol import Embedder
+from kinsplit.errors import require
 from kinsplit.identity import content_hash
 from kinsplit.index import Index
 from kinsplit.integrations.shared.metadata import slimmed
@@ -17,7 +20,8 @@ from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
-from kinsplit.retrieval import Passage, Passages, related_once
+from kinsplit.retrieval import Passage, Passages, Reranker, create_reranker, related_once
+from kinsplit.support.settings import FieldModel
 
 
 class Result(NamedTuple):
@@ -71,19 +75,6 @@ def to_result(passage: Passage, id_: str, best: Mapping[str, Any], finding: Mapp
         metadata["time_start"], metadata["time_end"] = passage.times
     metadata |= passage.beside.to_metadata()
     return Result(id_, passage.text, flat(metadata, **finding, chunks=[item.id for item in chunks]), finding["score"])
-
-
-def with_rerank_score(metadata: Mapping[str, Any], score: float, before: float | None) -> dict[str, Any]:
-    """Return metadata with a reranker's score, and the one before as that of `retrieval` if no stage recorded one."""
-    scores = details(metadata).get("scores") or ({} if before is None else {"retrieval": before})
-    stage = "rerank_passage" if "rerank" in scores else "rerank"
-    return flat(metadata, score=score, scores={**scores, stage: score})
-
-
-def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return the text that a reranker reads: a chunk's context, if it has one, and its text."""
-    context = metadata.get(CONTEXT)
-    return f"{context}\n\n{text}" if isinstance(context, str) and context else text
 
 
 def to_finding(
@@ -141,3 +132,50 @@ def to_prompt(passages: Passages) -> str:
         for number, passage in enumerate(passages, 1)
     ]
     return "\n\n".join([*passages.notices, *(parts or ["Nothing was found."])])
+
+
+class RerankStage(FieldModel):
+    """The fields of `Rerank`, and the reranker of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reranker: Any = Field(exclude=True)
+    top_n: int | None = Field(default=None, ge=1, description="Maximum number of results to return.")
+    embedder: Any = Field(default="bundled", exclude=True)
+
+    shared: ClassVar = {"_reranker": ("reranker", "embedder")}
+    _reranker: Reranker | None = PrivateAttr()
+
+    def __init__(
+        self,
+        reranker: str | Reranker,
+        *,
+        top_n: int | None = None,
+        embedder: str | Embedder = "bundled",
+        **data: object,
+    ) -> None:
+        super().__init__(reranker=reranker, top_n=top_n, embedder=embedder, **data)
+        self._reranker = _reranker(reranker, embedder)
+
+
+def _reranker(reranker: str | Reranker, embedder: str | Embedder) -> Reranker | None:
+    """Return a reranker, or the one of a name, whose late interaction has this embedder; see `create_reranker`."""
+    if not isinstance(reranker, str):
+        remedy = 'Give an object with rerank(query, texts), or the name of a reranker, such as "late".'
+        is_object = isinstance(reranker, Reranker) and not isinstance(reranker, type)
+        require(is_object, "reranker", "must be a reranker or the name of one", reranker, remedy)
+        return reranker
+    return create_reranker(reranker, embedding.create(embedder) if isinstance(embedder, str) else embedder)
+
+
+def with_rerank_score(metadata: Mapping[str, Any], score: float, before: float | None) -> dict[str, Any]:
+    """Return metadata with a reranker's score, and the one before as that of `retrieval` if no stage recorded one."""
+    scores = details(metadata).get("scores") or ({} if before is None else {"retrieval": before})
+    stage = "rerank_passage" if "rerank" in scores else "rerank"
+    return flat(metadata, score=score, scores={**scores, stage: score})
+
+
+def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return the text that a reranker reads: a chunk's context, if it has one, and its text."""
+    context = metadata.get(CONTEXT)
+    return f"{context}\n\n{text}" if isinstance(context, str) and context else text

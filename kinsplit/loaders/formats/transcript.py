@@ -21,7 +21,7 @@ from functools import partial
 from kinsplit.chunk import Moment, Voice
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.html.source import with_readable_numbers
+from kinsplit.loaders.html.elements import with_readable_numbers
 from kinsplit.support.extras import needs
 
 _PAUSE = 3.0  # seconds

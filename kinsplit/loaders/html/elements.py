@@ -1,6 +1,7 @@
-"""The open elements of an HTML page, with the end tags that the standard lets authors leave out.
+"""The open elements of an HTML page, with the end tags that the standard lets authors leave out, and its source.
 
-Python's parser gives tags as they stand. Here the rules of the HTML standard decide which elements they end: a block
+The source is put into a form that Python's parser reads in linear time and without an error. The parser gives tags as
+they stand. Here the rules of the HTML standard decide which elements they end: a block
 ends an open paragraph, a cell the cell before it, and an end tag without an open element inside its cell ends nothing.
 Each tag takes constant time.
 """
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.markup.writer import ListStyle
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -273,3 +275,32 @@ def _is_hidden(element: Element, around: Element) -> bool:
         return False
     found = element.classes & _HIDDEN_CLASSES
     return bool(found) and ("katex-html" not in found or around.has_formula)
+
+
+_LONG_NUMBER = re.compile(r"&#([0-9]{100,})")
+
+
+def prepared(source: str) -> str:
+    """Return HTML with legible characters and line ends as in the standard, and nothing that is never closed."""
+    return _closed(with_readable_numbers(legible(source)).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def with_readable_numbers(source: str) -> str:
+    """Shorten numeric references with very many digits, for which Python's `html` raises; the meaning stays.
+
+    Leading zeros have no meaning, and every number of eight digits is beyond Unicode and read as U+FFFD.
+    """
+    return _LONG_NUMBER.sub(lambda match: f"&#{match[1].lstrip('0')[:8] or '0'}", source)
+
+
+def _closed(source: str) -> str:
+    """Escape tags and comments that are never closed.
+
+    Their text would be kept anyway, but the standard library searches to the end of the file for each of them.
+    """
+    if "<!--" in source:
+        source = source.replace("--!>", "-->")  # ends a comment, too
+    head, end, tail = source.rpartition("-->")
+    source = head + end + tail.replace("<!--", "&lt;!--")
+    head, end, tail = source.rpartition(">")
+    return head + end + tail.replace("<", "&lt;")

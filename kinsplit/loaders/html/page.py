@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
 
-from kinsplit.loaders.html.elements import BLOCKS, HEADINGS, VOID, Element, OpenElements, Visibility
+from kinsplit.loaders.html.elements import BLOCKS, HEADINGS, VOID, Element, OpenElements, Visibility, prepared
 from kinsplit.loaders.html.mathml import Formula
-from kinsplit.loaders.html.source import prepared
 from kinsplit.loaders.markup.scripts import Script, written
 from kinsplit.loaders.markup.writer import MarkdownWriter
 
