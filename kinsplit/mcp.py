@@ -1,4 +1,4 @@
-"""The tools of the server with their results, whose schemas models read, and its transports.
+"""A server for the Model Context Protocol: an index as tools for language models, and its transports.
 
 Ranges are half-open and count Unicode code points of the document as it was indexed.
 """

@@ -43,11 +43,18 @@ class Relation(NamedTuple):
 class Archive:
     """The files of a zip archive, which should be of a kind such as "Word document".
 
+    A file is also found by its name in other letters or slashes, as some programs refer to it.
+
+    Args:
+        data: The archive.
+        name: Its kind, for errors.
+        most: Maximum number of bytes that are unpacked, besides those of `pieces`.
+
     Raises:
         UnreadableError: The data is not a zip archive, is encrypted, or contains far too many files.
     """
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, most: int = _MOST_BYTES) -> None:
         if data.startswith(_OLE):
             if _ENCRYPTED in data:
                 raise UnreadableError("has a password. Save a copy without it.")
@@ -58,9 +65,10 @@ class Archive:
             raise
         except Exception as error:  # zipfile raises exceptions of any kind for a damaged directory
             raise UnreadableError(f"is broken or not a valid {name}: {error}. Open it and save it again.") from error
-        self._name = name
+        self._name, self._most = name, most
         infos = self._zip.infolist()
         self._infos = {info.filename: info for info in infos}
+        self._folded = {_folded(info.filename): info for info in infos}
         self._unpacked = 0
         if len(infos) > _MOST_FILES:
             raise BombError(f"holds {len(infos):,} files, as a zip bomb does (at most {_MOST_FILES:,}). Split it.")
@@ -72,6 +80,9 @@ class Archive:
         """Names of all files, in the archive's order."""
         return self._infos.keys()
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._infos or _folded(name) in self._folded
+
     def read(self, name: str) -> bytes:
         """Return a file's bytes.
 
@@ -79,20 +90,31 @@ class Archive:
             BombError: In total, far more data would be unpacked than such archives contain.
             UnreadableError: The file is missing or damaged.
         """
-        if name not in self._infos:
-            raise UnreadableError(f"is not a valid {self._name}: it has no {name}. Open it and save it again.")
-        info = self._infos[name]
+        info = self._info(name)
         # zipfile never unpacks a file to more than its declared size.
         self._unpacked += info.file_size
-        if self._unpacked > _MOST_BYTES:
-            reason = f"would unpack to more than {_MOST_BYTES:,} bytes without its media, as a zip bomb does"
+        if self._unpacked > self._most:
+            reason = f"would unpack to more than {self._most:,} bytes without its media, as a zip bomb does"
             raise BombError(f"{reason}. Split it.")
+        return b"".join(self.pieces(name, info.file_size))
+
+    def pieces(self, name: str, size: int) -> Iterator[bytes]:
+        """Yield a file's bytes in pieces of a size, whatever their number, or raise UnreadableError; see `read`."""
+        info = self._info(name)
         try:
-            return self._zip.read(info)
+            with self._zip.open(info) as opened:
+                while piece := opened.read(size):
+                    yield piece
         except MemoryError:
             raise
         except Exception as error:  # zipfile raises exceptions of any kind for a damaged file
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        info = self._infos.get(name) or self._folded.get(_folded(name))
+        if info is None:
+            raise UnreadableError(f"is not a valid {self._name}: it has no {name}. Open it and save it again.")
+        return info
 
     def xml(self, name: str) -> Any:
         """Return the root of an XML file, or raise UnreadableError if it is missing, damaged or declares entities."""
@@ -107,7 +129,7 @@ class Archive:
         folder, base = posixpath.split(name)
         place = posixpath.join(folder, "_rels", f"{base}.rels")
         found = {}
-        for one in self.xml(place).iter(_RELATIONSHIP) if place in self._infos else ():
+        for one in self.xml(place).iter(_RELATIONSHIP) if place in self else ():
             target = one.get("Target", "")
             if one.get("TargetMode") != "External":
                 target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
@@ -120,6 +142,10 @@ class Archive:
         if _PROPERTIES not in self._infos:
             return None
         return (self.xml(_PROPERTIES).findtext("{http://purl.org/dc/elements/1.1/}title") or "").strip() or None
+
+
+def _folded(name: str) -> str:
+    return name.replace("\\", "/").lower()
 
 
 def _transitional(data: bytes) -> bytes:

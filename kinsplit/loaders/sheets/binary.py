@@ -78,7 +78,7 @@ class BinaryPackage(ExcelPackage):
                 found.hidden_columns.update(range(_long(data, 0), min(_long(data, 4) + 1, 2**14)))
 
     def _records(self, part: str) -> Iterator[tuple[int, bytes]]:
-        data = self._read(part)
+        data = self._archive.read(part)
         at = 0
         while at < len(data):
             kind, at = _packed(data, at, 2)

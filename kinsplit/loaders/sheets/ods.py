@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from kinsplit.loaders.archive import local_name, parse
+from kinsplit.loaders.archive import Archive, local_name
 from kinsplit.loaders.content import PICTURE, LeftOut, UnreadableError
 from kinsplit.loaders.markup.scripts import Script, written
 from kinsplit.loaders.sheets.number_formats import general, number_format
@@ -49,17 +47,10 @@ def sheets(data: bytes, left_out: LeftOut) -> Iterator[tuple[str, list[list[str]
 
 
 def _content(data: bytes) -> Any:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if b"encryption-data" in archive.read("META-INF/manifest.xml"):
-                raise UnreadableError("has a password. Save a copy without it.")
-            if archive.getinfo("content.xml").file_size > _MOST_BYTES:
-                raise UnreadableError(f"would unpack to more than {_MOST_BYTES:,} bytes. Split it.")
-            return parse(archive.read("content.xml"))
-    except UnreadableError:
-        raise
-    except (KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise UnreadableError(f"is broken or not a valid spreadsheet: {error}. Open it and save it again.") from error
+    archive = Archive(data, "spreadsheet", _MOST_BYTES)
+    if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+        raise UnreadableError("has a password. Save a copy without it.")
+    return archive.xml("content.xml")
 
 
 class _Sheet:

@@ -8,16 +8,14 @@ from their value.
 from __future__ import annotations
 
 import html
-import io
 import posixpath
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinsplit.loaders.archive import local_name, parse
-from kinsplit.loaders.content import PICTURE, Attachment, LeftOut, UnreadableError
+from kinsplit.loaders.archive import Archive, local_name
+from kinsplit.loaders.content import PICTURE, Attachment, LeftOut
 from kinsplit.loaders.markup.scripts import Script, written
 from kinsplit.loaders.office.drawings import described
 from kinsplit.loaders.sheets.number_formats import BUILT_IN, NumberFormat, number_format
@@ -27,7 +25,7 @@ FORMULA = ("formula without a value", "formulas without a value")
 _PIECE = 2**22
 _MOST_NAMED = 30  # styles that a pattern names
 _LOOKED_AT = 2**16  # bytes of a piece that tell how a program writes cells
-_MOST_BYTES = 2**28  # of a part that is read as a whole
+_MOST_BYTES = 2**28  # of the parts that are read as a whole
 #: Days between the two first days that Excel counts from.
 EPOCH_1904 = 1462
 
@@ -88,20 +86,20 @@ class ExcelPackage:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._zip = zipfile.ZipFile(io.BytesIO(data))
-        self._files = {_plain(name): name for name in self._zip.namelist()}
-        workbook = next((part for kind, part in self._related("") if kind == "officeDocument"), "xl/workbook.xml")
+        self._archive = Archive(data, "spreadsheet", _MOST_BYTES)
+        targets = (one.target for one in self._archive.relations().values() if one.kind == "officeDocument")
+        workbook = next(targets, "xl/workbook.xml")
         self._is_1904 = False
         self._parts: dict[str, str] = {}
         self._formats: list[NumberFormat | None] = []
         self._scripted: dict[int, str] = {}
-        related = self._related_by_id(workbook)
-        kinds = {kind: part for kind, part in related.values() if _plain(part) in self._files}
-        self._open(workbook, {key: part for key, (_, part) in related.items()}, kinds)
+        related = self._archive.relations(workbook)
+        kinds = {one.kind: one.target for one in related.values() if one.target in self._archive}
+        self._open(workbook, {id_: one.target for id_, one in related.items()}, kinds)
 
     def _open(self, workbook: str, by_id: Mapping[str, str], by_kind: Mapping[str, str]) -> None:
         """Read what holds for all sheets."""
-        for element in self._xml(workbook).iter():
+        for element in self._archive.xml(workbook).iter():
             match local_name(element):
                 case "workbookPr":
                     self._is_1904 = element.get("date1904") in ("1", "true")
@@ -116,24 +114,24 @@ class ExcelPackage:
         """Return the parts of the sheet with a name."""
         found = SheetParts()
         part = self._parts.get(name, "")
-        if _plain(part) not in self._files:
+        if part not in self._archive:
             return found
         self._read_cells(part, found)
         threads: dict[str, list[str]] = {}
         notes: list[tuple[str, str]] = []
-        for kind, target in self._related(part):
-            if _plain(target) not in self._files:
+        for kind, target in self._archive.relations(part).values():
+            if target not in self._archive:
                 continue
             match kind:
                 case "threadedComment":
-                    for comment in _named(self._xml(target), "threadedComment"):
+                    for comment in _named(self._archive.xml(target), "threadedComment"):
                         threads.setdefault(comment.get("ref", ""), []).append(_text(comment, "text"))
                 case "comments":
                     notes += self._notes(target)
                 case "drawing":
-                    self._read_drawing(self._xml(target), found)
+                    self._read_drawing(self._archive.xml(target), found)
                 case "package":
-                    found.attachments.append(Attachment(posixpath.basename(target), self._read(target)))
+                    found.attachments.append(Attachment(posixpath.basename(target), self._archive.read(target)))
                 case "oleObject":
                     found.left_out.add("embedded object")
                 case "ctrlProp":
@@ -144,7 +142,7 @@ class ExcelPackage:
         return found
 
     def _notes(self, part: str) -> Iterable[tuple[str, str]]:
-        return [(note.get("ref", ""), _text(note, "t")) for note in _named(self._xml(part), "comment")]
+        return [(note.get("ref", ""), _text(note, "t")) for note in _named(self._archive.xml(part), "comment")]
 
     def _read_cells(self, part: str, found: SheetParts) -> None:
         numbers = [b"%d" % number for number, each in enumerate(self._formats) if each]
@@ -192,7 +190,7 @@ class ExcelPackage:
 
     def _styles(self, part: str) -> list[NumberFormat | None]:
         """Return the number format of each style, or None where a cell shows its value."""
-        root = self._xml(part)
+        root = self._archive.xml(part)
         codes = BUILT_IN | {
             int(each.get("numFmtId")): each.get("formatCode", "")
             for each in _named(root, "numFmt")
@@ -204,7 +202,7 @@ class ExcelPackage:
 
     def _strings(self, part: str) -> dict[int, str]:
         """Return the shared strings in which something stands above or below the line."""
-        data = self._read(part)
+        data = self._archive.read(part)
         if b"vertAlign" not in data:
             return {}
         texts = ((number, _scripted(content)) for number, content in enumerate(_STRING.findall(data)))
@@ -226,59 +224,16 @@ class ExcelPackage:
                 kinds = set(map(local_name, element.iter()))
                 found.left_out.add("chart" if kinds & {"chart", "relIds"} == {"chart"} else "diagram")
 
-    def _related(self, part: str) -> list[tuple[str, str]]:
-        return list(self._related_by_id(part).values())
-
-    def _related_by_id(self, part: str) -> dict[str, tuple[str, str]]:
-        """Return the kind and the name of each part that a part refers to, by the reference's id."""
-        folder, name = posixpath.split(part)
-        path = posixpath.join(folder, "_rels", f"{name}.rels")
-        if _plain(path) not in self._files:
-            return {}
-        return {
-            each.get("Id", ""): (
-                each.get("Type", "").rpartition("/")[2],
-                posixpath.normpath(posixpath.join("/" + folder, each.get("Target", ""))).lstrip("/"),
-            )
-            for each in _named(self._xml(path), "Relationship")
-        }
-
-    def _xml(self, part: str) -> Any:
-        data = self._read(part)
-        try:
-            return parse(data)
-        except UnreadableError as error:
-            raise UnreadableError(f"is broken at {part}: {error}. Open it and save it again.") from error
-
-    def _read(self, part: str) -> bytes:
-        return b"".join(self._chunks(part, _MOST_BYTES))
-
     def _pieces(self, part: str) -> Iterator[bytes]:
         """Yield a sheet in pieces that end between rows."""
         rest = b""
-        for chunk in self._chunks(part):
+        for chunk in self._archive.pieces(part, _PIECE):
             rest += chunk
             end = rest.rfind(b"<", 0, max(rest.rfind(b"<row "), rest.rfind(b":row ")) + 1)
             if end > 0:
                 yield rest[:end]
                 rest = rest[end:]
         yield rest
-
-    def _chunks(self, part: str, most: int | None = None) -> Iterator[bytes]:
-        try:
-            info = self._zip.getinfo(self._files[_plain(part)])
-            if most is not None and info.file_size > most:
-                raise UnreadableError(f"has a part of more than {most:,} bytes, {part}. Split the file.")
-            with self._zip.open(info) as opened:
-                while chunk := opened.read(_PIECE):
-                    yield chunk
-        except (KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
-            raise UnreadableError(f"is broken at {part}: {error}. Open it and save it again.") from error
-
-
-def _plain(name: str) -> str:
-    """Return a part's name as programs may mean it that write other letters or slashes elsewhere."""
-    return name.replace("\\", "/").lower()
 
 
 class _Columns(dict[bytes, int]):
