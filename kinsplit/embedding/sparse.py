@@ -96,7 +96,8 @@ def spelt(token: str) -> str:
         return token
     token = _GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), _SIGNED.sub(_sign, token))
     further = [name for match in _JOINED.finditer(token) if (name := _join(match[0]))]
-    further += [part for word in re.findall(r"\w+", token) if _JOINT.search(word) for part in _parts(word)]
+    joint = filter(_JOINT.search, re.findall(r"\w+", token))
+    further += [part for word in joint for part in _PART.findall(word) if len(part) > 1]
     further += [part for match in _NUMBERED.finditer(token) for part in match.groups() if part]
     return " ".join((token, *further))
 
@@ -108,10 +109,6 @@ def _sign(match: re.Match[str]) -> str:
 def _join(chain: str) -> str:
     parts = re.split(r"[-&_.']", chain) if len(chain) <= _LONGEST_JOINED else []
     return "".join(parts) if not "".join(parts).isdigit() or len(parts) >= _FEWEST_NUMBERS else ""
-
-
-def _parts(name: str) -> list[str]:
-    return [part for part in _PART.findall(name) if len(part) > 1]
 
 
 # Runs of scripts written without spaces between words, or with endings at them as in Korean: those whose characters

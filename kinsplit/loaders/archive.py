@@ -120,7 +120,7 @@ class Archive:
         """Return the root of an XML file, or raise UnreadableError if it is missing, damaged or declares entities."""
         data = self.read(name)
         try:
-            return parse(_transitional(data))
+            return parse(_STRICT.sub(_TRANSITIONAL, data))
         except UnreadableError as error:
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 
@@ -146,10 +146,6 @@ class Archive:
 
 def _folded(name: str) -> str:
     return name.replace("\\", "/").lower()
-
-
-def _transitional(data: bytes) -> bytes:
-    return _STRICT.sub(_TRANSITIONAL, data)
 
 
 def parse(data: bytes) -> Any:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 import kinsplit
-from kinsplit.chunk import Chunk
 from kinsplit.errors import require
 from kinsplit.evaluation import labels
 from kinsplit.evaluation.experiment.strategy_run import Setup, StrategyOutcomes
@@ -114,7 +113,10 @@ class Summary:
         for number, outcome in enumerate(evidence.outcomes):
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
             ranked = zip(outcome.ranking[: self._setup.top_k], outcome.scores, strict=False)
-            hits = [_hit(chunk, score) for chunk, score in ranked]
+            hits = [
+                labels.RetrievedChunk(source_id=chunk.source_id, spans=chunk.spans, text=chunk.text, score=score)
+                for chunk, score in ranked
+            ]
             result = labels.QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
             self._results.append(result)
 
@@ -169,7 +171,3 @@ def _means(values: dict[str, list[float | None]]) -> dict[str, labels.Estimate]:
     table = [[float("nan") if value is None else value for value in column] for column in values.values()]
     rows = list(zip(*table, strict=True))
     return {name: mean for name, mean in zip(values, estimates(rows), strict=True) if mean is not None}
-
-
-def _hit(chunk: Chunk, score: float) -> labels.RetrievedChunk:
-    return labels.RetrievedChunk(source_id=chunk.source_id, spans=chunk.spans, text=chunk.text, score=score)

@@ -104,7 +104,8 @@ class ExcelPackage:
                 case "workbookPr":
                     self._is_1904 = element.get("date1904") in ("1", "true")
                 case "sheet":
-                    self._parts[element.get("name", "")] = by_id.get(_relation(element), "")
+                    id_ = next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
+                    self._parts[element.get("name", "")] = by_id.get(id_, "")
         if "styles" in by_kind:
             self._formats = self._styles(by_kind["styles"])
         if "sharedStrings" in by_kind:
@@ -321,10 +322,6 @@ def _printed(text: bytes) -> str:
     parts = (part for part in _PART.split(_decoded(text)) if not _PAGE.search(part))
     shown = " ".join(" ".join(_CODE.sub(" ", part) for part in parts).split())
     return shown if any(map(str.isalpha, shown)) else ""
-
-
-def _relation(element: Any) -> str:
-    return next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
 
 
 def _named(element: Any, name: str) -> Iterator[Any]:

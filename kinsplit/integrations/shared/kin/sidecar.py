@@ -333,7 +333,8 @@ class KinStore(AbstractContextManager[Any]):
         Returns:
             The number of chunks deleted.
         """
-        return self._rows.delete(_listed(source_ids))
+        sources = [source_ids] if isinstance(source_ids, str) else list(dict.fromkeys(source_ids))
+        return self._rows.delete(sources)
 
     adelete = awaiting(delete)
 
@@ -367,10 +368,6 @@ class SidecarReader(KinReader):
         """Return documents of a single chunk whose id is their path; see `KinReader.whole_documents`."""
         rows = self._rows.get([], [SiblingPlace(path, 0, 0) for path in paths])
         return [row.found for row in rows if not row.found.metadata["is_chunked"]]
-
-
-def _listed(source_ids: str | Iterable[str]) -> list[str]:
-    return [source_ids] if isinstance(source_ids, str) else list(dict.fromkeys(source_ids))
 
 
 def _rows_of(chunks: Iterable[Any]) -> list[Row]:
