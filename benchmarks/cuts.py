@@ -19,9 +19,9 @@ from cut_corpora import Corpora, corpora
 
 from kinsplit.chunk import Document
 from kinsplit.errors import KinsplitError
-from kinsplit.evaluation.cuts import Cuts, count_cuts
 from kinsplit.evaluation.splitters.foreign import UnlocatedWarning
 from kinsplit.evaluation.splitters.specs import LabelledStrategy, from_spec
+from kinsplit.evaluation.statistics import Cuts, count_cuts
 from kinsplit.parsers.packing.refine import Limit, Ruler
 from kinsplit.tokenizers import resolve
 

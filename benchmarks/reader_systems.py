@@ -21,7 +21,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from kinsplit.loaders import FORMATS
-from kinsplit.loaders.attachments import with_attachments
+from kinsplit.loaders.run import with_attachments
 from tests.loaders.contract.checks import Read
 
 

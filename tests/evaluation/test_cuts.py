@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from kinsplit.chunk import Document
-from kinsplit.evaluation.cuts import PLACES, Cuts, count_cuts
 from kinsplit.evaluation.splitters.specs import from_spec
+from kinsplit.evaluation.statistics import PLACES, Cuts, count_cuts
 from kinsplit.parsers import create, names
 from kinsplit.parsers.packing.refine import Limit, Ruler
 from kinsplit.spans import Span

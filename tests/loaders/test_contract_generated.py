@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.loaders import FORMATS, Content
-from kinsplit.loaders.attachments import with_attachments
+from kinsplit.loaders.run import with_attachments
 from tests.loaders.contract import blocks as b
 from tests.loaders.contract import office_files, text_files
 from tests.loaders.contract.checks import Read, in_own_columns
