@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinsplit.chunk import Beside, Chunk, by_source, embedded_text, select
-from kinsplit.embedding import Embedder, Progress
+from kinsplit.embedding import Embedder
 from kinsplit.errors import InvalidParameterError, LoadError, require
 from kinsplit.evaluation.datasets.format import lines, read_text
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
@@ -412,7 +412,6 @@ def export(
     questions: Sequence[Question],
     rule: SpanRule,
     embedder: Embedder | None = None,
-    progress: Progress | None = None,
 ) -> list[Exported]:
     """Write `qrels_LABEL.txt`, `chunks_LABEL.jsonl` and, with an embedder, `embeddings_LABEL.npz` for each chunking.
 
@@ -422,7 +421,6 @@ def export(
         questions: Questions with labels.
         rule: Rule that makes a chunk relevant.
         embedder: Embedder of the chunks with their contexts; None for no embeddings.
-        progress: Called with the number of embedded chunks.
 
     Raises:
         InvalidParameterError: Two labels have the same file name, or an id can't be written.
@@ -437,7 +435,7 @@ def export(
         write_manifest(files[1], chunks)
         if embedder is not None:
             files.append(folder / f"embeddings_{names[label]}.npz")
-            vectors = embedder.embed([embedded_text(chunk) for chunk in chunks], progress)
+            vectors = embedder.embed([embedded_text(chunk) for chunk in chunks])
             ids, source_ids = [chunk.id for chunk in chunks], [chunk.source_id for chunk in chunks]
             write_embeddings(files[2], Embeddings(ids, source_ids, vectors))
         exported.append(Exported(label, len(chunks), qrels, tuple(files)))

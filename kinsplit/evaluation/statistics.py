@@ -384,10 +384,6 @@ STATISTICS = (
     ),
 )
 
-#: Names of the statistics that differ from run to run.
-TIMES = frozenset({"split_seconds", "embed_seconds"})
-
-
 #: Ratio of the longest chunk to the median above which a histogram is logarithmic.
 _SKEWED = 10
 

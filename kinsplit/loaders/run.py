@@ -322,12 +322,11 @@ def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Ite
             yield loaded
 
 
-def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
+def load_file(source: SourceFile) -> Loaded:
     """Load one file in a worker process (see `kinsplit.support.workers`), which a file may crash without harm.
 
     Args:
         source: The file, as `discover` gives it.
-        limits: Limits of the file; None takes the defaults.
 
     Returns:
         Its documents and warnings; `error` is None. A file in a folder that has another purpose gives only a warning.
@@ -336,7 +335,7 @@ def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
         LoadError: The file can't be read, doesn't match its suffix, or exceeds a limit; or the folder couldn't be
             listed.
     """
-    limits = limits or Limits()
+    limits = Limits()
     pool, size = _pool(limits), limits.size
     return _loaded(source, lambda: pool.call(read_file, source.path, size, given=source.given, reader=source.reader))
 

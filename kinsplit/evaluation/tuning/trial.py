@@ -92,9 +92,9 @@ class WeightBench:
         return float(np.mean(self.values(weights)))
 
 
-def choose(recall: Callable[[KinWeights], float], start: KinWeights | None = None) -> KinWeights:
-    """Return the weights with the highest mean recall, changing one weight at a time; None starts at the defaults."""
-    chosen = start or KinWeights()
+def choose(recall: Callable[[KinWeights], float]) -> KinWeights:
+    """Return the weights with the highest mean recall, changing one weight at a time, from the defaults on."""
+    chosen = KinWeights()
     best = recall(chosen)
     for _ in range(_ROUNDS):
         before = chosen
