@@ -13,8 +13,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Embedder, Progress, card_of, check_texts, repeatable
-from kinsplit.errors import EmbeddingError, InvalidParameterError, require
+from kinsplit.embedding.protocol import (
+    CardedEmbedder,
+    Embedder,
+    Progress,
+    card_of,
+    check_texts,
+    finite_vectors,
+    repeatable,
+)
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.models import ModelCard
 from kinsplit.support.disk_cache import DiskCache
 from kinsplit.support.environment import cache_folder
@@ -130,7 +138,7 @@ def without_cache(embedder: Embedder) -> Embedder:
     return embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
 
 
-class CachedEmbedder:
+class CachedEmbedder(CardedEmbedder):
     """An embedder with a cache of its vectors. Queries, which seldom repeat, always go to the model.
 
     Args:
@@ -157,16 +165,6 @@ class CachedEmbedder:
     def card(self) -> ModelCard:
         """Card of the embedder behind the cache."""
         return card_of(self.embedder)
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self.embedder.dimension
-
-    @property
-    def window(self) -> int:
-        """Maximum number of tokens of one model input, including special tokens."""
-        return self.embedder.window
 
     @property
     def fingerprint(self) -> str:
@@ -230,20 +228,14 @@ class VectorFolder:
     ) -> list[list[float]]:
         """Return the vectors of texts; those that are not cached are embedded, each text once, and cached.
 
-        The model must return as many vectors, of one length, or EmbeddingError is raised.
+        The model must return as many vectors, finite and of one length, or EmbeddingError is raised.
         """
         different = list(dict.fromkeys(texts))
         with VectorCache(self.folder) as cache:
             found = cache.get(self.model, different, None)
         known = {text: vector.tolist() for text, vector in found.items()}
         if missing := [text for text in different if text not in known]:
-            new = embed(missing)
-            if len(new) != len(missing):
-                raise EmbeddingError(f"{self.model} returned {len(new)} vectors for {len(missing)} texts.")
-            try:
-                vectors = np.asarray(new, dtype=np.float32)
-            except ValueError as error:
-                raise EmbeddingError(f"{self.model} returned something other than vectors of one length.") from error
+            vectors = finite_vectors(embed(missing), len(missing), self.model).astype(np.float32)
             with VectorCache(self.folder) as cache:
                 cache.put(self.model, missing, vectors)
             known |= dict(zip(missing, vectors.tolist(), strict=True))
