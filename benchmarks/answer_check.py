@@ -14,8 +14,9 @@ from typing import NamedTuple
 from texts import SHARED_DATA
 
 from kinsplit import Index
+from kinsplit.answering.attempt import Marker
 from kinsplit.answering.checking import check
-from kinsplit.answering.prompt import Marker, number
+from kinsplit.answering.prompt import number
 from kinsplit.answering.run import Draft
 from kinsplit.answering.values import Check
 from kinsplit.embedding import Embedder, resolve

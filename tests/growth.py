@@ -273,8 +273,8 @@ UNITS = (
 
 def functions() -> dict[str, Callable[[str], object]]:
     """Return the functions that read untrusted texts, by name."""
+    from kinsplit.answering.attempt import MarkerReader
     from kinsplit.answering.checking import claims
-    from kinsplit.answering.prompt import MarkerReader
     from kinsplit.answering.values import Citation
     from kinsplit.chunk import Document
     from kinsplit.embedding.hashing import HashEmbedder

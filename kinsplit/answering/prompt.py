@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 
@@ -151,90 +149,3 @@ def _sources(passage: Passage, related: Sequence[Chunk], numbers: Iterator[int])
     for chunk in related:
         file = str(chunk.metadata.get("file_path", chunk.source_id))
         yield Source(next(numbers), chunk, (chunk,), chunk.spans, chunk.text, None, passage.score, file, chunk.beside)
-
-
-# One to three digits each: no passage has a longer number.
-_NUMBER = r"(?:(?:passages?|sources?)\s{0,2})?\^?\d{1,3}"
-_DASHES = r"\-\u2010\u2011\u2013\u2014"
-_SIGNS = rf",;\uff0c\uff1b\u3001{_DASHES}"
-_OPENS, _CLOSES = r"\[\u3010\uff3b", r"\]\u3011\uff3d"
-_MARKER = (
-    rf"[{_OPENS}]\s{{0,2}}(?P<numbers>{_NUMBER}(?:\s{{0,2}}[{_SIGNS}]\s{{0,2}}{_NUMBER}){{0,9}})\s{{0,2}}[{_CLOSES}]"
-)
-# Backticks without a partner in their line don't make code, nor do very long spans.
-_CODE = r"(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]{0,300}?(?<!`)(?P=ticks)(?=[^`])"
-_FENCE = r"(?P<fence>`{3,}(?=[^`])|~{3,}(?=[^~]))"
-# Unfinished text that may still become one of these; at least as long as the longest of them.
-_MAY_BE_MARKER = rf"[{_OPENS}][\s\w^{_SIGNS}]{{0,250}}\Z"
-_MAY_BE_CODE = r"(?<!`)`{1,2}(?!`)[^\n]{0,310}\Z"
-_MAY_BE_FENCE = r"`+\Z|~+\Z"
-_OUTSIDE = re.compile(
-    rf"(?P<marker>{_MARKER})|{_CODE}|{_FENCE}|(?P<open>{_MAY_BE_MARKER}|{_MAY_BE_FENCE}|{_MAY_BE_CODE})", re.IGNORECASE
-)
-_INSIDE = re.compile(rf"{_FENCE}|(?P<open>{_MAY_BE_FENCE})")
-# Ends whatever is unfinished: code doesn't extend beyond the first character, markers not beyond the second.
-_END = "\n\0"
-_RANGE = re.compile(rf"(\d+)\s*[{_DASHES}]\s*\^?(\d+)|(\d+)")
-# A range of more sources is read as its two ends.
-_LONGEST_RANGE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """A citation marker."""
-
-    text: str
-    numbers: tuple[int, ...]
-
-
-class MarkerReader:
-    """Separates markers from text, however the text is cut into pieces.
-
-    There are no markers in code, between backticks or in a fence: `squares[2]`.
-    """
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._fence = ""
-
-    def feed(self, piece: str) -> Iterator[str | Marker]:
-        """Take a piece of the text and yield all that can be decided: non-empty pieces of the text, and markers."""
-        text = self._held + piece
-        sent = at = 0
-        while token := (_INSIDE if self._fence else _OUTSIDE).search(text, at):
-            if token["open"] is not None:
-                break
-            at = token.end()
-            if token["fence"]:
-                self._fence = self._fence_after(token["fence"])
-            elif not self._fence and token["marker"]:
-                if sent < token.start():
-                    yield text[sent : token.start()]
-                yield Marker(token["marker"], _numbers(token["numbers"]))
-                sent = at
-        end = token.start() if token else len(text)
-        self._held = text[end:]
-        if sent < end:
-            yield text[sent:end]
-
-    def finish(self) -> Iterator[str | Marker]:
-        """Yield the rest at the end of the text."""
-        *parts, last = self.feed(_END)
-        yield from parts
-        if isinstance(last, str) and len(last) > len(_END):
-            yield last.removesuffix(_END)
-
-    def _fence_after(self, ticks: str) -> str:
-        """Return the fence that is open after these backticks or tildes; empty if none is."""
-        if not self._fence:
-            return ticks
-        is_end = ticks[0] == self._fence[0] and len(ticks) >= len(self._fence)
-        return "" if is_end else self._fence
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    found: list[int] = []
-    for first, last, single in _RANGE.findall(text):
-        start, stop = (int(single), int(single)) if single else (int(first), int(last))
-        found += range(start, stop + 1) if 0 <= stop - start < _LONGEST_RANGE else (start, stop)
-    return tuple(dict.fromkeys(found))

@@ -12,19 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from kinsplit.answering import values
-from kinsplit.answering.attempt import Attempt, Fault
+from kinsplit.answering.attempt import Attempt, Fault, Marker, MarkerReader
 from kinsplit.answering.checking import LONGEST, SourceComparison, SourcePart, check, is_prose, statements, verdict
-from kinsplit.answering.prompt import (
-    NOT_FOUND,
-    REMINDER,
-    Marker,
-    MarkerReader,
-    build_prompt,
-    fit,
-    number,
-    room,
-    says_not_found,
-)
+from kinsplit.answering.prompt import NOT_FOUND, REMINDER, build_prompt, fit, number, room, says_not_found
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import LanguageModelError

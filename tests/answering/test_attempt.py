@@ -6,8 +6,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.answering import NOT_FOUND, Answer, TextPiece, Withheld, answer, ask, collect
-from kinsplit.answering.attempt import Attempt
-from kinsplit.answering.prompt import MarkerReader
+from kinsplit.answering.attempt import Attempt, MarkerReader
 from tests.answering.helpers import Scripted, source
 
 QUESTION = "How is a file opened?"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.answering.prompt import Marker, MarkerReader
+from kinsplit.answering.attempt import Marker, MarkerReader
 
 
 def read(*pieces: str) -> list[str | tuple[int, ...]]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.answering.attempt import Marker, MarkerReader
 from kinsplit.answering.checking import claims
-from kinsplit.answering.prompt import Marker, MarkerReader
 from kinsplit.answering.run import Draft
 from tests.answering.helpers import source
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kinsplit import Index
+from kinsplit.answering.attempt import Marker, MarkerReader
 from kinsplit.answering.checking import SourcePart, check, verdict
-from kinsplit.answering.prompt import Marker, MarkerReader
 from kinsplit.answering.run import MOST, Draft, quotation, quotes
 from kinsplit.answering.values import Check
 from kinsplit.embedding import create
