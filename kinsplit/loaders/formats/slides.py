@@ -120,7 +120,7 @@ class _Presentation:
 
     def part(self, name: str) -> _Part | None:
         """Return a part that several slides share, or None without it."""
-        if name not in self._known and name in self.archive.names:
+        if name not in self._known and name in self.archive:
             self._known[name] = _Part(self.archive, name)
         return self._known.get(name)
 
@@ -128,7 +128,7 @@ class _Presentation:
     def authors(self) -> dict[str, str]:
         """The names of the authors of comments by their ids."""
         parts = [one.target for one in self._relations.values() if one.kind in {"authors", "commentAuthors"}]
-        found = (author for name in parts if name in self.archive.names for author in self.archive.xml(name))
+        found = (author for name in parts if name in self.archive for author in self.archive.xml(name))
         return {author.get("id", ""): author.get("name", "") for author in found}
 
 
@@ -164,7 +164,7 @@ class _Slide:
 
     def _related(self, kind: str) -> list[_Part]:
         archive = self._presentation.archive
-        return [_Part(archive, one.target) for one in self._part.related(kind) if one.target in archive.names]
+        return [_Part(archive, one.target) for one in self._part.related(kind) if one.target in archive]
 
     def _in_order(self, shapes: list[Any], *, is_described: bool = False) -> bool:
         """Write shapes in rows from the top, and from the left within a row; return whether they have a text."""

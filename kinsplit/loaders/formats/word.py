@@ -119,7 +119,7 @@ class _Document:
     def _target(self, kind: str) -> str:
         """Return the name of the part that the text has of a kind; empty without one."""
         targets = (one.target for one in self._relations_of(self._main).values() if one.kind == kind)
-        return next((target for target in targets if target in self._archive.names), "")
+        return next((target for target in targets if target in self._archive), "")
 
     def _part(self, kind: str) -> Any:
         """Return the root of the part that the text has of a kind, or None."""
@@ -392,7 +392,7 @@ class _Document:
         relation = self._relations.get(element.get(f"{_RELATIONSHIPS}id", ""))
         name = relation.target if relation else ""
         suffix = name.lower().rpartition(".")[2]
-        if name in self._archive.names and suffix in _INSERTED and not self._is_inserted:
+        if name in self._archive and suffix in _INSERTED and not self._is_inserted:
             self._settle()
             self._from_part(name, self._page if suffix in _PAGES else self._document)
         else:
@@ -416,7 +416,7 @@ class _Document:
                 parts[reference.get(f"{W}type", "default")] = relation.target if relation else ""
             shown = {"default": True, "first": is_on(section, "titlePg"), "even": is_on(self._settings, _BOTH_SIDES)}
             for pages, name in parts.items():
-                if shown.get(pages, True) and name in self._archive.names:
+                if shown.get(pages, True) and name in self._archive:
                     lines |= dict.fromkeys(self._margin(name))
         for line in lines:
             self._writer.text(line)
