@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
-from kinsplit.embedding.calibration import Calibration, calibrate
+from kinsplit.embedding.calibration import Baseline, baseline_of
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
 from kinsplit.embedding.registry import own_model
@@ -25,7 +24,6 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import (
     CacheWarning,
     CollectionNotFoundError,
-    EmbeddingError,
     SchemaMismatchError,
     StoreError,
     require,
@@ -294,14 +292,14 @@ class Index(Hinted):
         limits = {"top_k": asked.passages, "budget": asked.budget}
         retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
-            dense = unrelated = None
+            dense = baseline = None
             ranking = pick(asked.ranking)
             if ranking.embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self._vectors.call(query, partial(self.embedder.embed_query, query))
-                unrelated = self._unrelated(dense) if ranking.weighs else None
+                baseline = baseline_of(self.embedder, dense) if ranking.weighs else None
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
-            given = query, dense, unrelated, asked, self.bm25, levels, tokenizer
+            given = query, dense, baseline, asked, self.bm25, levels, tokenizer
             # A reranker stays in this process with its model.
             passages = self.store.run(_find, *given) if reranker is None else _find(self.store, *given, reranker)
             record(passages=len(passages))
@@ -313,16 +311,6 @@ class Index(Hinted):
         The search runs in a thread. If the caller is cancelled, it goes on at once, and the search ends there.
         """
         return await in_thread(self.search, query, *unnamed, **options)
-
-    def _unrelated(self, vector: NDArray[np.float32]) -> float | None:
-        """Return the expected cosine of a question with unrelated texts, or None if these can't be embedded."""
-        with suppress(EmbeddingError):
-            return float(self._calibration.unrelated(vector[None])[0])
-        return None
-
-    @cached_property
-    def _calibration(self) -> Calibration:
-        return calibrate(self.embedder)
 
     def _options(self, keywords: SearchKeywords) -> SearchOptions:
         options = SearchOptions(**keywords)
@@ -407,7 +395,7 @@ def _find(
     store: ChunkStore,
     query: str,
     dense: NDArray[np.float32] | None,
-    unrelated: float | None,
+    baseline: Baseline | None,
     asked: SearchOptions,
     bm25: Bm25Embedder,
     levels: Sequence[int],
@@ -415,7 +403,7 @@ def _find(
     reranker: Reranker | None = None,
 ) -> Passages:
     """Find the passages that answer a query with a vector, in the process that holds the store's engine."""
-    question = SearchQuestion.of(query, dense, bm25, level=levels[0], where=asked.where, unrelated=unrelated)
+    question = SearchQuestion.of(query, dense, bm25, level=levels[0], where=asked.where, baseline=baseline)
     terms_asked = frozenset(question.terms.indices)
 
     def terms(texts: Sequence[str]) -> list[frozenset[int]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.embedding.calibration import Baseline
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
@@ -52,7 +53,8 @@ class SearchQuestion:
         where: Filter; see `Query`.
         words: Those of its terms that are words; if there are none, no document is looked for that it names.
         read_name: Function that returns the terms of a document's name.
-        unrelated: Expected cosine with unrelated texts; None if it isn't known, and with it whether a passage is close.
+        baseline: What the model's cosines for it start from; None if that isn't known, and with it whether a passage is
+            close, and whether the model knows the language.
     """
 
     dense: NDArray[np.float32] | None
@@ -61,7 +63,7 @@ class SearchQuestion:
     where: Where | None = None
     words: frozenset[int] = frozenset()
     read_name: Callable[[str], frozenset[int]] = _no_words
-    unrelated: float | None = None
+    baseline: Baseline | None = None
 
     @classmethod
     def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
@@ -155,7 +157,17 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     for query, answer in zip((*inside, *missing), answers, strict=True):
         scores[query.using] |= scores_of(answer)
     parent, parent_dense = (scores_of(found.get(name, ())) for name in ("parent", "parent_dense"))
-    return KinRankings(entries, scores["dense"], scores["bm25"], parent, parent_dense, documents, share=share)
+    familiarity = 0.0 if question.baseline is None else question.baseline.familiarity
+    return KinRankings(
+        entries,
+        scores["dense"],
+        scores["bm25"],
+        parent,
+        parent_dense,
+        documents,
+        share=share,
+        familiarity=familiarity,
+    )
 
 
 def _evidence_within(
@@ -326,7 +338,7 @@ def find_entries(
         record(chunks=sum(len(each.entries) for each in found))
     with span("kinsplit.search.score", {"chunks": sum(len(each.entries) for each in found)}):
         scored = [each for own in found for each in ranking.score(own, weights, limit)]
-    close = [is_close(own, question.unrelated) for own in found if ranking.weighs and question.unrelated is not None]
+    close = [is_close(own, question.baseline) for own in found if ranking.weighs and question.baseline is not None]
     course = next((own.course for own in found if own.course), "")
     return Found(sorted(scored, key=lambda each: -each.score), any(close) if close else None, course)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit.embedding.calibration import Baseline
 from kinsplit.options import KinWeights
 from kinsplit.stores.values import Entry
 
@@ -21,6 +22,9 @@ _CHARACTERS_PER_TOKEN = 4
 # Share of the question's words that a chunk must have for words to count in full, for each standard deviation by which
 # the best cosine stands out; see docs/kin-scoring.md.
 _NEEDED = 1 / 6
+# Of a model that knows the question's language: the agreement below which more words are needed, how many times more
+# without any, and the number of chunks, best by words, whose cosines tell it.
+_AGREEMENT, _MORE, _BEST_BY_WORDS = 0.15, 2.0, 10
 # Highest standard score of parents and documents. Without it, the only document with a rare word would count the more,
 # the more candidates there are.
 _HIGHEST = 3.0
@@ -55,6 +59,8 @@ class KinRankings:
     # Share of the question's words, by their scores, that the chunk with the best term score has.
     share: float = 1.0
     course: str = ""  # Name of the course that the question names, one of several.
+    # How well the model knows the question's language, from 0 to 1; see `kinsplit.embedding.calibration.Baseline`.
+    familiarity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
     return found
 
 
-def is_close(evidence: KinRankings, unrelated: float) -> bool:
+def is_close(evidence: KinRankings, baseline: Baseline) -> bool:
     """Return whether a chunk is close to a question: by its cosine beyond that of unrelated texts, and by its words.
 
     Scores of kin don't tell, since they are relative to the candidates: the best one is as high without an answer.
@@ -120,9 +126,10 @@ def is_close(evidence: KinRankings, unrelated: float) -> bool:
 
     Args:
         evidence: What was found for the question.
-        unrelated: Expected cosine of the question with unrelated texts; see `kinsplit.embedding.calibration`.
+        baseline: What the model's cosines for the question start from.
     """
-    similarity = (max(evidence.dense.values(), default=-1.0) - unrelated) / (1 - unrelated)
+    best = max(evidence.dense.values(), default=-1.0)
+    similarity = (best - baseline.unrelated) / (1 - baseline.unrelated)
     return similarity + _WORDS * evidence.share >= _CLOSE
 
 
@@ -131,11 +138,24 @@ def trust(evidence: KinRankings) -> float:
 
     It is less than 1 if no chunk has many of the question's words: one rare word, or the few that a question in another
     language than the text shares with it, say little. The further the best cosine stands out, the more words it takes
-    to contradict it.
+    to contradict it; and it takes more if the chunks that the words find mean something else, as far as the model knows
+    the language. A question that names a document has its words.
     """
-    cosines = _values(list(evidence.entries), evidence.dense, lowest=True)
-    needed = _NEEDED * float(standard(cosines).max())
+    ids = list(evidence.entries)
+    cosines = standard(_values(ids, evidence.dense, lowest=True))
+    furthest = float(cosines.max())
+    needed = _NEEDED * furthest
+    if evidence.named is None and furthest:
+        missing = 1 - _agreement(cosines, _values(ids, evidence.bm25) ** 2) / (_AGREEMENT * furthest)
+        needed *= 1 + _MORE * evidence.familiarity * max(0.0, missing)
     return 1.0 if evidence.share >= needed else evidence.share / needed
+
+
+def _agreement(cosines: NDArray[np.float64], terms: NDArray[np.float64]) -> float:
+    """Return the mean cosine, as a standard score, of the best chunks by words, each weighted by its term score."""
+    best = np.where(terms >= np.sort(terms)[-_BEST_BY_WORDS:][0], terms, 0.0)
+    total = float(best.sum())
+    return float(cosines @ best) / total if total else float(cosines.max())
 
 
 def sibling_weight(entries: Sequence[Entry], weights: KinWeights) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk, Document, by_source
 from kinsplit.embedding import Embedder, Progress
+from kinsplit.embedding.calibration import baseline_of
 from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.errors import InvalidParameterError, inline
@@ -113,10 +114,11 @@ class Questions:
     def ask(self, text: str) -> tuple[SearchQuestion, float]:
         """Return an embedded question, and the time of embedding it in seconds."""
         if not self._known:
-            self._embedder.embed_query(text)  # Load the model, which is not part of a search's time.
+            baseline_of(self._embedder, self._embedder.embed_query(text))  # Load the model outside of a search's time.
         if text not in self._known:
             begin = time.perf_counter()
-            question = SearchQuestion.of(text, self._embedder.embed_query(text), self._bm25)
+            dense = self._embedder.embed_query(text)
+            question = SearchQuestion.of(text, dense, self._bm25, baseline=baseline_of(self._embedder, dense))
             self._known[text] = question, time.perf_counter() - begin
         return self._known[text]
 
