@@ -54,7 +54,7 @@ class SearchQuestion:
         words: Those of its terms that are words; if there are none, no document is looked for that it names.
         read_name: Function that returns the terms of a document's name.
         baseline: What the model's cosines for it start from; None if that isn't known, and with it whether a passage is
-            close, and whether the model knows the language.
+            close.
     """
 
     dense: NDArray[np.float32] | None
@@ -80,6 +80,11 @@ class SearchQuestion:
         if self.dense is None:
             raise InvalidParameterError("dense", "must be given to search by meaning", None, "Embed the question.")
         return self.dense
+
+    @property
+    def familiarity(self) -> float | None:
+        """How well the model knows the question's language; None if that isn't known."""
+        return None if self.baseline is None else self.baseline.familiarity
 
     def by_meaning(self, level: int, limit: int, source_id: str | None = None) -> Query:
         """Return the query for the dense ranking of one source, or of all."""
@@ -157,7 +162,6 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     for query, answer in zip((*inside, *missing), answers, strict=True):
         scores[query.using] |= scores_of(answer)
     parent, parent_dense = (scores_of(found.get(name, ())) for name in ("parent", "parent_dense"))
-    familiarity = 0.0 if question.baseline is None else question.baseline.familiarity
     return KinRankings(
         entries,
         scores["dense"],
@@ -166,7 +170,7 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
         parent_dense,
         documents,
         share=share,
-        familiarity=familiarity,
+        familiarity=question.familiarity,
     )
 
 
@@ -213,6 +217,7 @@ def _evidence_within(
         {entry.source_id: entry.score for entry in found["document"]},
         NamedRankings(naming.source_id, known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"]),
         share,
+        familiarity=question.familiarity,
     )
 
 

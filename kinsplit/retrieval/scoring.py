@@ -22,6 +22,8 @@ _CHARACTERS_PER_TOKEN = 4
 # Share of the question's words that a chunk must have for words to count in full, for each standard deviation by which
 # the best cosine stands out; see docs/kin-scoring.md.
 _NEEDED = 1 / 6
+# Share of these words that isn't needed if the model doesn't know the question's language.
+_UNKNOWN = 0.7
 # Of a model that knows the question's language: the agreement below which more words are needed, how many times more
 # without any, and the number of chunks, best by words, whose cosines tell it.
 _AGREEMENT, _MORE, _BEST_BY_WORDS = 0.15, 2.0, 10
@@ -59,8 +61,8 @@ class KinRankings:
     # Share of the question's words, by their scores, that the chunk with the best term score has.
     share: float = 1.0
     course: str = ""  # Name of the course that the question names, one of several.
-    # How well the model knows the question's language, from 0 to 1; see `kinsplit.embedding.calibration.Baseline`.
-    familiarity: float = 0.0
+    # How well the model knows the question's language; see `kinsplit.embedding.calibration.Baseline`.
+    familiarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +140,18 @@ def trust(evidence: KinRankings) -> float:
 
     It is less than 1 if no chunk has many of the question's words: one rare word, or the few that a question in another
     language than the text shares with it, say little. The further the best cosine stands out, the more words it takes
-    to contradict it; and it takes more if the chunks that the words find mean something else, as far as the model knows
-    the language. A question that names a document has its words.
+    to contradict it: fewer if the model doesn't know the question's language, and more if it does, and the chunks that
+    the words find mean something else. The words that name a document are right.
     """
     ids = list(evidence.entries)
     cosines = standard(_values(ids, evidence.dense, lowest=True))
     furthest = float(cosines.max())
     needed = _NEEDED * furthest
-    if evidence.named is None and furthest:
-        missing = 1 - _agreement(cosines, _values(ids, evidence.bm25) ** 2) / (_AGREEMENT * furthest)
-        needed *= 1 + _MORE * evidence.familiarity * max(0.0, missing)
+    if evidence.familiarity is not None and furthest:
+        needed *= 1 - _UNKNOWN * (1 - evidence.familiarity)
+        if evidence.named is None:
+            missing = 1 - _agreement(cosines, _values(ids, evidence.bm25) ** 2) / (_AGREEMENT * furthest)
+            needed *= 1 + _MORE * evidence.familiarity * max(0.0, missing)
     return 1.0 if evidence.share >= needed else evidence.share / needed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kinsplit import embedding
 from kinsplit.embedding import calibration
-from kinsplit.embedding.calibration import Calibration, calibrate
+from kinsplit.embedding.calibration import Calibration, baseline_of, calibrate
 from kinsplit.embedding.hashing import HashEmbedder
 
 
@@ -83,6 +83,41 @@ def test_a_model_is_calibrated_once_on_a_machine(monkeypatch: pytest.MonkeyPatch
     calibrate(first)
     calibrate(other)
     assert [each.calls for each in (first, again, other)] == [1, 0, 1]
+
+
+def test_a_model_knows_the_languages_in_which_unrelated_texts_are_apart() -> None:
+    found = Calibration(np.array([[0.3, 0.0, 0.0], [0.0, 0.8, 0.0]]))
+    first, second = (found.baseline(np.eye(3)[i]) for i in (0, 1))
+    # 0.21 above the mean of 0.09 of the language that it knows best, of 0.91 that are left.
+    assert first == (0.3, 0.0)
+    assert second == (0.8, 0.0)
+    assert found.baseline(np.eye(3)[2]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "known"),
+    [
+        ("Where do the birds sleep in winter?", True),
+        ("def area(radius): what does it return?", True),
+        ("Wo schlafen die Vögel im Winter?", False),
+        ("Где зимуют птицы?", False),
+        ("鸟在冬天睡在哪里？", False),
+    ],
+)
+def test_the_bundled_model_knows_english(question: str, known: bool) -> None:
+    model = embedding.create("bundled")
+    found = baseline_of(model, model.embed_query(question))
+    assert found is not None
+    assert (found.familiarity > 0.7) is known
+    assert (found.familiarity < 0.3) is not known
+
+
+def test_a_model_whose_cosines_are_all_high_may_know_a_language() -> None:
+    model = High()
+    found = baseline_of(model, model.embed(["cats purr and sleep"])[0])
+    assert found is not None
+    assert found.unrelated > 0.8
+    assert found.familiarity > 0.5
 
 
 def test_unrelated_texts_are_many_and_different() -> None:

@@ -16,7 +16,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.options import NO_KIN, KinWeights
 from kinsplit.retrieval import SearchQuestion
 from kinsplit.retrieval.rankings import find_evidence, rank_together
-from kinsplit.retrieval.scoring import KinRankings, score_with_kin, sibling_weight
+from kinsplit.retrieval.scoring import KinRankings, NamedRankings, score_with_kin, sibling_weight, trust
 from kinsplit.stores import Entry
 
 ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
@@ -167,6 +167,24 @@ def test_a_model_that_tells_nothing_apart_leaves_the_words_their_say() -> None:
     found = evidence(*entries, dense={f"d{i}": 0.5 for i in range(12)}, bm25={"d0": 9.0}, document={"d": 9.0})
 
     assert scores(replace(found, share=0.05), KinWeights()) == scores(found, KinWeights())
+
+
+def test_words_count_less_if_a_model_that_knows_the_language_finds_something_else() -> None:
+    entries = [entry(f"d{i}", i) for i in range(40)]
+    dense = {f"d{i}": 0.5 - 0.01 * i for i in range(39)} | {"d39": 0.9}
+    apart = evidence(*entries, dense=dense, bm25={"d20": 9.0, "d30": 4.0})
+    agreed = evidence(*entries, dense=dense, bm25={"d39": 9.0, "d30": 4.0})
+
+    def trusted(found: KinRankings, familiarity: float | None, **changes: object) -> float:
+        return trust(replace(found, share=0.2, familiarity=familiarity, **changes))  # type: ignore[arg-type]
+
+    unknown, half, known = (trusted(apart, familiarity) for familiarity in (0.0, 0.5, 1.0))
+    assert 0 < known < half < unknown
+    # As without a calibration: what agrees, and what names a document.
+    usual = trusted(apart, None)
+    assert known < usual < unknown
+    assert trusted(agreed, 1.0) == usual
+    assert trusted(apart, 1.0, named=NamedRankings("d", {}, {})) == usual
 
 
 def test_the_only_document_with_a_word_counts_no_more_among_more_candidates() -> None:
