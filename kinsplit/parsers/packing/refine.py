@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -78,19 +79,25 @@ class Ruler:
         sizes: list[int] = []
         counts: list[Future[IntArray]] = []
         submit: Callable[..., Future[IntArray]] | None = None
+        # Number of each different text, which is counted once, and the numbers of all.
+        numbers: dict[str, int] = {}
+        order: list[int] = []
         pieces: list[str] = []
         waiting = 0
         with contextlib.ExitStack() as stack:
             for text, u in zip(texts, units, strict=True):
-                pieces += slices(text, u)
+                known = len(numbers)
+                order += [numbers.setdefault(piece, len(numbers)) for piece in slices(text, u)]
+                new = [*islice(reversed(numbers), len(numbers) - known)]
+                pieces += reversed(new)
+                waiting += sum(map(len, new))
                 sizes.append(len(u.starts))
-                waiting += int((u.ends - u.starts).sum())
                 if waiting >= enough:
                     submit = submit or stack.enter_context(_worker()).submit
                     counts.append(submit(self.tokenizer.count, pieces))
                     pieces, waiting = [], 0
             last = self.tokenizer.count(pieces)
-        return divide(np.concatenate([*(c.result() for c in counts), last]), sizes)
+        return divide(np.concatenate([*(c.result() for c in counts), last])[order], sizes)
 
     def length(self, text: str) -> int:
         """Return the length of one text."""

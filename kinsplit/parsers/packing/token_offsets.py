@@ -205,7 +205,8 @@ def locate(texts: Sequence[TokenOffsets], wanted: Sequence[Iterable[int]], token
 def _count_words(pieces: Sequence[tuple[TokenOffsets, int]], tokenizer: Tokenizer) -> None:
     words = [own.words(piece) if tokenizer.splits_at_space else own.whole(piece) for own, piece in pieces]
     texts = [own.text[s:e] for (own, _), bounds in zip(pieces, words, strict=True) for s, e in pairwise(bounds)]
-    counts = tokenizer.count(texts).tolist()
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(texts))}
+    counts = tokenizer.count([*numbers])[[numbers[word] for word in texts]].tolist()
     stop = 0
     for (own, piece), bounds in zip(pieces, words, strict=True):
         start, stop = stop, stop + len(bounds) - 1
