@@ -47,7 +47,7 @@ _BLANK = re.compile(r"\W*$")
 _NEUTRAL = re.compile(r"""#|--|\*|;;|["'@]|[\w.\[\]'"$-]+(?:\s*=|$)|[.&:][A-Za-z]""")
 # A block of code contains one of these near its beginning, or begins with a keyword or a clause.
 _HINT = re.compile(r"[{}=$(;](?:(?<=[{}=])|(?<=\$)[A-Za-z_{(]|(?<=\w\()|(?<=;)\s*\n)")
-_NEAR = 150  # code points
+_NEAR, _MUCH = 150, 10_000  # code points
 # A block whose first three lines are prose is prose. In a block of code, 7 of 10 lines that tell are code.
 _FEW, _SHARE = 3, 0.7
 _LONG_LINE = 500  # code points; what longer lines are doesn't matter here
@@ -63,7 +63,11 @@ def is_code(text: str, start: int, end: int) -> bool:
     # Most blocks are prose, as their first lines show.
     if not _counted(text[at : min(end, at + 300)])[0]:
         return False
-    code, prose = _counted(_REMARK.sub("", text[start:end]))
+    # The beginning of a long text may decide, too.
+    for stop in (text.rfind("\n", start, start + _MUCH), end) if end - start > 2 * _MUCH else (end,):
+        code, prose = _counted(_REMARK.sub("", text[start:stop]))
+        if prose == _FEW and not code:
+            return False
     return code > 1 and code >= _SHARE * (code + prose)
 
 
@@ -72,7 +76,7 @@ def _counted(lines: str) -> tuple[int, int]:
     code = prose = 0
     for line in lines.split("\n"):
         if line.startswith(("```", "~~~")):
-            return 0, 0  # It is Markdown, with code in it.
+            return 0, _FEW  # It is Markdown, with code in it.
         is_code = _is_line_of_code(line)
         code += is_code is True
         prose += is_code is False
