@@ -49,6 +49,7 @@ MADE_LATER = {
         rb"(?: [^<>]*)?>\s*(?:<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*)?<(?:\w+:)?v\b[^<>]*>([^<]*)<"
     ),
     "text/code.py": re.compile(r"\n[ \t]*EOF\b"),
+    "text/marks.py": re.compile(r"\*(?:(?<=[.!?]\*)|(?<=[.!?][.!?)\]]{4}\*))"),
     "parsers/units/sentences.py": re.compile("[।。]+[\"'”’»」』）)\\]]*\\s*"),
     "server/routes/documents.py": re.compile(rb"/pages/[^/]*\.png$"),
     "integrations/ray/file_systems.py": re.compile(fnmatch.translate("bucket/*/a*b/*.md")),

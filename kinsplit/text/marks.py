@@ -172,7 +172,8 @@ def without_closing_marks(text: str, others: Iterable[str]) -> str:
         others: Its characters outside ASCII.
     """
     pieces, at = [], 0
-    found = [span for first in (*"[*", *filter(_begins_mark, others)) for span in _closing_marks(text, first)]
+    firsts = [mark for mark in (*"[*", *filter(_begins_mark, others)) if mark in text]
+    found = [span for first in firsts for span in _closing_marks(text, first)]
     for start, end in sorted(found):
         if start >= at:
             # Before a comma, the sentence goes on, as it does at a stop inside a word.
@@ -188,13 +189,22 @@ def begins_with_closing_mark(text: str, start: int, end: int) -> bool:
 
 def _closing_marks(text: str, first: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of closing marks by their first character."""
-    spaces = " \t\n" if first == "*" else "\n"  # behind which a mark closes nothing
-    start = text.find(first, 1)
-    while start >= 0:
-        before = text[start - 1]
-        if not before.isalnum() and before not in spaces and (end := _closing_end(text, start)) > start:
-            yield start, end
-        start = text.find(first, start + 1)
+    for mark in _behind_stop(first).finditer(text):
+        if (end := _closing_end(text, mark.start())) > mark.start():
+            yield mark.start(), end
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _behind_stop(mark: str) -> re.Pattern[str]:
+    """Return a pattern that finds a mark, but passes over those that close nothing, as most asterisks and brackets."""
+    literal = re.escape(mark)
+    if not mark.isascii():
+        return re.compile(rf"{literal}(?<![^\W_]{literal})")
+    stop, closer = r"[.!?\x80-\U0010ffff]", r"[.!?)\]}\"'*_\x80-\U0010ffff]"
+    # Asterisks close nothing behind a space.
+    spaces = ("",) if mark == "*" else ("", r"[^\S\n]", r"[^\S\n]{2}")
+    behind = (rf"(?<={stop}{closer}{{{number}}}{space}{literal})" for space in spaces for number in range(5))
+    return re.compile(rf"{literal}(?:{'|'.join(behind)})")
 
 
 def _closing_end(text: str, start: int) -> int:
