@@ -12,7 +12,6 @@ import gzip
 import json
 import re
 import string
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -110,6 +109,9 @@ _PAIRS = (
 PUNKT_LANGUAGES = {code: name for code, _, name in (pair.partition(":") for pair in _PAIRS.split())}
 # The mark before the brackets of an image in Markdown, also of one that is a link.
 _IMAGE_MARK = re.compile(r"!\[(?<![^\s(\[]!\[)")
+# As in `RUN`, but it begins with a literal, which makes the search fast.
+_DOTTED = re.compile(r"\.(?:\.+|(?:\s\.){2,})")
+_SOLID = re.compile(r"\S*")
 _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 # Those that close before a comma or the like, and not before a word, which they would open.
 _GLUED_CLOSING = re.compile(r"[\"')\]}]+(?![\w\s])")
@@ -129,8 +131,6 @@ class Punkt:
         # One pattern per stop, since searching for a literal is several times as fast as for a class.
         after = f"(?={rules.non_word}|\\s+\\S)"
         self._candidate = [re.compile(re.escape(stop) + after) for stop in rules.ends]
-        # As in `RUN`, but it begins with a literal, which makes the search fast.
-        self._dotted = re.compile(r"\.(?:\.+|(?:\s\.){2,})")
         self._closing = re.compile(CLOSING, re.MULTILINE)
         self._marks, self._stops = rules.ends, re.compile(f"{rules.end}+")
         self._non_word = re.compile(rules.non_word)
@@ -174,57 +174,53 @@ class Punkt:
 
     def _ends(self, text: str) -> list[int]:
         """Return the ends of sentences, before closing quotation marks and brackets."""
-        ends: list[int] = []
-        doubtful = self._doubtful
-        for word, stop in self._candidates(text):
-            last = text[word:stop]
-            # Most stops are plain; these save a call.
-            plain = text[stop] != "." or (last.isalpha() and len(last) > 1 and last.lower() not in doubtful)
-            if plain or self._full_stop_ends(text, word, stop):
-                ends.append(stop + 1)
-        return ends
+        places = self._candidates(text)
+        words = [text[word:stop] for word, stop in places]
+        plain = set(filter(self._is_plain, set(words)))
+        return [
+            stop + 1
+            for (start, stop), word in zip(places, words, strict=True)
+            if word in plain or text[stop] != "." or self._full_stop_ends(text, start, stop)
+        ]
 
-    def _candidates(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the stops at which a sentence could end, each as offsets of its word and of the stop."""
-        inside = image_marks(text)
-        if re.search(r"\.\s\.", text):
-            inside |= {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
+    def _candidates(self, text: str) -> list[tuple[int, int]]:
+        """Return the stops at which a sentence could end, each as offsets of its word and of the stop."""
+        inside = image_marks(text).union(i for m in _DOTTED.finditer(text) for i in range(m.start(), m.end() - 1))
         # Punkt splits words at ASCII white space only.
         spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), "\n\t\r\x0b\x0c", text)
+        found: list[tuple[int, int]] = []
         word = before = 0
-        pending = False
         for stop in sorted([match.start() for mark in self._candidate for match in mark.finditer(text)]):
             if stop in inside:
                 continue
             space = spaced.rfind(" ", before, stop)
-            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-            if pending and (space > before or word == before):
-                yield word, before
             if space > before:
                 word = space + 1
-            before, pending = stop, True
-        if pending:
-            yield word, before
+            elif found and word < before:
+                found.pop()  # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
+            found.append((word, stop))
+            before = stop
+        return found
 
-    def _full_stop_ends(self, text: str, word: int, dot: int) -> bool:
-        last, after = text[word:dot], skip_space(text, dot + 1)
-        if not last:
-            if after > dot + 1:
-                return True
-        elif len(last) > 1:
-            if last.isdecimal():
-                # A full stop belongs to a number ("2. Bundesliga") only before a lower-case word or punctuation.
-                if self._number_breaks and text[after].isupper():
-                    return True
-            elif self._non_word.match(last[-1]):
-                return True
-        if self._abbreviations.continues(text, word, dot, after):
+    def _is_plain(self, word: str) -> bool:
+        """Return whether a full stop ends a sentence whatever follows, judged by the word before it."""
+        if word.isalpha():
+            return len(word) > 1 and word.lower() not in self._doubtful
+        return len(word) > 1 and not word.isdecimal() and self._non_word.match(word[-1]) is not None
+
+    def _full_stop_ends(self, text: str, start: int, dot: int) -> bool:
+        word, after = text[start:dot], skip_space(text, dot + 1)
+        if not word and after > dot + 1:
+            return True
+        # A full stop belongs to a number ("2. Bundesliga") only before a lower-case word or punctuation.
+        if len(word) > 1 and word.isdecimal() and self._number_breaks and text[after].isupper():
+            return True
+        if self._abbreviations.continues(text, start, dot, after):
             return False
         stop = after + 1
         if after > dot + 1:
-            while stop < len(text) and not text[stop].isspace():
-                stop += 1
-        return self._decide(text[word:stop])
+            stop = _SOLID.match(text, stop).end()  # type: ignore[union-attr]
+        return self._decide(text[start:stop])
 
 
 _FOLDER = Path(__file__).with_name("punkt_models")
