@@ -340,6 +340,7 @@ class Strategy(Documented):
         before: tuple[Span, ...] = ()
         contexts = OutlineContexts(document) if document.outline else HeadingContexts(document.headings)
         section, is_placed = functools.cache(Beside), bool(document.pages or document.times)
+        known, context = Beside(), ""
         for i, (spans, headings, tokens, parent, own, header, language) in enumerate(cuts):
             piece = text[spans[0].start : spans[0].end]
             if len(spans) > 1:
@@ -350,12 +351,16 @@ class Strategy(Documented):
             speaker = _speaker(document.voices, spans[0].start) if document.voices else ""
             if header or language or speaker:
                 beside = Beside(beside.headings, header, language, speaker, beside.note)
-            kin = None if parent is None else parents[parent], around[i], around[i + 2]
-            place = ids[i], source, i, total, level
+            if beside is not known:
+                known, context = beside, beside.context
             if is_placed:
                 own = {**(own or {}), **position(document, spans[0].start, spans[-1].end)}
             facts = {**own, **metadata} if own else metadata
-            yield Chunk(*place, spans, piece, content_hash(piece, beside.context), overlap, *kin, beside, tokens, facts)
+            left, right = around[i], around[i + 2]
+            up, hashed = None if parent is None else parents[parent], content_hash(piece, context)
+            yield Chunk(
+                ids[i], source, i, total, level, spans, piece, hashed, overlap, up, left, right, beside, tokens, facts
+            )
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
         for field, names in self.resources.items():

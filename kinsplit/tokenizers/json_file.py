@@ -73,11 +73,11 @@ class FastEncoder:
         if max(map(len, texts), default=0) <= LONGEST:
             return self._encode(texts)
         flat, numbers = self._pieces(texts)
-        ids, counts = self._encode(flat)
+        ids, counts = self._encode(flat, np.array([len(piece) > LONGEST for piece in flat], dtype=np.bool_))
         return ids, np.add.reduceat(counts, np.cumsum([0, *numbers[:-1]]))
 
-    def _encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        exact = self._are_odd(texts) | np.array([len(text) > LONGEST for text in texts], dtype=np.bool_)
+    def _encode(self, texts: Sequence[str], long: npt.NDArray[np.bool_] | bool = False) -> tuple[IntArray, IntArray]:
+        exact = self._are_odd(texts) | long
         if not exact.any():
             return self._read(texts)
         found, slow = (
