@@ -2,39 +2,32 @@
 
 A token extends from its offset to the offset of the next token, so characters that a tokenizer drops are never lost.
 
-Tokenising with offsets takes 30 times as long as counting. So a text is counted in pieces of a few words, only the
-pieces around the requested tokens are counted word by word, and only words that a window cuts are tokenised with
-offsets.
+Tokenising with offsets takes 30 times as long as counting. So each different word of all texts is counted once, and
+only words that a window cuts are tokenised with offsets.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import chain, count, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.refine import divide
 from kinsplit.parsers.units.sentences import IntArray, code_points, runs
 from kinsplit.text.graphemes import SPACES, grapheme_floor, skip_space
 from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer
 
-# Words in a piece.
+# Words in a piece: behind a gap, windows go on from the start of a piece of whose tokens none was located.
 _PIECE = 8
 # White space that doesn't separate words here.
 _OTHER_SPACES = sorted(SPACES - SEPARATORS)
 _SPACES, _STOPS = "".join(SEPARATORS), "".join(STOPS)
 _WORD = re.compile(f"[^{_SPACES}{_STOPS}]+[{_STOPS}]*|[{_STOPS}]+")
 _UNSPACED_WORD = re.compile(rf"(?<=[{_STOPS}])[^\s{_STOPS}]")
-
-
-class _Piece(NamedTuple):
-    numbers: list[int]
-    offsets: list[int]
-    word_numbers: list[int]
 
 
 class _Place(NamedTuple):
@@ -56,52 +49,38 @@ class _Place(NamedTuple):
 class TokenOffsets:
     """Offsets of a text's tokens, computed on request (see `locate`)."""
 
-    def __init__(self, text: str, words: IntArray, counts: IntArray) -> None:
+    def __init__(self, text: str, words: IntArray, pieces: IntArray, counts: IntArray) -> None:
         self.text = text
-        # Offset of each word, and of each piece and number of tokens before it; the last entry is the end of the text.
-        self._words = words.data  # Its slices are made faster than those of an array.
-        self._begins = [*words[:-1:_PIECE].tolist(), len(text)]
-        self._before: list[int] = [0, *np.cumsum(counts).tolist()]
-        self._inside: dict[int, _Piece] = {}
+        # int64[n + 1]: offset of each word, and number of tokens before it; at last, those of the end of the text.
+        self._words, self._before = words, np.append(0, np.cumsum(counts))
+        self.total = int(self._before[-1])
+        # Number of the first word of each piece, and the pieces of which tokens were located.
+        self._pieces, self._located = pieces, set[int]()
+        # Offsets of the tokens of words, and places of tokens.
+        self._tokens: dict[int, list[int]] = {}
         self._places: dict[int, _Place] = {}
-        self.total = self._before[-1]
+        self._end = _Place(len(text), len(text), self.total, self.total)
         self._plain = text.isascii()
-        self._has_other_space = any(space in text for space in _OTHER_SPACES)
 
     def __getitem__(self, number: int) -> int:
         """Return the offset of a located token or the end, moved back to the start of its grapheme cluster."""
         return self._place(number).floor
 
     def _place(self, number: int) -> _Place:
-        place = self._places.get(number)
-        if place is None:
-            place = self._places[number] = self._find(number)
-        return place
-
-    def _find(self, number: int) -> _Place:
-        if number >= self.total:
-            return _Place(len(self.text), len(self.text), self.total, self.total)
-        piece = bisect_right(self._before, number) - 1
-        if number == self._before[piece]:
-            # Characters dropped before the first token belong to it.
-            offset, next_word, last_word = self._begins[piece if number else 0], number, number
-        else:
-            inside = self._inside[piece]
-            offset = inside.offsets[bisect_left(inside.numbers, number)]
-            at = bisect_left(words := inside.word_numbers, number)
-            next_word = words[at] if at < len(words) else self._before[piece + 1]
-            last_word = words[bisect_right(words, number, at) - 1]
-        floor = offset if self._plain else grapheme_floor(self.text, offset, 0)
-        return _Place(offset, floor, next_word, last_word)
+        return self._places[number] if number < self.total else self._end
 
     def at_or_before(self, offset: int) -> int:
         """Return the number of the last located token that begins at or before an offset and the space after it."""
         offset = skip_space(self.text, offset)
-        piece = max(0, bisect_right(self._begins, offset, hi=len(self._begins) - 1) - 1)
-        if piece not in self._inside:
-            return self._before[piece]
-        inside = self._inside[piece]
-        return inside.numbers[max(0, bisect_right(inside.offsets, offset) - 1)]
+        word = max(0, int(np.searchsorted(self._words[:-1], offset, side="right")) - 1)
+        first = int(self._firsts(word))
+        if first not in self._located:
+            return int(self._before[first])
+        return int(self._before[word]) + max(0, bisect_right(self._tokens.get(word, []), offset) - 1)
+
+    def _firsts(self, words: IntArray | int) -> IntArray:
+        """Return the first word of the piece of each word."""
+        return self._pieces[np.searchsorted(self._pieces, words, side="right") - 1]
 
     def word_bounds(self, first: int, stop: int) -> tuple[int, int] | None:
         """Return the first and the last word that begin between two located tokens, as token numbers, or None.
@@ -118,96 +97,78 @@ class TokenOffsets:
                 return None
         return after, before
 
-    def _piece_of(self, number: int) -> int:
-        return bisect_right(self._before, number) - 1
+    def around(self, numbers: Iterable[int]) -> tuple[IntArray, list[int]]:
+        """Return tokens and the first tokens of the words around them, and the words that tokens begin inside.
 
-    def uncounted(self, numbers: Iterable[int]) -> list[int]:
-        """Return the pieces that contain any of the tokens and whose words haven't been counted."""
-        inside = {p for n in numbers if n < self.total and self._before[p := self._piece_of(n)] < n}
-        return sorted(inside - self._inside.keys())
+        What is known already is left out.
+        """
+        wanted = np.array([number for number in numbers if number < self.total], dtype=np.int64)
+        words = np.searchsorted(self._before, wanted, side="right") - 1
+        firsts = self._firsts(words)
+        self._located.update(firsts[self._before[firsts] < wanted].tolist())
+        edges = self._before[words], self._before[np.searchsorted(self._before, wanted)]
+        near = sorted({number for found in (wanted, *edges) for number in found.tolist()})
+        new = [number for number in near if number < self.total and number not in self._places]
+        inside = words[self._before[words] < wanted].tolist()
+        return np.array(new, dtype=np.int64), sorted({word for word in inside if word not in self._tokens})
 
-    def whole(self, piece: int) -> list[int]:
-        """Return the start and end of a piece."""
-        return self._begins[piece : piece + 2]
+    def word(self, number: int) -> str:
+        """Return a word and what follows it up to the next one."""
+        return self.text[self._words[number] : self._words[number + 1]]
 
-    def words(self, piece: int) -> list[int]:
-        """Return the starts of a piece's words, followed by the end of the piece."""
-        if not self._has_other_space:
-            return self._words[piece * _PIECE : (piece + 1) * _PIECE + 1].tolist()
-        start, end = self.whole(piece)
-        return [start, *(m.start() for m in _WORD.finditer(self.text, start, end) if m.start() > start), end]
-
-    def learn_words(self, piece: int, offsets: list[int], counts: list[int]) -> None:
-        """Store the token counts of a piece's words."""
-        numbers = [*accumulate(counts[:-1], initial=self._before[piece])]
-        if 0 in counts:
-            # A word that the tokenizer drops has the number of the next word and belongs to it.
-            first_at = dict(zip(reversed(numbers), reversed(offsets), strict=True))
-            numbers, offsets = [*reversed(first_at)], [*reversed(first_at.values())]
-        self._inside[piece] = _Piece(numbers, offsets, [*numbers])
-
-    def unknown_words(self, numbers: Iterable[int]) -> list[tuple[int, int, int, int]]:
-        """Return the words inside which any of the tokens begins: piece, first token, start and end."""
-        found = set()
-        for number in numbers:
-            if number < self.total and (piece := self._inside.get(self._piece_of(number))):
-                i = bisect_left(piece.numbers, number)
-                if i == len(piece.numbers) or piece.numbers[i] != number:
-                    of = self._piece_of(number)
-                    end = piece.offsets[i] if i < len(piece.offsets) else self._begins[of + 1]
-                    found.add((of, piece.numbers[i - 1], piece.offsets[i - 1], end))
-        return sorted(found)
-
-    def learn_tokens(self, piece: int, first: int, start: int, starts: IntArray) -> None:
-        """Store the offsets of a word's tokens."""
-        inside = self._inside[piece]
-        i = bisect_left(inside.numbers, first) + 1
-        following = inside.numbers[i] if i < len(inside.numbers) else self._before[piece + 1]
-        # Limits are checked by the count. If the tokenizer reports fewer offsets, the other tokens share the last one.
-        found = [start + s for s in starts.tolist()[: following - first]] or [start]
-        found += [found[-1]] * (following - first - len(found))
-        inside.numbers[i:i] = range(first + 1, following)
-        inside.offsets[i:i] = found[1:]
+    def learn(self, numbers: IntArray, tokens: dict[int, IntArray]) -> None:
+        """Store the places of tokens, given where the tokens of words begin in them."""
+        for word, starts in tokens.items():
+            begin = int(self._words[word])
+            # Limits are checked by the count. If the tokenizer reports fewer offsets, other tokens share the last one.
+            most = int(self._before[word + 1] - self._before[word])
+            found = [begin + start for start in starts.tolist()[:most]] or [begin]
+            self._tokens[word] = [begin, *found[1:], *[found[-1]] * (most - len(found))]
+        last = np.searchsorted(self._before, numbers, side="right") - 1
+        after = np.searchsorted(self._before, numbers)
+        # A word that the tokenizer drops belongs to the next one.
+        begins = self._words[np.where(numbers > 0, np.maximum(after, self._firsts(last)), 0)]
+        rows = zip(*(a.tolist() for a in (numbers, begins, self._before[after], last, self._before[last])), strict=True)
+        for number, begin, next_word, word, last_word in rows:
+            offset = begin if number == last_word else self._tokens[word][number - last_word]
+            floor = offset if self._plain else grapheme_floor(self.text, offset, 0)
+            self._places[number] = _Place(offset, floor, next_word, last_word)
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenOffsets]:
-    """Count the tokens of many texts in one pass, piece by piece."""
-    words = [_word_begins(text, tokenizer) for text in texts]
-    begins = [[*own[:-1:_PIECE].tolist(), len(text)] for text, own in zip(texts, words, strict=True)]
-    pieces = [text[s:e] for text, b in zip(texts, begins, strict=True) for s, e in pairwise(b)]
-    counts = divide(tokenizer.count(pieces), [len(b) - 1 for b in begins])
-    return [TokenOffsets(text, own, found) for text, own, found in zip(texts, words, counts, strict=True)]
+    """Count the tokens of many texts in one pass, each different word once."""
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    found = []
+    for text in texts:
+        words, pieces, own = _words(text, tokenizer)
+        found.append((text, words, pieces, np.fromiter(map(numbers.__getitem__, own), np.int64, len(words) - 1)))
+    counts = tokenizer.count([*numbers])
+    return [TokenOffsets(text, words, pieces, counts[own]) for text, words, pieces, own in found]
 
 
-def _word_begins(text: str, tokenizer: Tokenizer) -> IntArray:
-    """Return the offsets of the words, between which counts add up, and the end of the text."""
+def _words(text: str, tokenizer: Tokenizer) -> tuple[IntArray, IntArray, Iterable[str]]:
+    """Return the words, between which counts add up: their offsets and the text's end, firsts of pieces, and texts."""
     starts = runs(text).starts
-    if not tokenizer.splits_at_space:
-        return np.append(starts[:1], len(text))
-    before = code_points(text)[starts[1:] - 1]
-    begins = starts[1:][np.isin(before, [ord(c) for c in SEPARATORS])]
-    if any(stop in text for stop in STOPS):
+    begins = starts if tokenizer.splits_at_space else starts[:1]
+    pieces = begins[::_PIECE]
+    is_plain = not any(character in text for character in (*_OTHER_SPACES, *STOPS))
+    if tokenizer.splits_at_space and len(starts) and not is_plain:
+        is_separated = np.isin(code_points(text)[starts[1:] - 1], [ord(c) for c in SEPARATORS])
         unspaced = np.array([m.start() for m in _UNSPACED_WORD.finditer(text)], dtype=np.int64)
-        begins = np.sort(np.concatenate([begins, unspaced]), kind="stable")
-    return np.concatenate([starts[:1], begins, [len(text)]])
+        pieces = np.sort(np.concatenate([starts[:1], starts[1:][is_separated], unspaced]), kind="stable")[::_PIECE]
+        others = np.array([m.start() for m in _WORD.finditer(text)], dtype=np.int64)
+        begins = np.union1d(pieces, others[others > starts[0]])
+    words = np.append(begins, len(text))
+    own: Iterable[str] = (text[start:end] for start, end in pairwise(words.tolist()))
+    if tokenizer.splits_at_space and is_plain:
+        own = chain.from_iterable(map(str.split, text.splitlines()))
+    return words, np.searchsorted(begins, pieces), own
 
 
 def locate(texts: Sequence[TokenOffsets], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:
     """Locate some tokens of each text, all in one pass."""
-    uncounted = [(own, piece) for own, numbers in zip(texts, wanted, strict=True) for piece in own.uncounted(numbers)]
-    _count_words(uncounted, tokenizer)
-    unknown = [(own, word) for own, numbers in zip(texts, wanted, strict=True) for word in own.unknown_words(numbers)]
-    starts = tokenizer.starts([own.text[start:end] for own, (_, _, start, end) in unknown])
-    for (own, (piece, first, start, _)), found in zip(unknown, starts, strict=True):
-        own.learn_tokens(piece, first, start, found)
-
-
-def _count_words(pieces: Sequence[tuple[TokenOffsets, int]], tokenizer: Tokenizer) -> None:
-    words = [own.words(piece) if tokenizer.splits_at_space else own.whole(piece) for own, piece in pieces]
-    texts = [own.text[s:e] for (own, _), bounds in zip(pieces, words, strict=True) for s, e in pairwise(bounds)]
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(texts))}
-    counts = tokenizer.count([*numbers])[[numbers[word] for word in texts]].tolist()
-    stop = 0
-    for (own, piece), bounds in zip(pieces, words, strict=True):
-        start, stop = stop, stop + len(bounds) - 1
-        own.learn_words(piece, bounds[:-1], counts[start:stop])
+    found = [(own, *own.around(numbers)) for own, numbers in zip(texts, wanted, strict=True)]
+    cut = [*{own.word(word): None for own, _, words in found for word in words}]
+    starts = dict(zip(cut, tokenizer.starts(cut), strict=True))
+    for own, numbers, words in found:
+        own.learn(numbers, {word: starts[own.word(word)] for word in words})
