@@ -12,22 +12,25 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain, count, pairwise
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.units.sentences import IntArray, code_points, runs
+from kinsplit.parsers.units.sentences import IntArray, code_points
 from kinsplit.text.graphemes import SPACES, grapheme_floor, skip_space
 from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer
 
 # Words in a piece: behind a gap, windows go on from the start of a piece of whose tokens none was located.
 _PIECE = 8
-# White space that doesn't separate words here.
-_OTHER_SPACES = sorted(SPACES - SEPARATORS)
+# Kinds of code points: white space at which words end, other white space, and stops, behind which a word begins.
+_SEPARATOR, _OTHER_SPACE, _STOP = 1, 2, 3
+_KINDS = np.zeros(ord(max(STOPS)) + 2, dtype=np.uint8)
+for _kind, _characters in ((_OTHER_SPACE, SPACES), (_SEPARATOR, SEPARATORS), (_STOP, STOPS)):
+    _KINDS[[ord(character) for character in _characters]] = _kind
 _SPACES, _STOPS = "".join(SEPARATORS), "".join(STOPS)
 _WORD = re.compile(f"[^{_SPACES}{_STOPS}]+[{_STOPS}]*|[{_STOPS}]+")
-_UNSPACED_WORD = re.compile(rf"(?<=[{_STOPS}])[^\s{_STOPS}]")
+_ODD = re.compile(f"[{''.join(SPACES - SEPARATORS)}{_STOPS}]")
 
 
 class _Place(NamedTuple):
@@ -148,21 +151,22 @@ def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenOffset
 
 def _words(text: str, tokenizer: Tokenizer) -> tuple[IntArray, IntArray, Iterable[str]]:
     """Return the words, between which counts add up: their offsets and the text's end, firsts of pieces, and texts."""
-    starts = runs(text).starts
-    begins = starts if tokenizer.splits_at_space else starts[:1]
-    pieces = begins[::_PIECE]
-    is_plain = not any(character in text for character in (*_OTHER_SPACES, *STOPS))
-    if tokenizer.splits_at_space and len(starts) and not is_plain:
-        is_separated = np.isin(code_points(text)[starts[1:] - 1], [ord(c) for c in SEPARATORS])
-        unspaced = np.array([m.start() for m in _UNSPACED_WORD.finditer(text)], dtype=np.int64)
-        pieces = np.sort(np.concatenate([starts[:1], starts[1:][is_separated], unspaced]), kind="stable")[::_PIECE]
-        others = np.array([m.start() for m in _WORD.finditer(text)], dtype=np.int64)
-        begins = np.union1d(pieces, others[others > starts[0]])
-    words = np.append(begins, len(text))
-    own: Iterable[str] = (text[start:end] for start, end in pairwise(words.tolist()))
-    if tokenizer.splits_at_space and is_plain:
-        own = chain.from_iterable(map(str.split, text.splitlines()))
-    return words, np.searchsorted(begins, pieces), own
+    first = len(text) - len(text.lstrip())
+    if first == len(text) or not tokenizer.splits_at_space:
+        begins = np.array([first][: len(text) - first], dtype=np.int64)
+        return np.append(begins, len(text)), np.arange(len(begins)), [text[first:]] * len(begins)
+    kinds = np.take(_KINDS, code_points(text)[first:], mode="clip")
+    before = np.append(_SEPARATOR, kinds[:-1])
+    begins = (kinds != _SEPARATOR) & ((before == _SEPARATOR) | ((kinds != _STOP) & (before == _STOP)))
+    words = np.flatnonzero(begins)
+    pieces = np.flatnonzero(begins & (kinds != _OTHER_SPACE))[::_PIECE]
+    split = _split_odd if (kinds == _STOP).any() or (kinds == _OTHER_SPACE).any() else str.split
+    own = chain.from_iterable(map(split, text[first:].split("\n")))
+    return np.append(words + first, len(text)), np.searchsorted(words, pieces), own
+
+
+def _split_odd(line: str) -> list[str]:
+    return _WORD.findall(line) if _ODD.search(line) else line.split()
 
 
 def locate(texts: Sequence[TokenOffsets], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:
