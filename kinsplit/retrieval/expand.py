@@ -90,7 +90,7 @@ def fetch_kin(
     fetched = (read or store.get)(unknown) if unknown else []
     chunks = {**known, **{chunk.id: chunk for chunk in fetched}}
     lost: dict[tuple[str, int, int], list[str]] = {}
-    for hit in () if expansion.parents else hits:
+    for hit in () if expansion.parents or ids.keys() <= chunks.keys() else hits:
         for index, id_ in expansion.siblings(hit, fingerprint).items():
             if id_ not in chunks:
                 lost.setdefault((hit.source_id, hit.level, index), []).append(id_)
@@ -131,13 +131,15 @@ def arrange(
     """
     groups: list[_Group] = []
     for hit in candidates:
+        near = [group for group in groups if group.is_near(hit.chunk, expansion)]
+        if not near and len(groups) >= top_k:
+            continue
         around = surroundings(hit.chunk, chunks, expansion, fingerprint)
-        home = next((group for group in groups if group.holds(hit.chunk, around)), None)
+        home = next((group for group in near if group.holds(hit.chunk, around)), None)
         if home is not None:
             home.hits.append(hit)
             continue
-        own = (group for group in groups if group.hits[0].chunk.source_id == hit.chunk.source_id)
-        free = ((group, _beside(hit.chunk, around, [g for g in groups if g is not group])) for group in own)
+        free = ((group, _beside(hit.chunk, around, [g for g in groups if g is not group])) for group in near)
         neighbour, more = next((pair for pair in free if pair[0].has_room_for(pair[1], expansion)), (None, around))
         if neighbour is not None:
             neighbour.add(more, hit)
@@ -179,6 +181,15 @@ class _Group:
         self.chunks = {chunk.id: chunk for chunk in chunks}
         self.hits = [hit]
         self.related = related
+
+    def is_near(self, chunk: Chunk, expansion: Expansion) -> bool:
+        """Return whether a hit, with its kin, may be part of the passage or continue it."""
+        own = self.hits[0].chunk
+        if own.source_id != chunk.source_id or expansion.parents:
+            return own.source_id == chunk.source_id
+        reach = expansion.window + 1
+        indices = [other.index for other in self.chunks.values()]
+        return min(indices) - reach <= chunk.index <= max(indices) + reach
 
     def holds(self, chunk: Chunk, around: Sequence[Chunk]) -> bool:
         """Return whether a hit, or the parent that replaces it, is part of the passage."""

@@ -28,6 +28,7 @@ from kinsplit.retrieval.scoring import (
     unit,
 )
 from kinsplit.spans import holds, overlap
+from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
 from kinsplit.stores.store import ChunkStore
 from kinsplit.stores.values import Entry, Query, Where
 from kinsplit.support.telemetry import span
@@ -96,15 +97,17 @@ class SearchQuestion:
 
     def by_word(self, word: int, level: int, limit: int, *, bare: bool = False) -> Query:
         """Return the query for the ranking by one word, or for its ids and scores alone."""
-        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self.where, bare)
+        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self._within(), bare)
 
     def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
         """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
         vector = self.vector if using == "dense" else self.terms
-        return [Query(using, vector, len(ids), self.level, {"$id": sorted(ids)}, bare=True)] if ids else []
+        return [Query(using, vector, len(ids), self.level, (HasId(tuple(sorted(ids))),), bare=True)] if ids else []
 
-    def _within(self, source_id: str | None) -> Where | None:
-        return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
+    def _within(self, source_id: str | None = None) -> tuple[Condition, ...]:
+        """Return the conditions of the filter, and that of a source, so that no store parses them for each query."""
+        own = () if source_id is None else (OneOf("source_id", (source_id,)),)
+        return (*to_conditions(None, self.where), *own)
 
 
 def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> list[Candidate]:

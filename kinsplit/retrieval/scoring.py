@@ -180,8 +180,9 @@ def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest:
     """Return the score of each name; names without one get the lowest score, or 0."""
     if not scores:
         return np.zeros(len(names))
+    get = scores.get
     missing = min(scores.values()) if lowest else 0.0
-    return np.array([scores.get(name or "", missing) for name in names])
+    return np.array([missing if name is None else get(name, missing) for name in names])
 
 
 def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:
@@ -298,5 +299,6 @@ def best_of_each(entries: Iterable[Entry], own: NDArray[np.float64]) -> dict[str
     """Return the best own score of each document's chunks, by source id."""
     best: dict[str, float] = {}
     for entry, score in zip(entries, own.tolist(), strict=True):
-        best[entry.source_id] = max(score, best.get(entry.source_id, score))
+        if score > best.get(entry.source_id, -math.inf):
+            best[entry.source_id] = score
     return best

@@ -142,16 +142,19 @@ def _under(value: object, path: Path) -> Iterator[object]:
         yield from _under(value[path[0]], path[1:])
 
 
-def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
+def to_conditions(level: int | None, where: Where | tuple[Condition, ...] | None) -> list[Condition]:
     """Return the conditions of a filter, followed by that of the level unless all levels are wanted.
 
-    Alternatives on one key are merged into one condition, and so are exceptions.
+    Alternatives on one key are merged into one condition, and so are exceptions. Conditions are taken as they are, so
+    that a search, which asks for some twenty rankings, parses its filter once.
 
     Raises:
         InvalidParameterError: The filter is not valid (see `Where`), or too deep.
     """
     conditions: list[Condition] = []
-    if where is not None:
+    if isinstance(where, tuple):
+        conditions += where
+    elif where is not None:
         _check_depth(where)
         conditions += _joined_exceptions(_parsed(where))
     if level is not None:

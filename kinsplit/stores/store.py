@@ -90,7 +90,7 @@ class ChunkStore(ABC):
         """
         return function(self, *args, **kwargs)
 
-    def check_fields(self, where: Where | None) -> None:
+    def check_fields(self, where: Where | tuple[Condition, ...] | None) -> None:
         """Check the fields that a filter names if it finds nothing.
 
         A field that no chunk has is an error only if one that some chunk has is spelt almost like it: a filter may well

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from itertools import filterfalse
 from operator import add
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from kinsplit.chunk import DOCUMENT, Chunk, Content
 from kinsplit.embedding.protocol import EmbeddingContext, SparseVector
 from kinsplit.errors import InvalidParameterError, require
+
+if TYPE_CHECKING:
+    from kinsplit.stores.filters import Condition
 
 #: A filter: payload keys, each with a condition. A condition is a value, a list of alternative values, or a mapping of
 #: operators: "$eq", "$ne", "$in" and "$nin"; on numbers and dates "$gt", "$gte", "$lt", "$lte" and "$between" with two
@@ -135,7 +138,7 @@ class Query:
         limit: Largest number of hits.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for
             whole documents, which have no dense vector. Leaves, parents and documents have separate IDFs.
-        where: A filter; see `Where`.
+        where: A filter; see `Where`. One that was parsed is taken as it is; see `to_conditions`.
         bare: Whether only ids and scores are wanted, so that an engine may leave the entries' other fields empty.
     """
 
@@ -143,7 +146,7 @@ class Query:
     vector: NDArray[np.float32] | SparseVector
     limit: int
     level: int = 0
-    where: Where | None = None
+    where: Where | tuple[Condition, ...] | None = None
     bare: bool = False
 
     def __post_init__(self) -> None:
@@ -209,12 +212,12 @@ class Entry(NamedTuple):
 
     def scored(self, score: float) -> Entry:
         """Return the entry with another score."""
-        return Entry(*self[:-1], score)
+        return Entry._make((*self[:-1], score))
 
     @classmethod
     def bare(cls, id_: str, score: float) -> Self:
         """Return an entry with an id and a score alone; see `Query.bare`."""
-        return cls(id_, "", 0, 0, 0, None, None, None, None, 0, (), "", (), score)
+        return cls._make((id_, "", 0, 0, 0, None, None, None, None, 0, (), "", (), score))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,10 +46,11 @@ class PointArrays:
                 terms, values = np.array(vectors.sparse.indices), np.array(vectors.sparse.values, dtype=np.float32)
                 sparse[layer.sparse].append((np.full(len(terms), row, dtype=np.int32), terms, values))
         self._row_of = {entry.id: row for row, entry in enumerate(self.entries)}
-        by_source: dict[str, list[int]] = defaultdict(list)
+        of_source: dict[tuple[int, str], list[int]] = defaultdict(list)
         for row, entry in enumerate(self.entries):
-            by_source[entry.source_id].append(row)
-        self._of_source = {source: np.array(of_source, dtype=np.intp) for source, of_source in by_source.items()}
+            of_source[entry.level, entry.source_id].append(row)
+        # By level and source.
+        self._of_source = {key: np.array(of_key, dtype=np.intp) for key, of_key in of_source.items()}
         self._level_of = np.array([entry.level for entry in self.entries], dtype=np.intp)
         self._levels = {level: np.array(of_level, dtype=np.intp) for level, of_level in rows.items()}
         # Row of each point in the matrix that holds its dense vector.
@@ -76,7 +77,8 @@ class PointArrays:
 
     def scored(self, found: Iterable[tuple[int, float]]) -> list[Entry]:
         """Return the entries of rows with their scores."""
-        return [self.entries[row].scored(score) for row, score in found]
+        entries = self.entries
+        return [entries[row].scored(score) for row, score in found]
 
     def matching(self, level: int, conditions: Iterable[HasId | OneOf]) -> Rows:
         """Return the rows of a level that meet conditions on ids and sources, in order."""
@@ -85,11 +87,12 @@ class PointArrays:
             if isinstance(condition, HasId):
                 named = sorted(row for id_ in condition.ids if (row := self._row_of.get(id_)) is not None)
                 wanted = np.array(named, dtype=np.intp)
+                wanted = wanted[self._level_of[wanted] == level]
             else:
-                of_sources = [self._of_source[name] for name in condition.strings if name in self._of_source]
-                wanted = np.sort(np.concatenate([_NO_ROWS, *of_sources]))
+                found = [self._of_source.get((level, name), _NO_ROWS) for name in condition.strings]
+                wanted = found[0] if len(found) == 1 else np.sort(np.concatenate([_NO_ROWS, *found]))
             rows = wanted if rows is None else np.intersect1d(rows, wanted)
-        return self._levels.get(level, _NO_ROWS) if rows is None else rows[self._level_of[rows] == level]
+        return self._levels.get(level, _NO_ROWS) if rows is None else rows
 
     def best(self, query: Query, rows: Rows) -> list[tuple[int, float]]:
         """Return the best of some rows for a query, with their scores, best first."""
