@@ -156,7 +156,8 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     inside = [
         ask(question.level, weights.inside, source_id)
         for source_id in _best_documents(found["dense"], documents, weights.best_documents)
-        for ask in (question.by_meaning, question.by_terms)
+        for ask, ranked in ((question.by_meaning, found["dense"]), (question.by_terms, found["bm25"]))
+        if _lacks(ranked, pool, source_id, weights.inside)
     ]
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
     answers = yield [*inside, *missing]
@@ -235,6 +236,11 @@ def _matched(best: Sequence[Entry], alone: Sequence[Sequence[Entry]], number: in
         return 0.0 if alone else 1.0
     mean = (sum(known) + (len(alone) - len(known)) * max(known)) / len(alone)
     return min(1.0, best[0].score / (number * mean))
+
+
+def _lacks(ranked: Sequence[Entry], limit: int, source_id: str, number: int) -> bool:
+    """Return whether a ranking may lack one of the first chunks of a document, so that one inside it is needed."""
+    return len(ranked) >= limit and sum(entry.source_id == source_id for entry in ranked) < number
 
 
 def _wanted(found: Sequence[Sequence[Entry]], *, siblings: bool) -> set[str]:
