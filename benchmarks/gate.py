@@ -19,11 +19,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import count, islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import indexing
+import search_cost
 import service
 import typer
 from parsers import console, machine
@@ -32,12 +32,10 @@ from scale_model import replaced
 from systems import SYSTEMS
 from texts import ROOT, Corpus, stand_in
 
-from kinsplit.embedding import create
-
 #: Ratios of the last release, and the page that shows them.
 RECORD, PAGE = Path(__file__).with_name("gate.json"), ROOT / "docs" / "costs.md"
-#: Rounds of each pair, of which the median counts, searches in each, and seconds of asking the service.
-ROUNDS, SEARCHES, SECONDS = 7, 20, 10.0
+#: Rounds of each pair, of which the median counts, and seconds of asking the service.
+ROUNDS, SECONDS = 7, 10.0
 #: Clients that ask the service.
 CLIENTS = 8
 #: Characters of each text that is indexed.
@@ -120,28 +118,17 @@ def _text_nodes(number: int) -> list[object]:
 
 def searches() -> Iterator[tuple[str, float]]:
     """Yield the ratios of a search to the question's vector, and of the service to LangChain's retriever."""
-    with service.course() as course, service.open_own(course) as index:
-        # No question is repeated, so that caches don't help.
-        questions = (f"{text} ({turn})" for turn in count() for text in course.questions)
-
-        def asking(ask: Callable[[str], object]) -> Prepare:
-            return lambda: partial(list, map(ask, list(islice(questions, SEARCHES))))
-
-        def search(question: str) -> object:
-            return index.search(question, window=0)
-
-        service.warm(search, course.questions)
-        yield "search", paired(asking(search), asking(create("bundled").embed_query))
-        with service.serving(str(course.folder), collections="course") as (address, process):
-            systems = {
-                "kinsplit": service.System(service.over_http(address), process),
-                "LangChain": service.System(service.langchain(course.chunks)),
-            }
-            for system in systems.values():
-                service.warm(system.ask, course.questions)
-            own, peer = service.in_turns(systems, CLIENTS, SECONDS, course.questions, ROUNDS).values()
-        yield "service", own.processor / peer.processor
-        yield "rate", peer.rate / own.rate
+    yield "search", search_cost.of_course(ROUNDS)["search / vector"]
+    with service.course() as course, service.serving(str(course.folder), collections="course") as (address, process):
+        systems = {
+            "kinsplit": service.System(service.over_http(address), process),
+            "LangChain": service.System(service.langchain(course.chunks)),
+        }
+        for system in systems.values():
+            service.warm(system.ask, course.questions)
+        own, peer = service.in_turns(systems, CLIENTS, SECONDS, course.questions, ROUNDS).values()
+    yield "service", own.processor / peer.processor
+    yield "rate", peer.rate / own.rate
 
 
 def measure() -> dict[str, float]:

@@ -43,27 +43,34 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the ratios to this file.")] = None,
 ) -> None:
     """Print the ratios of the sample course's searches, and of a made corpus."""
-    model = create("bundled")
     print(f"{'':28}{'chunks':>8}{'vector':>10}{'engine':>10}{'search':>10}{'/ vector':>10}{'/ both':>10}   ms")
-    ratios = {}
-    with tempfile.TemporaryDirectory() as folder:
-        rows = json.loads((EXAMPLES / "course_questions.json").read_text("utf-8"))
-        ratios["course"] = measure(folder, EXAMPLES / "course", model, model, [row["question"] for row in rows], rounds)
-        if characters:
+    ratios = {"course": of_course(rounds)}
+    if characters:
+        with tempfile.TemporaryDirectory() as folder:
             corpus = Path(folder, "corpus")
             scale_corpus.write(corpus, characters)
             questions = [asked.text for asked in scale_corpus.questions(corpus, 40)]
-            ratios["corpus"] = measure(folder, corpus, model, WordVectors(), questions, rounds)
+            ratios["corpus"] = measure(corpus, create("bundled"), WordVectors(), questions, rounds)
     print(f"\nwanted: course / vector {SMALL}" + f", corpus / both {LARGE}" * bool(characters))
     if json_file:
         json_file.write_text(json.dumps(ratios, indent=2) + "\n", encoding="utf-8")
 
 
+def of_course(rounds: int) -> dict[str, float]:
+    """Return the ratios of searches in the sample course; see `measure`."""
+    rows = json.loads((EXAMPLES / "course_questions.json").read_text("utf-8"))
+    model = create("bundled")
+    return measure(EXAMPLES / "course", model, model, [row["question"] for row in rows], rounds)
+
+
 def measure(
-    folder: str, source: Path, model: Embedder, embedder: Embedder, questions: Sequence[str], rounds: int
+    source: Path, model: Embedder, embedder: Embedder, questions: Sequence[str], rounds: int
 ) -> dict[str, float]:
     """Index a folder, print the times of one search in it, and return their ratios."""
-    with Index(f"edge:{folder}/data", collection=source.name, embedder=embedder) as index:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Index(f"edge:{folder}", collection=source.name, embedder=embedder) as index,
+    ):
         index.add(source)
 
         def rank(question: str) -> None:

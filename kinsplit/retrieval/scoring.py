@@ -240,6 +240,8 @@ def _beyond(entries: Sequence[Entry], evidence: KinRankings) -> NDArray[np.float
     of names: counted three times, one rare word that a short document has would outweigh all meaning.
     """
     alone = np.array([entry.prev_id is None and entry.next_id is None for entry in entries])
+    if not alone.any():
+        return np.ones(len(entries))
     own = _values([entry.id for entry in entries], evidence.bm25)
     document = _values([entry.source_id for entry in entries], evidence.document)
     rest = np.divide(document - own, document, out=np.zeros_like(own), where=document > own)
