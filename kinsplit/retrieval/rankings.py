@@ -120,7 +120,7 @@ Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
 
 
 def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
-    """Find candidates and all scores that count for them, in two calls to the store, or more if a document is named.
+    """Find candidates and all scores that count for them, in one or two calls, or more if a document is named.
 
     The first call fetches the best chunks by meaning, by terms and by single words, the best parents and the best
     documents; rankings without weight are not requested. The second completes the evidence: it asks for the scores that

@@ -85,7 +85,7 @@ def search(
     terms: Terms = no_terms,
     levels: Sequence[int] = (),
 ) -> Passages:
-    """Find the passages that answer a question, in three calls to the store, or four if ids are missing.
+    """Find the passages that answer a question, in at most three calls to the store, or four if ids are missing.
 
     Args:
         store: The store.

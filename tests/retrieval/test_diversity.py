@@ -69,7 +69,7 @@ def test_candidates_that_a_reranker_left_out_stay_last() -> None:
 def test_vectors_come_with_the_texts(ranking: str) -> None:
     store = CountingStore(course())
     assert ask(store, "what is recursion", diversity=0.5, ranking=ranking)
-    assert store.calls == [*["rank"] * (2 if ranking == "kin" else 1), "get_with_vectors"]
+    assert store.calls == ["rank", "get_with_vectors"]
 
 
 async def test_what_is_said_twice_comes_once() -> None:

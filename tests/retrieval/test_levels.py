@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
-from kinsplit.options import SearchOptions
+from kinsplit.options import KinWeights, SearchOptions
 from kinsplit.parsers import create
 from kinsplit.retrieval import search
 from kinsplit.spans import overlap
@@ -21,8 +21,8 @@ TEXT = "what is recursion about"
 
 
 def test_all_levels_take_the_calls_of_one() -> None:
-    store = CountingStore(course(), NESTED)
-    options = SearchOptions(level="all", budget=100)
+    store = CountingStore(course(6), NESTED)
+    options = SearchOptions(level="all", budget=100, weights=KinWeights(pool=10))
     found = search(
         store,  # type: ignore[arg-type]
         TEXT,

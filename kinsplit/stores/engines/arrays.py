@@ -170,9 +170,11 @@ class _Postings:
             return last[1:]
         scores, holds = np.zeros(self._size), np.zeros(self._size, dtype=bool)
         for term, asked in zip(vector.indices, vector.values, strict=True):
-            rows, weights = self.weighted(term, asked)
-            scores[rows] += weights
-            holds[rows] = True
+            # Half of a question's terms are other spellings and names, which few collections have.
+            if term in self._parts:
+                rows, weights = self.weighted(term, asked)
+                scores[rows] += weights
+                holds[rows] = True
         self._last = vector, scores, holds
         return scores, holds
 
