@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import islice
 from typing import Generic, TypeVar
 
 from kinsplit.stores.engines.arrays import PointArrays
@@ -29,23 +29,18 @@ class PointCache(Generic[K, T]):
         self._writes = 0
         self._lock = threading.Lock()
 
-    def read(
-        self,
-        wanted: Mapping[K, object],
-        fetch: Callable[[list[str]], Payloads],
-        welcome: Iterable[K] = (),
-    ) -> dict[K, T]:
+    def read(self, wanted: Mapping[K, object], fetch: Callable[[list[str]], Payloads]) -> dict[K, T]:
         """Return values by key, making those that are not cached; some may be missing.
 
         Args:
             wanted: Ids by key.
             fetch: Function that returns payloads by id.
-            welcome: Further keys, whose values are returned only if they are cached.
         """
         with self._lock:
             writes, kept = self._writes, self._kept
-            found = {key: kept[key] for key in chain(wanted, welcome) if key in kept}
-        if missing := {str(id_): key for key, id_ in wanted.items() if key not in found}:
+            found = {key: kept[key] for key in wanted if key in kept}
+        if len(found) < len(wanted):
+            missing = {str(id_): key for key, id_ in wanted.items() if key not in found}
             fetched = {missing[id_]: self._make(id_, payload) for id_, payload in fetch(list(missing)).items()}
             found.update(fetched)
             with self._lock:

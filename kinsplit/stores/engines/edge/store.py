@@ -200,17 +200,17 @@ class EdgeStore(ChunkStore):
         with engine.calling() as shard:
             if found is None:
                 answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
-                # Each id is made anew whenever it is read.
                 rankings = [[(cast("UUID", point.id), point.score) for point in answer] for answer in answers]
-                of_kind: dict[bool, dict[int, UUID]] = {True: {}, False: {}}
-                for query, own in zip(queries, rankings, strict=True):
-                    of_kind[query.bare and not whole].update((id_.int, id_) for id_, _ in own)
-                placed, bare = of_kind[False], of_kind[True]
-                entries = engine.entries.read(placed, lambda ids: read(shard, places_of(ENTRY_KEYS), ids), bare)
-                unknown = bare.keys() - entries.keys() - placed.keys()
-                entries |= {key: Entry.bare(str(bare[key]), 0.0) for key in unknown}
+                placed = (own for query, own in zip(queries, rankings, strict=True) if whole or not query.bare)
+                wanted = {id_.int: id_ for ranking in placed for id_, _ in ranking}
+                entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
                 # Points may have been deleted in between.
-                found = [[entries[i.int].scored(score) for i, score in own if i.int in entries] for own in rankings]
+                found = [
+                    [Entry.bare(str(id_), score) for id_, score in own]
+                    if query.bare and not whole
+                    else [entries[id_.int].scored(score) for id_, score in own if id_.int in entries]
+                    for query, own in zip(queries, rankings, strict=True)
+                ]
             ids = list({entry.id for own in found for entry in own}) if whole else []
             return found, read(shard, True, ids) if ids else {}
 
