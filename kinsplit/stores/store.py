@@ -55,11 +55,12 @@ def is_agreed() -> bool:
 
 
 class FoundPoint(NamedTuple):
-    """A stored point that a query found."""
+    """A stored point that a query found, with the version that its last write gave it, where the engine has those."""
 
     id: str
     payload: Payload
     score: float
+    version: int = 0
 
 
 class ChunkStore(ABC):
@@ -269,7 +270,7 @@ class ChunkStore(ABC):
             InvalidParameterError: A filter or vector is not valid.
         """
         rankings = self._checked(queries, lambda: self._rank(queries, None))
-        return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
+        return [[Hit(from_payload(id_, payload), score) for id_, payload, score, _ in ranking] for ranking in rankings]
 
     def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
         """Run queries as `search` does, without fetching texts: for rankings of which few texts will be read.
@@ -282,7 +283,7 @@ class ChunkStore(ABC):
     def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
         """Run validated queries in one round trip, as `_rank` does."""
         return [
-            [Entry.bare(each.id, each.score) if query.bare else to_entry(*each) for each in ranking]
+            [Entry.bare(each.id, each.score) if query.bare else to_entry(*each[:3]) for each in ranking]
             for query, ranking in zip(queries, self._rank(queries, ENTRY_KEYS), strict=True)
         ]
 

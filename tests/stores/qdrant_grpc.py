@@ -145,6 +145,11 @@ class _Services(
         self._points(request, "POST", "points/batch", body, {"wait": [str(request.wait).lower()]})
         return grpc.UpdateBatchResponse(result=[_DONE] * len(operations))
 
+    def Query(self, request, context):
+        body = GrpcToRest.convert_query_points(request)
+        answer = self._points(request, "POST", "points/query", body)
+        return grpc.QueryResponse(result=map(RestToGrpc.convert_scored_point, answer.points))
+
     def QueryBatch(self, request, context):
         searches = [GrpcToRest.convert_query_points(each) for each in request.query_points]
         answers = self._points(request, "POST", "points/query/batch", models.QueryRequestBatch(searches=searches))

@@ -32,6 +32,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/C/points/batch"): models.UpdateOperations,
     ("POST", "/C/points/count"): models.CountRequest,
     ("POST", "/C/points/delete"): models.PointsSelector,
+    ("POST", "/C/points/query"): models.QueryRequest,
     ("POST", "/C/points/query/batch"): models.QueryRequestBatch,
     ("POST", "/C/points/scroll"): models.ScrollRequest,
     ("POST", "/C/facet"): models.FacetRequest,
@@ -75,6 +76,8 @@ class Server:
     _created: dict[str, dict[str, Any]] = field(default_factory=dict)
     _indexes: dict[str, dict[str, Any]] = field(default_factory=dict)
     _reads: int = 0
+    _versions: dict[tuple[str, str], int] = field(default_factory=dict)
+    _operations: int = 0
 
     @property
     def url(self) -> str:
@@ -124,17 +127,38 @@ class Server:
                 del self._indexes[name][plain(parts[2])]
             case "POST", "/C/points/batch":
                 assert query["wait"] == ["true"]
+                self._count(name, request.operations)
                 return self._write(name, lambda client: client.batch_update_points(name, request.operations))
             case "POST", "/C/points/delete":
                 self._write(name, lambda client: client.delete(name, request))
-            case "POST", "/C/points" | "/C/points/count" | "/C/points/query/batch" | "/C/points/scroll" | "/C/facet":
+            case "POST", path if path in _FOUND:
                 limit = request.limit if path == "/C/points/scroll" else None
-                return self._read(name, query, lambda client: _found(client, name, path, request), limit)
+                found = self._read(name, query, lambda client: _found(client, name, path, request), limit)
+                return self._with_versions(name, found) if path.startswith("/C/points/query") else found
             case "POST", "/aliases":
                 return self.client.update_collection_aliases(request.actions)
             case _:
                 raise NotImplementedError(path)
         return {"operation_id": 1, "status": "completed"}
+
+    def _count(self, name: str, operations: list[Any]) -> None:
+        """Give the points that operations write their versions, which local mode does not have."""
+        for operation in operations:
+            self._operations += 1
+            if isinstance(operation, models.UpsertOperation):
+                ids = [point.id for point in operation.upsert.points]
+            else:
+                ids = getattr(getattr(operation, "overwrite_payload", None), "points", ())
+            self._versions.update({(name, id_): self._operations for id_ in ids})
+
+    def _with_versions(self, name: str, found: Any) -> Any:
+        if isinstance(found, list):
+            return [self._with_versions(name, ranking) for ranking in found]
+        points = to_jsonable_python(found)["points"]
+        versions = [self._versions.get((name, point["id"]), 0) for point in points]
+        return models.QueryResponse(
+            points=[{**point, "version": version} for point, version in zip(points, versions, strict=True)]
+        )
 
     def _replicas(self, name: str) -> list[QdrantClient]:
         return [self.client, self.second][: self._created.get(name, {}).get("replication_factor") or 1]
@@ -180,8 +204,14 @@ class Server:
         return info
 
 
+#: Paths of the requests that read points.
+_FOUND = {path for method, path in BODIES if method == "POST"} - {"/C/points/batch", "/C/points/delete", "/aliases"}
+
+
 def _found(client: QdrantClient, name: str, path: str, request: Any) -> Any:
     """Return what a request finds in one replica."""
+    if path == "/C/points/query":
+        return _found(client, name, f"{path}/batch", models.QueryRequestBatch(searches=[request]))[0]
     match path:
         case "/C/points":
             return client.retrieve(name, request.ids, request.with_payload, request.with_vector)

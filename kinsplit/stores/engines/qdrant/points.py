@@ -1,33 +1,23 @@
-"""Conversion of payloads, vectors, queries and filters to qdrant-client's models, and back."""
+"""Conversion of payloads, vectors and writes to qdrant-client's models."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 from pydantic_core import to_json
-from qdrant_client import QdrantClient, models
+from qdrant_client import models
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.details import DETAILS
-from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
-from kinsplit.stores.engines.qdrant.payload import (
-    FilterForms,
-    filter_of,
-    level_of,
-    places_of,
-    roots_of,
-    wrapped,
-)
-from kinsplit.stores.filters import Condition, to_conditions
+from kinsplit.stores.engines.qdrant.payload import wrapped
 from kinsplit.stores.payload import Payload, to_metadata
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.store import batches
-from kinsplit.stores.values import Embedded, Query, Vectors, layer_of
+from kinsplit.stores.values import Embedded, Vectors, layer_of
 
 #: Points that one operation deletes.
 _DELETES = 10_000
@@ -127,83 +117,3 @@ def _too_large(operation: models.UpdateOperation, plan: Plan, size: int, megabyt
     rule = f"takes {size / 1e6:.1f} MB with its vectors, and a request holds at most {megabytes}"
     remedy = "Split the document into smaller chunks, or give the address a higher request_mb, if the server accepts it"
     return f"{chunk} {rule}. {remedy}."
-
-
-def to_request(
-    query: Query,
-    keys: Sequence[str] | None,
-    params: models.SearchParams | None,
-    ready: Callable[[Sequence[Condition], int], Sequence[Condition]] = lambda conditions, _: conditions,
-) -> models.QueryRequest:
-    """Return the request of a query, whose conditions on its level a function prepares."""
-    layer = layer_of(query.level)
-    vector: Any
-    using: str | None
-    if isinstance(query.vector, SparseVector):
-        vector = models.SparseVector(indices=list(query.vector.indices), values=list(query.vector.values))
-        using = layer.sparse
-    else:
-        vector, using = query.vector.tolist(), layer.dense
-    # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
-    conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    wanted = filter_of(_FORMS, ready(conditions, query.level), roots_of(query.level))
-    return models.QueryRequest(
-        query=models.NearestQuery(nearest=vector),
-        using=using,
-        limit=query.limit,
-        filter=wanted,
-        params=params if query.using == "dense" else None,
-        with_payload=own_payload() if keys is None else not query.bare and places_of(keys),
-    )
-
-
-def query_batch(
-    client: QdrantClient,
-    collection: str,
-    requests: Sequence[models.QueryRequest],
-    consistency: models.ReadConsistencyType | None,
-    *,
-    remote: bool,
-) -> list[models.QueryResponse]:
-    """Return the answers to requests, from a server by the generated API unless it is asked by gRPC.
-
-    The client itself copies each request deeply, in search of texts to embed.
-    """
-    if not remote or client.init_options["prefer_grpc"]:
-        return client.query_batch_points(collection, requests, consistency=consistency)
-    batch = models.QueryRequestBatch(searches=list(requests))
-    asked: dict[str, Any] = {} if consistency is None else {"consistency": consistency}
-    answer = client.http.search_api.query_batch_points(collection, query_request_batch=batch, **asked)
-    return answer.result or []
-
-
-def search_params(place: str, options: QdrantOptions) -> models.SearchParams | None:
-    """Return the parameters of dense searches; None for local mode, which compares all vectors."""
-    if not is_url(place):
-        return None
-    # Collections without quantized vectors ignore it.
-    quantization = models.QuantizationSearchParams(rescore=options.rescore, oversampling=options.oversampling)
-    return models.SearchParams(hnsw_ef=options.hnsw_ef, quantization=quantization)
-
-
-def own_payload() -> models.PayloadSelectorExclude:
-    """Return the selector of the payload keys that kinsplit reads."""
-    return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
-
-
-def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
-    """Return the filter of conditions, or None if everything matches."""
-    found: models.Filter | None = filter_of(_FORMS, conditions, roots_of(level_of(conditions)))
-    return found
-
-
-_FORMS = FilterForms(
-    group=models.Filter,
-    has_id=lambda ids: models.HasIdCondition(has_id=list(ids)),
-    field=lambda path, **test: models.FieldCondition(key=path, **test),
-    numbers=models.Range,
-    times=lambda bounds: models.DatetimeRange(**bounds),
-    any_of=lambda values: models.MatchAny(any=values),
-    boolean=lambda value: models.MatchValue(value=value),
-    empty=lambda path: models.IsEmptyCondition(is_empty=models.PayloadField(key=path)),
-)

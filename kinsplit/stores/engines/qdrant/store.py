@@ -31,20 +31,22 @@ from kinsplit.stores.engines.qdrant.indexes import ServerIndexes
 from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn, once
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, level_of, places_of, to_vectors, unwrapped
-from kinsplit.stores.engines.qdrant.points import (
+from kinsplit.stores.engines.qdrant.points import to_requests
+from kinsplit.stores.engines.qdrant.searches import (
+    EntryCache,
+    GrpcReads,
+    HttpReads,
+    LocalReads,
     own_payload,
-    query_batch,
-    search_params,
     to_filter,
-    to_request,
-    to_requests,
+    to_search,
 )
 from kinsplit.stores.filters import Condition, HasId, Not, to_conditions
-from kinsplit.stores.payload import Payload
+from kinsplit.stores.payload import ENTRY_KEYS, Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import LISTED, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, is_agreed
-from kinsplit.stores.values import DENSE, SPARSE, Embedded, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.values import DENSE, SPARSE, Embedded, Entry, Query, Schema, SyncReport, Vectors, Where
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -105,9 +107,8 @@ class QdrantStore(ChunkStore):
         collection: Own name of the collection; see `open_collection`.
         schema: Schema of the collection.
         writing: Lock of the writers.
-        params: Parameters of dense searches on a server; None for local mode.
         info: What the server tells of the collection.
-        options: Options of the connection.
+        options: Options of a server; None for local mode.
     """
 
     def __init__(
@@ -117,20 +118,24 @@ class QdrantStore(ChunkStore):
         collection: str,
         schema: Schema,
         writing: AbstractContextManager[object],
-        params: models.SearchParams | None = None,
         info: models.CollectionInfo | None = None,
         options: QdrantOptions | None = None,
     ) -> None:
         super().__init__(schema)
         self._limits, self._options = CollectionLimits.of(info), options or QdrantOptions()
-        self._indexes = None
-        if info is not None and params is not None:
+        self._indexes = self._kept_entries = None
+        if info is not None and options is not None:
             place = name.rpartition("/")[0]
             self._indexes = ServerIndexes(place, name, collection, info)
+        reads = LocalReads if options is None else GrpcReads if options.grpc else HttpReads
+        self._reads = reads(collection, self._options)
         self._copies = 1 if info is None else info.config.params.replication_factor or 1
         self._sources_at_once = min(self._sources_at_once, self._limits.values)
         self._client, self._name, self._collection = client, name, collection
-        self._writing, self._params = writing, params
+        self._writing = writing
+        # Each replica counts versions by itself, and where the rate is limited, each point that is read counts.
+        if options is not None and self._copies == 1 and self._limits.ids == PAGE:
+            self._kept_entries = EntryCache()
         self._closed = False
 
     @classmethod
@@ -151,8 +156,8 @@ class QdrantStore(ChunkStore):
         check_collection(collection)
         client, writing = open_safely(place, options, make=schema is not None)
         own_name, stored, info = open_collection(client, place, options, collection, schema)
-        params = search_params(place, options)
-        return cls(client, f"{place}/{collection}", own_name, stored, writing, params, info, options)
+        known = options if is_url(place) else None
+        return cls(client, f"{place}/{collection}", own_name, stored, writing, info, known)
 
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Embedded) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`, on every replica; see `ChunkStore.sync`."""
@@ -233,7 +238,7 @@ class QdrantStore(ChunkStore):
     def first_load(self) -> Iterator[None]:
         """Postpone the server's HNSW graph while an empty collection is filled; see `ChunkStore.first_load`."""
         with self._engine() as client:
-            postponed = self._params is not None and postpone_graph(client, self._collection)
+            postponed = self._indexes is not None and postpone_graph(client, self._collection)
         try:
             yield
         finally:
@@ -318,14 +323,17 @@ class QdrantStore(ChunkStore):
         records = self._records(ids, own_payload())
         return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
-    def _records(self, ids: Sequence[str], payload: Any, *, is_whole: bool = True) -> list[models.Record]:
-        """Return the points of some ids, with their vectors unless only payloads are wanted."""
-        names = [*DENSE, *SPARSE] if is_whole else False
+    def _records(self, ids: Sequence[str], payload: Any) -> list[models.Record]:
+        """Return the points of some ids, with their vectors."""
         found = self._call(
             ids,
-            min(self._limits.ids, _BATCH if is_whole else PAGE),
+            min(self._limits.ids, _BATCH),
             lambda client, some: client.retrieve(
-                self._collection, some, with_payload=payload, with_vectors=names, consistency=self._consistency
+                self._collection,
+                some,
+                with_payload=payload,
+                with_vectors=[*DENSE, *SPARSE],
+                consistency=self._consistency,
             ),
         )
         return [record for records in found for record in records]
@@ -349,21 +357,33 @@ class QdrantStore(ChunkStore):
                 is_write=True,
             )
 
-    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
-        requests = [to_request(query, keys, self._params, self._ready) for query in queries]
-        responses = self._call(
-            requests,
-            self._limits.searches,
-            lambda client, some: query_batch(
-                client, self._collection, some, self._consistency, remote=self._params is not None
-            ),
-        )
-        rankings = [response.points for some in responses for response in some]
-        return [[FoundPoint(str(p.id), unwrapped(p.payload), p.score) for p in ranking] for ranking in rankings]
+    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        if self._kept_entries is None:
+            return super()._entries(queries)
+        rankings = self._rank(queries, ())
+        named = (own for query, own in zip(queries, rankings, strict=True) if not query.bare)
+        versions = {point.id: point.version for own in named for point in own}
+        entries = self._kept_entries.read(versions, lambda ids: self._fetch(ids, ENTRY_KEYS))
+        return [
+            [Entry.bare(point.id, point.score) for point in own]
+            if query.bare
+            else [entries[point.id].scored(point.score) for point in own if point.id in entries]
+            for query, own in zip(queries, rankings, strict=True)
+        ]
 
-    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        records = self._records(ids, own_payload(), is_whole=False)
-        return {str(record.id): unwrapped(record.payload) for record in records}
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:
+        found = self._call(
+            [to_search(query, keys, self._ready) for query in queries],
+            self._limits.searches,
+            lambda client, some: self._reads.rank(client, some, self._consistency),
+        )
+        return [ranking for rankings in found for ranking in rankings]
+
+    def _fetch(self, ids: Sequence[str], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        found = self._call(
+            ids, self._limits.ids, lambda client, some: self._reads.read(client, some, keys, self._consistency)
+        )
+        return {id_: payload for payloads in found for id_, payload in payloads.items()}
 
 
 class QdrantCatalog(Catalog):
@@ -373,7 +393,7 @@ class QdrantCatalog(Catalog):
         super().__init__(place)
         self._location = place
         self._client, self._writing = open_safely(place, options)
-        self._params = search_params(place, options)
+        self._options = options if is_url(place) else None
 
     def identity(self, name: str) -> str:
         """Return the own name of the collection that has a name; see `Catalog.identity`."""
@@ -408,7 +428,7 @@ class QdrantCatalog(Catalog):
             rule = "was not finished when it was made"
             remedy = "Index into it again, which finishes it, or drop it."
             raise StoreError(f"{self._place}/{name} {rule}. {remedy}")
-        store = QdrantStore(self._client, f"{self._place}/{name}", key, schema, self._writing, self._params, info)
+        store = QdrantStore(self._client, f"{self._place}/{name}", key, schema, self._writing, info, self._options)
         return len(store.sources(0)), store.count(0), size
 
     def _drop(self, name: str, key: str) -> None:  # noqa: ARG002

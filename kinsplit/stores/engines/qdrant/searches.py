@@ -1,0 +1,315 @@
+"""Searches and reads by id, as plain JSON or as messages, and filters in all forms that Qdrant's client takes.
+
+The client's own functions copy each search deeply and make a model of each point, which takes longer than all the rest
+of a search. Its lower layer, which has the same connections, keys and errors, is called with plain values instead; only
+local mode has none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+from qdrant_client import QdrantClient, grpc, models
+from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
+
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.stores.engines.qdrant.options import QdrantOptions
+from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, unwrapped
+from kinsplit.stores.engines.qdrant.points import FRAMEWORK_KEYS
+from kinsplit.stores.filters import Condition, Path, to_conditions
+from kinsplit.stores.payload import Payload, Payloads, to_entry
+from kinsplit.stores.store import FoundPoint
+from kinsplit.stores.values import Entry, Query, layer_of
+
+#: Largest number of cached entries, 1 kB each, and the seconds after which they are read anew.
+_MOST_ENTRIES, _SECONDS = 20_000, 60.0
+
+Json = dict[str, Any]
+
+
+class Search(NamedTuple):
+    """A search for the points nearest to a vector.
+
+    Attributes:
+        vector: The vector, of shape (dimension,) or sparse.
+        using: Name of the vectors to compare.
+        limit: Largest number of points.
+        conditions: Conditions on the points.
+        roots: Paths under which the points keep their payloads.
+        shown: Payload keys to read; None for all that kinsplit has.
+    """
+
+    vector: Any
+    using: str | None
+    limit: int
+    conditions: Sequence[Condition]
+    roots: Sequence[Path]
+    shown: Sequence[str] | None
+
+
+def to_search(
+    query: Query, keys: Sequence[str] | None, ready: Callable[[Sequence[Condition], int], Sequence[Condition]]
+) -> Search:
+    """Return the search of a query, whose conditions on its level a function prepares."""
+    layer = layer_of(query.level)
+    using = layer.sparse if isinstance(query.vector, SparseVector) else layer.dense
+    # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
+    conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
+    shown = () if query.bare and keys is not None else keys
+    return Search(query.vector, using, query.limit, ready(conditions, query.level), roots_of(query.level), shown)
+
+
+class LocalReads:
+    """Reads by the client's own functions, as in its local mode.
+
+    Args:
+        collection: Own name of the collection.
+        options: Options of the connection and of searches.
+    """
+
+    def __init__(self, collection: str, options: QdrantOptions) -> None:
+        self._collection, self._options = collection, options
+
+    def rank(
+        self, client: QdrantClient, searches: Sequence[Search], _: models.ReadConsistencyType | None
+    ) -> list[list[FoundPoint]]:
+        """Return the points that each search finds, best first."""
+        requests = [models.QueryRequest.model_validate(_to_json(each)) for each in searches]
+        answers = client.query_batch_points(self._collection, requests)
+        return [
+            [FoundPoint(str(p.id), unwrapped(p.payload), p.score, p.version) for p in each.points] for each in answers
+        ]
+
+    def read(
+        self,
+        client: QdrantClient,
+        ids: Sequence[str],
+        keys: Sequence[str] | None,
+        _: models.ReadConsistencyType | None,
+    ) -> dict[str, Payload]:
+        """Return the payloads of points by id, or some of their keys."""
+        shown = places_of(keys) if keys is not None else own_payload()
+        found = client.retrieve(self._collection, ids, with_payload=shown)
+        return {str(record.id): unwrapped(record.payload) for record in found}
+
+
+class HttpReads(LocalReads):
+    """Reads of a server over HTTP; see `LocalReads`."""
+
+    def __init__(self, collection: str, options: QdrantOptions) -> None:
+        super().__init__(collection, options)
+        self._params = search_params(options).model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+    def rank(
+        self, client: QdrantClient, searches: Sequence[Search], consistency: models.ReadConsistencyType | None
+    ) -> list[list[FoundPoint]]:
+        """Return the points that each search finds, best first."""
+        body = {"searches": [_to_json(each, self._params) for each in searches]}
+        return [
+            [FoundPoint(str(p["id"]), unwrapped(p.get("payload")), p["score"], p["version"]) for p in each["points"]]
+            for each in self._ask(client, "/points/query/batch", body, consistency)
+        ]
+
+    def read(
+        self,
+        client: QdrantClient,
+        ids: Sequence[str],
+        keys: Sequence[str] | None,
+        consistency: models.ReadConsistencyType | None,
+    ) -> dict[str, Payload]:
+        """Return the payloads of points by id, or some of their keys."""
+        body = {"ids": ids, "with_payload": _shown(keys)}
+        found = self._ask(client, "/points", body, consistency)
+        return {str(record["id"]): unwrapped(record.get("payload")) for record in found}
+
+    def _ask(
+        self, client: QdrantClient, path: str, body: Json, consistency: models.ReadConsistencyType | None
+    ) -> list[Json]:
+        answer = client.http.client.request(
+            type_=dict,
+            method="POST",
+            url="/collections/{collection_name}" + path,
+            path_params={"collection_name": self._collection},
+            headers={"Content-Type": "application/json"},
+            params={"consistency": consistency.value} if consistency else {},
+            content=to_json(body),
+        )
+        return answer.get("result") or []
+
+
+class GrpcReads(LocalReads):
+    """Reads of a server over gRPC; see `LocalReads`."""
+
+    def __init__(self, collection: str, options: QdrantOptions) -> None:
+        super().__init__(collection, options)
+        self._params = RestToGrpc.convert_search_params(search_params(options))
+
+    def rank(
+        self, client: QdrantClient, searches: Sequence[Search], consistency: models.ReadConsistencyType | None
+    ) -> list[list[FoundPoint]]:
+        """Return the points that each search finds, best first."""
+        request = grpc.QueryBatchPoints(
+            collection_name=self._collection,
+            query_points=map(self._to_message, searches),
+            read_consistency=_message_of(consistency),
+        )
+        answers = client.grpc_points.QueryBatch(request, timeout=self._options.timeout).result
+        return [[FoundPoint(_id_of(p), _payload_of(p), p.score, p.version) for p in each.result] for each in answers]
+
+    def read(
+        self,
+        client: QdrantClient,
+        ids: Sequence[str],
+        keys: Sequence[str] | None,
+        consistency: models.ReadConsistencyType | None,
+    ) -> dict[str, Payload]:
+        """Return the payloads of points by id, or some of their keys."""
+        request = grpc.GetPoints(
+            collection_name=self._collection,
+            ids=[grpc.PointId(uuid=id_) for id_ in ids],
+            with_payload=_shown_message(keys),
+            with_vectors=grpc.WithVectorsSelector(enable=False),
+            read_consistency=_message_of(consistency),
+        )
+        found = client.grpc_points.Get(request, timeout=self._options.timeout).result
+        return {_id_of(record): _payload_of(record) for record in found}
+
+    def _to_message(self, search: Search) -> grpc.QueryPoints:
+        vector = search.vector
+        if isinstance(vector, SparseVector):
+            nearest = grpc.VectorInput(sparse=grpc.SparseVector(indices=vector.indices, values=vector.values))
+        else:
+            nearest = grpc.VectorInput(dense=grpc.DenseVector(data=vector.tolist()))
+        wanted = filter_of(_MESSAGES, search.conditions, search.roots)
+        return grpc.QueryPoints(
+            collection_name=self._collection,
+            query=grpc.Query(nearest=nearest),
+            using=search.using,
+            limit=search.limit,
+            filter=wanted and wanted.filter,
+            params=self._params if search.using == "dense" else None,
+            with_payload=_shown_message(search.shown),
+        )
+
+
+class EntryCache:
+    """Entries of ranked points, each kept for the version of its point, which every write raises. Thread-safe.
+
+    A collection that was made anew, and a shard that was moved, count versions from the start. Therefore all entries
+    are dropped after a minute.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[int, Entry]] = {}
+        self._until = 0.0
+
+    def read(self, versions: Mapping[str, int], fetch: Callable[[list[str]], Payloads]) -> dict[str, Entry]:
+        """Return entries by id; those of points that were deleted in the meantime are missing.
+
+        Args:
+            versions: Versions of the points by id.
+            fetch: Function that returns payloads by id.
+        """
+        if (now := time.monotonic()) > self._until or len(self._kept) > _MOST_ENTRIES:
+            self._kept, self._until = {}, now + _SECONDS
+        kept = self._kept
+        found = {id_: own[1] for id_, version in versions.items() if (own := kept.get(id_)) and own[0] == version}
+        if len(found) < len(versions):
+            for id_, payload in fetch([id_ for id_ in versions if id_ not in found]).items():
+                found[id_] = to_entry(id_, payload)
+                kept[id_] = (versions[id_], found[id_])
+        return found
+
+
+def search_params(options: QdrantOptions) -> models.SearchParams:
+    """Return the parameters of dense searches on a server."""
+    # Collections without quantized vectors ignore it.
+    quantization = models.QuantizationSearchParams(rescore=options.rescore, oversampling=options.oversampling)
+    return models.SearchParams(hnsw_ef=options.hnsw_ef, quantization=quantization)
+
+
+def own_payload() -> models.PayloadSelectorExclude:
+    """Return the selector of the payload keys that kinsplit reads."""
+    return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
+
+
+def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
+    """Return the filter of conditions, or None if everything matches."""
+    found = filter_of(_JSON, conditions, roots_of(level_of(conditions)))
+    return found and models.Filter.model_validate(found)
+
+
+def _to_json(search: Search, params: Json | None = None) -> Json:
+    vector = search.vector
+    is_sparse = isinstance(vector, SparseVector)
+    nearest = {"indices": vector.indices, "values": vector.values} if is_sparse else vector.tolist()
+    found = {"query": {"nearest": nearest}, "using": search.using, "limit": search.limit}
+    if wanted := filter_of(_JSON, search.conditions, search.roots):
+        found["filter"] = wanted
+    if params and search.using == "dense":
+        found["params"] = params
+    return {**found, "with_payload": _shown(search.shown)}
+
+
+def _shown(keys: Sequence[str] | None) -> Any:
+    """Return the selector of payload keys in JSON."""
+    return {"exclude": FRAMEWORK_KEYS} if keys is None else bool(keys) and {"include": places_of(keys)}
+
+
+def _shown_message(keys: Sequence[str] | None) -> grpc.WithPayloadSelector:
+    if keys is None:
+        return grpc.WithPayloadSelector(exclude=grpc.PayloadExcludeSelector(fields=FRAMEWORK_KEYS))
+    if not keys:
+        return grpc.WithPayloadSelector(enable=False)
+    return grpc.WithPayloadSelector(include=grpc.PayloadIncludeSelector(fields=places_of(keys)))
+
+
+def _message_of(consistency: models.ReadConsistencyType | None) -> grpc.ReadConsistency | None:
+    return None if consistency is None else RestToGrpc.convert_read_consistency(consistency)
+
+
+def _id_of(point: Any) -> str:
+    return point.id.uuid or str(point.id.num)
+
+
+def _payload_of(point: Any) -> Payload:
+    return unwrapped(GrpcToRest.convert_payload(point.payload))
+
+
+_JSON = FilterForms(
+    group=dict,
+    has_id=lambda ids: {"has_id": ids},
+    field=lambda path, **test: {"key": path, **test},
+    numbers=dict,
+    times=dict,
+    any_of=lambda values: {"any": values},
+    boolean=lambda value: {"value": value},
+    empty=lambda path: {"is_empty": {"key": path}},
+)
+
+
+def _field_message(path: str, **test: Any) -> grpc.Condition:
+    if isinstance(bounds := test.get("range"), grpc.DatetimeRange):
+        test = {"datetime_range": bounds}
+    return grpc.Condition(field=grpc.FieldCondition(key=path, **test))
+
+
+def _match_message(values: list[Any]) -> grpc.Match:
+    if values and isinstance(values[0], int):
+        return grpc.Match(integers=grpc.RepeatedIntegers(integers=values))
+    return grpc.Match(keywords=grpc.RepeatedStrings(strings=values))
+
+
+_MESSAGES = FilterForms(
+    group=lambda **parts: grpc.Condition(filter=grpc.Filter(**parts)),
+    has_id=lambda ids: grpc.Condition(has_id=grpc.HasIdCondition(has_id=[grpc.PointId(uuid=id_) for id_ in ids])),
+    field=_field_message,
+    numbers=grpc.Range,
+    times=lambda bounds: RestToGrpc.convert_datetime_range(models.DatetimeRange(**bounds)),
+    any_of=_match_message,
+    boolean=lambda value: grpc.Match(boolean=value),
+    empty=lambda path: grpc.Condition(is_empty=grpc.IsEmptyCondition(key=path)),
+)
