@@ -282,7 +282,8 @@ def qdrant_server() -> Iterator[Server]:
             try:
                 with one_at_a_time:
                     result = server.answer(self.command, place.path, parse_qs(place.query), body, length)
-                document, status = {"result": to_jsonable_python(result), "status": "ok", "time": 0.0}, 200
+                plain = to_jsonable_python(result, exclude_none=True)
+                document, status = {"result": plain, "status": "ok", "time": 0.0}, 200
             except RefusalError as error:
                 document, status = {"status": {"error": error.message}, "time": 0.0}, error.status
                 headers = error.headers

@@ -27,8 +27,7 @@ def wrapped(payload: Payload) -> Payload:
 
 def unwrapped(kept: Payload | None) -> Payload:
     """Return the payload of a stored form, or those of its keys that were read."""
-    found: Payload = kept or {}
-    inner: Payload = found.get(ABOVE, found)
+    inner: Payload = kept.get(ABOVE, kept) if kept else {}
     return inner
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_core import to_json
 from qdrant_client import QdrantClient, grpc, models
@@ -27,7 +27,9 @@ from kinsplit.stores.values import Entry, Query, layer_of
 #: Largest number of cached entries, 1 kB each, and the seconds after which they are read anew.
 _MOST_ENTRIES, _SECONDS = 20_000, 60.0
 
-Json = dict[str, Any]
+Consistency: TypeAlias = models.ReadConsistencyType | None
+#: Payload keys to read; None for all that kinsplit reads.
+Keys: TypeAlias = Sequence[str] | None
 
 
 class Search(NamedTuple):
@@ -39,7 +41,7 @@ class Search(NamedTuple):
         limit: Largest number of points.
         conditions: Conditions on the points.
         roots: Paths under which the points keep their payloads.
-        shown: Payload keys to read; None for all that kinsplit has.
+        keys: Payload keys to read; None for all that kinsplit reads.
     """
 
     vector: Any
@@ -47,19 +49,17 @@ class Search(NamedTuple):
     limit: int
     conditions: Sequence[Condition]
     roots: Sequence[Path]
-    shown: Sequence[str] | None
+    keys: Keys
 
 
-def to_search(
-    query: Query, keys: Sequence[str] | None, ready: Callable[[Sequence[Condition], int], Sequence[Condition]]
-) -> Search:
+def to_search(query: Query, keys: Keys, ready: Callable[[Sequence[Condition], int], Sequence[Condition]]) -> Search:
     """Return the search of a query, whose conditions on its level a function prepares."""
     layer = layer_of(query.level)
     using = layer.sparse if isinstance(query.vector, SparseVector) else layer.dense
     # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    shown = () if query.bare and keys is not None else keys
-    return Search(query.vector, using, query.limit, ready(conditions, query.level), roots_of(query.level), shown)
+    keys = () if query.bare and keys is not None else keys
+    return Search(query.vector, using, query.limit, ready(conditions, query.level), roots_of(query.level), keys)
 
 
 class LocalReads:
@@ -71,28 +71,22 @@ class LocalReads:
     """
 
     def __init__(self, collection: str, options: QdrantOptions) -> None:
-        self._collection, self._options = collection, options
+        self._collection, self._timeout = collection, options.timeout
+        # Collections without quantized vectors ignore it.
+        quantization = models.QuantizationSearchParams(rescore=options.rescore, oversampling=options.oversampling)
+        self._search_params = models.SearchParams(hnsw_ef=options.hnsw_ef, quantization=quantization)
 
-    def rank(
-        self, client: QdrantClient, searches: Sequence[Search], _: models.ReadConsistencyType | None
-    ) -> list[list[FoundPoint]]:
+    def rank(self, client: QdrantClient, searches: Sequence[Search], asked: Consistency) -> list[list[FoundPoint]]:
         """Return the points that each search finds, best first."""
         requests = [models.QueryRequest.model_validate(_to_json(each)) for each in searches]
-        answers = client.query_batch_points(self._collection, requests)
+        found = client.query_batch_points(self._collection, requests, consistency=asked)
         return [
-            [FoundPoint(str(p.id), unwrapped(p.payload), p.score, p.version) for p in each.points] for each in answers
+            [FoundPoint(str(p.id), unwrapped(p.payload), p.score, p.version) for p in each.points] for each in found
         ]
 
-    def read(
-        self,
-        client: QdrantClient,
-        ids: Sequence[str],
-        keys: Sequence[str] | None,
-        _: models.ReadConsistencyType | None,
-    ) -> dict[str, Payload]:
+    def read(self, client: QdrantClient, ids: Sequence[str], keys: Keys, asked: Consistency) -> dict[str, Payload]:
         """Return the payloads of points by id, or some of their keys."""
-        shown = places_of(keys) if keys is not None else own_payload()
-        found = client.retrieve(self._collection, ids, with_payload=shown)
+        found = client.retrieve(self._collection, ids, with_payload=shown(keys), consistency=asked)
         return {str(record.id): unwrapped(record.payload) for record in found}
 
 
@@ -101,40 +95,30 @@ class HttpReads(LocalReads):
 
     def __init__(self, collection: str, options: QdrantOptions) -> None:
         super().__init__(collection, options)
-        self._params = search_params(options).model_dump(mode="json", exclude_unset=True, exclude_none=True)
+        self._params = self._search_params.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
-    def rank(
-        self, client: QdrantClient, searches: Sequence[Search], consistency: models.ReadConsistencyType | None
-    ) -> list[list[FoundPoint]]:
+    def rank(self, client: QdrantClient, searches: Sequence[Search], asked: Consistency) -> list[list[FoundPoint]]:
         """Return the points that each search finds, best first."""
         body = {"searches": [_to_json(each, self._params) for each in searches]}
         return [
             [FoundPoint(str(p["id"]), unwrapped(p.get("payload")), p["score"], p["version"]) for p in each["points"]]
-            for each in self._ask(client, "/points/query/batch", body, consistency)
+            for each in self._ask(client, "/points/query/batch", body, asked)
         ]
 
-    def read(
-        self,
-        client: QdrantClient,
-        ids: Sequence[str],
-        keys: Sequence[str] | None,
-        consistency: models.ReadConsistencyType | None,
-    ) -> dict[str, Payload]:
+    def read(self, client: QdrantClient, ids: Sequence[str], keys: Keys, asked: Consistency) -> dict[str, Payload]:
         """Return the payloads of points by id, or some of their keys."""
-        body = {"ids": ids, "with_payload": _shown(keys)}
-        found = self._ask(client, "/points", body, consistency)
+        body = {"ids": ids, "with_payload": shown(keys)}
+        found = self._ask(client, "/points", body, asked)
         return {str(record["id"]): unwrapped(record.get("payload")) for record in found}
 
-    def _ask(
-        self, client: QdrantClient, path: str, body: Json, consistency: models.ReadConsistencyType | None
-    ) -> list[Json]:
+    def _ask(self, client: QdrantClient, path: str, body: dict[str, Any], asked: Consistency) -> list[dict[str, Any]]:
         answer = client.http.client.request(
             type_=dict,
             method="POST",
             url="/collections/{collection_name}" + path,
             path_params={"collection_name": self._collection},
             headers={"Content-Type": "application/json"},
-            params={"consistency": consistency.value} if consistency else {},
+            params={"consistency": asked.value} if asked else {},
             content=to_json(body),
         )
         return answer.get("result") or []
@@ -145,37 +129,17 @@ class GrpcReads(LocalReads):
 
     def __init__(self, collection: str, options: QdrantOptions) -> None:
         super().__init__(collection, options)
-        self._params = RestToGrpc.convert_search_params(search_params(options))
+        self._params = RestToGrpc.convert_search_params(self._search_params)
 
-    def rank(
-        self, client: QdrantClient, searches: Sequence[Search], consistency: models.ReadConsistencyType | None
-    ) -> list[list[FoundPoint]]:
+    def rank(self, client: QdrantClient, searches: Sequence[Search], asked: Consistency) -> list[list[FoundPoint]]:
         """Return the points that each search finds, best first."""
         request = grpc.QueryBatchPoints(
             collection_name=self._collection,
             query_points=map(self._to_message, searches),
-            read_consistency=_message_of(consistency),
+            read_consistency=RestToGrpc.convert_read_consistency(asked) if asked else None,
         )
-        answers = client.grpc_points.QueryBatch(request, timeout=self._options.timeout).result
-        return [[FoundPoint(_id_of(p), _payload_of(p), p.score, p.version) for p in each.result] for each in answers]
-
-    def read(
-        self,
-        client: QdrantClient,
-        ids: Sequence[str],
-        keys: Sequence[str] | None,
-        consistency: models.ReadConsistencyType | None,
-    ) -> dict[str, Payload]:
-        """Return the payloads of points by id, or some of their keys."""
-        request = grpc.GetPoints(
-            collection_name=self._collection,
-            ids=[grpc.PointId(uuid=id_) for id_ in ids],
-            with_payload=_shown_message(keys),
-            with_vectors=grpc.WithVectorsSelector(enable=False),
-            read_consistency=_message_of(consistency),
-        )
-        found = client.grpc_points.Get(request, timeout=self._options.timeout).result
-        return {_id_of(record): _payload_of(record) for record in found}
+        answers = client.grpc_points.QueryBatch(request, timeout=self._timeout).result
+        return [[_found(p, own.keys) for p in each.result] for own, each in zip(searches, answers, strict=True)]
 
     def _to_message(self, search: Search) -> grpc.QueryPoints:
         vector = search.vector
@@ -191,7 +155,7 @@ class GrpcReads(LocalReads):
             limit=search.limit,
             filter=wanted and wanted.filter,
             params=self._params if search.using == "dense" else None,
-            with_payload=_shown_message(search.shown),
+            with_payload=RestToGrpc.convert_with_payload_interface(shown(search.keys)),
         )
 
 
@@ -224,16 +188,9 @@ class EntryCache:
         return found
 
 
-def search_params(options: QdrantOptions) -> models.SearchParams:
-    """Return the parameters of dense searches on a server."""
-    # Collections without quantized vectors ignore it.
-    quantization = models.QuantizationSearchParams(rescore=options.rescore, oversampling=options.oversampling)
-    return models.SearchParams(hnsw_ef=options.hnsw_ef, quantization=quantization)
-
-
-def own_payload() -> models.PayloadSelectorExclude:
-    """Return the selector of the payload keys that kinsplit reads."""
-    return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
+def shown(keys: Keys) -> models.PayloadSelectorExclude | list[str] | bool:
+    """Return the selector of payload keys."""
+    return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS)) if keys is None else places_of(keys) or False
 
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
@@ -242,7 +199,7 @@ def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
     return found and models.Filter.model_validate(found)
 
 
-def _to_json(search: Search, params: Json | None = None) -> Json:
+def _to_json(search: Search, params: dict[str, Any] | None = None) -> dict[str, Any]:
     vector = search.vector
     is_sparse = isinstance(vector, SparseVector)
     nearest = {"indices": vector.indices, "values": vector.values} if is_sparse else vector.tolist()
@@ -251,32 +208,7 @@ def _to_json(search: Search, params: Json | None = None) -> Json:
         found["filter"] = wanted
     if params and search.using == "dense":
         found["params"] = params
-    return {**found, "with_payload": _shown(search.shown)}
-
-
-def _shown(keys: Sequence[str] | None) -> Any:
-    """Return the selector of payload keys in JSON."""
-    return {"exclude": FRAMEWORK_KEYS} if keys is None else bool(keys) and {"include": places_of(keys)}
-
-
-def _shown_message(keys: Sequence[str] | None) -> grpc.WithPayloadSelector:
-    if keys is None:
-        return grpc.WithPayloadSelector(exclude=grpc.PayloadExcludeSelector(fields=FRAMEWORK_KEYS))
-    if not keys:
-        return grpc.WithPayloadSelector(enable=False)
-    return grpc.WithPayloadSelector(include=grpc.PayloadIncludeSelector(fields=places_of(keys)))
-
-
-def _message_of(consistency: models.ReadConsistencyType | None) -> grpc.ReadConsistency | None:
-    return None if consistency is None else RestToGrpc.convert_read_consistency(consistency)
-
-
-def _id_of(point: Any) -> str:
-    return point.id.uuid or str(point.id.num)
-
-
-def _payload_of(point: Any) -> Payload:
-    return unwrapped(GrpcToRest.convert_payload(point.payload))
+    return {**found, "with_payload": shown(search.keys)}
 
 
 _JSON = FilterForms(
@@ -291,16 +223,14 @@ _JSON = FilterForms(
 )
 
 
+def _found(point: Any, keys: Keys) -> FoundPoint:
+    payload = {} if keys == () else unwrapped(GrpcToRest.convert_payload(point.payload))
+    return FoundPoint(point.id.uuid or str(point.id.num), payload, point.score, point.version)
+
+
 def _field_message(path: str, **test: Any) -> grpc.Condition:
-    if isinstance(bounds := test.get("range"), grpc.DatetimeRange):
-        test = {"datetime_range": bounds}
-    return grpc.Condition(field=grpc.FieldCondition(key=path, **test))
-
-
-def _match_message(values: list[Any]) -> grpc.Match:
-    if values and isinstance(values[0], int):
-        return grpc.Match(integers=grpc.RepeatedIntegers(integers=values))
-    return grpc.Match(keywords=grpc.RepeatedStrings(strings=values))
+    names = {"datetime_range" if isinstance(each, grpc.DatetimeRange) else name: each for name, each in test.items()}
+    return grpc.Condition(field=grpc.FieldCondition(key=path, **names))
 
 
 _MESSAGES = FilterForms(
@@ -309,7 +239,11 @@ _MESSAGES = FilterForms(
     field=_field_message,
     numbers=grpc.Range,
     times=lambda bounds: RestToGrpc.convert_datetime_range(models.DatetimeRange(**bounds)),
-    any_of=_match_message,
+    any_of=lambda values: (
+        grpc.Match(integers=grpc.RepeatedIntegers(integers=values))
+        if values and isinstance(values[0], int)
+        else grpc.Match(keywords=grpc.RepeatedStrings(strings=values))
+    ),
     boolean=lambda value: grpc.Match(boolean=value),
     empty=lambda path: grpc.Condition(is_empty=grpc.IsEmptyCondition(key=path)),
 )

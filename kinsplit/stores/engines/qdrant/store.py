@@ -37,7 +37,7 @@ from kinsplit.stores.engines.qdrant.searches import (
     GrpcReads,
     HttpReads,
     LocalReads,
-    own_payload,
+    shown,
     to_filter,
     to_search,
 )
@@ -308,19 +308,18 @@ class QdrantStore(ChunkStore):
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         # Points whose payloads differ elsewhere would look alike by some keys.
-        shown = own_payload() if keys is None or self._agrees else places_of(keys)
-        return self._kept(conditions, shown)
+        return self._kept(conditions, shown(None if self._agrees else keys))
 
-    def _kept(self, conditions: Sequence[Condition], shown: Any) -> dict[str, Payload]:
+    def _kept(self, conditions: Sequence[Condition], payload: Any) -> dict[str, Payload]:
         """Return what is wanted of the payloads of the points that meet conditions, by id."""
-        pages = self._pages(to_filter(self._ready(conditions)), shown)
+        pages = self._pages(to_filter(self._ready(conditions)), payload)
         return {str(record.id): unwrapped(record.payload) for page in pages for record in page}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         return {str(record.id): to_vectors(record.vector) for record in self._records(ids, False)}
 
     def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
-        records = self._records(ids, own_payload())
+        records = self._records(ids, shown(None))
         return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
     def _records(self, ids: Sequence[str], payload: Any) -> list[models.Record]:
