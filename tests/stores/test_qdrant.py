@@ -29,6 +29,7 @@ from kinsplit.stores.values import Query
 pytest.importorskip("qdrant_client")
 
 from tests.cli.conftest import run_command
+from tests.stores.qdrant_grpc import qdrant_grpc
 from tests.stores.qdrant_server import BODIES, parsed, qdrant_server
 
 SERVER = os.environ.get("KINSPLIT_TEST_QDRANT_URL")
@@ -60,6 +61,14 @@ class TestQdrantServer(ChunkStoreContract):
                     catalog.drop(name)
             if when == "before":
                 yield address
+
+
+@pytest.mark.enable_socket
+class TestQdrantServerOverGrpc(ChunkStoreContract):
+    @pytest.fixture
+    def address(self) -> Iterator[str]:
+        with qdrant_server() as server, qdrant_grpc(server) as port:
+            yield f"qdrant:{server.url}?grpc=true&grpc_port={port}"
 
 
 @pytest.mark.enable_socket
@@ -259,6 +268,53 @@ def test_a_search_gets_the_options(server):
     assert dense["params"] == {"hnsw_ef": 256, "quantization": {"rescore": True, "oversampling": 3.0}}
     assert "params" not in terms
     assert server.sent("PUT", "/C")[0]["quantization_config"] == {"binary": {"always_ram": True}}
+
+
+QUERIES = [Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("class"), 3)]
+
+
+def entry_reads(server):
+    return [len(body["ids"]) for body in server.sent("POST", "/C/points")]
+
+
+def payloads_asked(server):
+    return [each["with_payload"] for body in server.sent("POST", "/C/points/query/batch") for each in body["searches"]]
+
+
+def ids(rankings):
+    return [[entry.id for entry in ranking] for ranking in rankings]
+
+
+@pytest.mark.parametrize("grpc", [False, True])
+def test_a_ranking_reads_of_each_point_once_until_it_is_written(server, monkeypatch, grpc):
+    with qdrant_grpc(server) as port, opened(server) as writer:
+        save(writer, "doc", make_chunks("doc", TEXTS))
+        with opened(server, f"?grpc=true&grpc_port={port}" if grpc else "") as store:
+            first = store.rank(QUERIES)
+            assert ids(store.rank(QUERIES)) == ids(first)
+            (read,) = entry_reads(server)
+            assert read == len({entry.id for ranking in first for entry in ranking})
+            assert not any(payloads_asked(server))
+            save(writer, "doc", make_chunks("doc", TEXTS, title="Other"))
+            assert {entry.title for ranking in store.rank(QUERIES) for entry in ranking} == {"Other"}
+            assert entry_reads(server) == [read, read]
+            monkeypatch.setattr("kinsplit.stores.engines.qdrant.searches.time.monotonic", lambda: 1e9)
+            assert {entry.title for ranking in store.rank(QUERIES) for entry in ranking} == {"Other"}
+            assert entry_reads(server) == [read] * 3
+            writer.delete("doc")
+            assert store.rank(QUERIES) == [[], []]
+
+
+@pytest.mark.parametrize("place", ["replicas", "rate"])
+def test_a_ranking_brings_its_keys_where_versions_differ_or_each_read_counts(server, place):
+    if place == "rate":
+        server.refusals.strict = {"enabled": True, "read_rate_limit": 900}
+    with opened(server, "?replication_factor=2" if place == "replicas" else "") as store:
+        save(store, "doc", make_chunks("doc", TEXTS))
+        server.requests.clear()
+        assert ids(store.rank(QUERIES)) == ids(store.rank(QUERIES))
+    assert entry_reads(server) == []
+    assert all(payloads_asked(server))
 
 
 def test_options_that_an_existing_collection_does_not_have_are_refused(server):
