@@ -207,7 +207,10 @@ def _layers(where: object) -> Iterator[int]:
         if not layer:
             return
         yield len(layer)
-        nested = (each for each in layer if isinstance(each, Mapping | list | tuple | set | frozenset))
+        # Strings, of which there may be thousands, first.
+        nested = (
+            e for e in layer if not isinstance(e, str) and isinstance(e, Mapping | list | tuple | set | frozenset)
+        )
         layer = [inner for each in nested for inner in (each.values() if isinstance(each, Mapping) else each)]
 
 

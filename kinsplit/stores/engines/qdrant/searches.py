@@ -19,7 +19,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.options import QdrantOptions
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.engines.qdrant.points import FRAMEWORK_KEYS
-from kinsplit.stores.filters import Condition, Path, to_conditions
+from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload, Payloads, to_entry
 from kinsplit.stores.store import FoundPoint
 from kinsplit.stores.values import Entry, Query, layer_of
@@ -33,22 +33,18 @@ Keys: TypeAlias = Sequence[str] | None
 
 
 class Search(NamedTuple):
-    """A search for the points nearest to a vector.
+    """A query as the engine takes it.
 
     Attributes:
-        vector: The vector, of shape (dimension,) or sparse.
-        using: Name of the vectors to compare.
-        limit: Largest number of points.
-        conditions: Conditions on the points.
-        roots: Paths under which the points keep their payloads.
-        keys: Payload keys to read; None for all that kinsplit reads.
+        query: The query.
+        using: Name of the vectors that it compares.
+        conditions: Its conditions.
+        keys: Payload keys to read.
     """
 
-    vector: Any
+    query: Query
     using: str | None
-    limit: int
     conditions: Sequence[Condition]
-    roots: Sequence[Path]
     keys: Keys
 
 
@@ -58,8 +54,7 @@ def to_search(query: Query, keys: Keys, ready: Callable[[Sequence[Condition], in
     using = layer.sparse if isinstance(query.vector, SparseVector) else layer.dense
     # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
-    keys = () if query.bare and keys is not None else keys
-    return Search(query.vector, using, query.limit, ready(conditions, query.level), roots_of(query.level), keys)
+    return Search(query, using, ready(conditions, query.level), () if query.bare and keys is not None else keys)
 
 
 class LocalReads:
@@ -107,8 +102,7 @@ class HttpReads(LocalReads):
 
     def read(self, client: QdrantClient, ids: Sequence[str], keys: Keys, asked: Consistency) -> dict[str, Payload]:
         """Return the payloads of points by id, or some of their keys."""
-        body = {"ids": ids, "with_payload": shown(keys)}
-        found = self._ask(client, "/points", body, asked)
+        found = self._ask(client, "/points", {"ids": ids, "with_payload": shown(keys)}, asked)
         return {str(record["id"]): unwrapped(record.get("payload")) for record in found}
 
     def _ask(self, client: QdrantClient, path: str, body: dict[str, Any], asked: Consistency) -> list[dict[str, Any]]:
@@ -142,17 +136,17 @@ class GrpcReads(LocalReads):
         return [[_found(p, own.keys) for p in each.result] for own, each in zip(searches, answers, strict=True)]
 
     def _to_message(self, search: Search) -> grpc.QueryPoints:
-        vector = search.vector
+        vector: Any = search.query.vector
         if isinstance(vector, SparseVector):
             nearest = grpc.VectorInput(sparse=grpc.SparseVector(indices=vector.indices, values=vector.values))
         else:
             nearest = grpc.VectorInput(dense=grpc.DenseVector(data=vector.tolist()))
-        wanted = filter_of(_MESSAGES, search.conditions, search.roots)
+        wanted = filter_of(_MESSAGES, search.conditions, roots_of(search.query.level))
         return grpc.QueryPoints(
             collection_name=self._collection,
             query=grpc.Query(nearest=nearest),
             using=search.using,
-            limit=search.limit,
+            limit=search.query.limit,
             filter=wanted and wanted.filter,
             params=self._params if search.using == "dense" else None,
             with_payload=RestToGrpc.convert_with_payload_interface(shown(search.keys)),
@@ -200,11 +194,11 @@ def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
 
 
 def _to_json(search: Search, params: dict[str, Any] | None = None) -> dict[str, Any]:
-    vector = search.vector
+    vector: Any = search.query.vector
     is_sparse = isinstance(vector, SparseVector)
     nearest = {"indices": vector.indices, "values": vector.values} if is_sparse else vector.tolist()
-    found = {"query": {"nearest": nearest}, "using": search.using, "limit": search.limit}
-    if wanted := filter_of(_JSON, search.conditions, search.roots):
+    found = {"query": {"nearest": nearest}, "using": search.using, "limit": search.query.limit}
+    if wanted := filter_of(_JSON, search.conditions, roots_of(search.query.level)):
         found["filter"] = wanted
     if params and search.using == "dense":
         found["params"] = params
@@ -239,11 +233,7 @@ _MESSAGES = FilterForms(
     field=_field_message,
     numbers=grpc.Range,
     times=lambda bounds: RestToGrpc.convert_datetime_range(models.DatetimeRange(**bounds)),
-    any_of=lambda values: (
-        grpc.Match(integers=grpc.RepeatedIntegers(integers=values))
-        if values and isinstance(values[0], int)
-        else grpc.Match(keywords=grpc.RepeatedStrings(strings=values))
-    ),
+    any_of=lambda values: RestToGrpc.convert_match(models.MatchAny(any=values)),
     boolean=lambda value: grpc.Match(boolean=value),
     empty=lambda path: grpc.Condition(is_empty=grpc.IsEmptyCondition(key=path)),
 )

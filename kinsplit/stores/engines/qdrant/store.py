@@ -207,9 +207,8 @@ class QdrantStore(ChunkStore):
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = self._ready(to_conditions(level, where))
-        wanted = to_filter(conditions)
-        read, facet = self._kept, partial(self._facet, wanted)
-        return count_sources(conditions, lambda found, keys: read(found, places_of(keys)), facet)
+        facet = partial(self._facet, to_filter(conditions))
+        return count_sources(conditions, lambda found, keys: self._kept(found, places_of(keys)), facet)
 
     def _facet(self, wanted: models.Filter | None, place: str) -> dict[str, int] | None:
         """Return the number of points by source, or None where the server can't count all of them exactly."""
