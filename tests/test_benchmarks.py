@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -425,3 +428,17 @@ def test_what_readers_keep_is_shown_by_row_and_format(monkeypatch: pytest.Monkey
     assert rows["`.md`"][1].startswith("0 of ")
     assert len(set(rows["`.md`"][0].split(" of "))) == 1
     assert "**kinsplit**: nothing." in page
+
+
+@pytest.mark.enable_socket
+def test_the_cost_of_a_search_at_a_server_is_measured_over_both_protocols(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    options = ["--characters", "20000", "--questions", "1", "--rounds", "1", "--json", str(tmp_path / "costs.json")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+    command = [sys.executable, str(root / "benchmarks" / "server_cost.py"), *options]
+    subprocess.run(command, check=True, env=environment, capture_output=True)
+    costs = json.loads((tmp_path / "costs.json").read_text("utf-8"))
+    assert costs.keys() == {"http", "grpc"}
+    for of_protocol in costs.values():
+        assert list(of_protocol) == ["LangChain, k = 5", "dense, no siblings", "kin"]
+        assert all(min(numbers) > 0 for numbers in of_protocol.values())
