@@ -123,7 +123,7 @@ class QdrantStore(ChunkStore):
     ) -> None:
         super().__init__(schema)
         self._limits, self._options = CollectionLimits.of(info), options or QdrantOptions()
-        self._indexes = self._kept_entries = None
+        self._indexes = self._cache = None
         if info is not None and options is not None:
             place = name.rpartition("/")[0]
             self._indexes = ServerIndexes(place, name, collection, info)
@@ -135,7 +135,7 @@ class QdrantStore(ChunkStore):
         self._writing = writing
         # Each replica counts versions by itself, and where the rate is limited, each point that is read counts.
         if options is not None and self._copies == 1 and self._limits.ids == PAGE:
-            self._kept_entries = EntryCache()
+            self._cache = EntryCache()
         self._closed = False
 
     @classmethod
@@ -356,12 +356,12 @@ class QdrantStore(ChunkStore):
             )
 
     def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
-        if self._kept_entries is None:
+        if self._cache is None:
             return super()._entries(queries)
         rankings = self._rank(queries, ())
         named = (own for query, own in zip(queries, rankings, strict=True) if not query.bare)
         versions = {point.id: point.version for own in named for point in own}
-        entries = self._kept_entries.read(versions, lambda ids: self._fetch(ids, ENTRY_KEYS))
+        entries = self._cache.read(versions, lambda ids: self._fetch(ids, ENTRY_KEYS))
         return [
             [Entry.bare(point.id, point.score) for point in own]
             if query.bare
