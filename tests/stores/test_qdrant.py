@@ -406,7 +406,9 @@ def test_a_wrong_key_is_one_line_that_names_the_variable(server, monkeypatch):
     assert "refuses access" in message
     assert "wrong" not in message
     monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "right")
-    opened(server).close()
+    with opened(server) as store:
+        save(store, "doc", make_chunks("doc", TEXTS))
+        assert [len(ranking) for ranking in store.rank(QUERIES)] == [3, 2]
 
 
 def test_an_old_server_and_something_else_are_refused_before_anything_is_made(server, hostile):
