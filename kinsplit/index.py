@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Never, Self, Unpack
 
@@ -18,7 +18,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.calibration import Baseline, baseline_of
 from kinsplit.embedding.late_chunking import token_embedder
-from kinsplit.embedding.protocol import Embedder, EmbeddingContext, repeatable
+from kinsplit.embedding.protocol import Embedder, EmbeddingContext, QuestionEmbedder, repeatable
 from kinsplit.embedding.registry import own_model
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import (
@@ -47,7 +47,7 @@ from kinsplit.stores.new_collection import settled
 from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.stores.values import Where
 from kinsplit.support.telemetry import Attributes, model_span, span
-from kinsplit.support.threads import InFlight, in_own_thread, in_thread
+from kinsplit.support.threads import Gathering, in_own_thread, in_thread
 from kinsplit.tokenizers import describe, resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -106,8 +106,6 @@ class Index(Hinted):
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._weights = asked.weights
         self._rerankers: dict[str, Reranker | None] = {}
-        # Equal questions at the same time are embedded once.
-        self._vectors: InFlight[NDArray[np.float32]] = InFlight()
         # Error of searches until something is added to a collection that did not exist.
         self._missing = ""
         strategy = asked.strategy
@@ -296,7 +294,7 @@ class Index(Hinted):
             ranking = pick(asked.ranking)
             if ranking.embeds:
                 with model_span("embeddings", self.embedder.name):
-                    dense = self._vectors.call(query, partial(self.embedder.embed_query, query))
+                    dense = self._questions.answer(query)
                 baseline = baseline_of(self.embedder, dense) if ranking.weighs else None
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
             given = query, dense, baseline, asked, self.bm25, levels, tokenizer
@@ -311,6 +309,12 @@ class Index(Hinted):
         The search runs in a thread. If the caller is cancelled, it goes on at once, and the search ends there.
         """
         return await in_thread(self.search, query, *unnamed, **options)
+
+    @cached_property
+    def _questions(self) -> Gathering[NDArray[np.float32]]:
+        embedder = without_cache(self.embedder)
+        several = embedder.embed_queries if isinstance(embedder, QuestionEmbedder) else None
+        return Gathering(embedder.embed_query, several)
 
     def _options(self, keywords: SearchKeywords) -> SearchOptions:
         options = SearchOptions(**keywords)

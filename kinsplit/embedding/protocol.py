@@ -129,6 +129,18 @@ class TokenEmbedder(Protocol):
         """
 
 
+@runtime_checkable
+class QuestionEmbedder(Protocol):
+    """An embedding model that embeds questions faster together than one by one."""
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed queries; see `Embedder.embed_query`.
+
+        Returns:
+            One vector of length 1 per text, in order: float32, shape (len(texts), dimension).
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class SparseVector:
     """A vector that is zero nearly everywhere.

@@ -154,9 +154,13 @@ class SentenceTransformerEmbedder(CardedEmbedder):
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query, with the prompt for queries."""
-        prompt = self.card.query_prefix
-        vector: NDArray[np.float32] = self._embed(self._read(check_texts([text]), prompt), prompt, is_query=True)[0]
+        vector: NDArray[np.float32] = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed queries together; see `QuestionEmbedder`."""
+        prompt = self.card.query_prefix
+        return self._embed(self._read(check_texts(texts), prompt), prompt, is_query=True)
 
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Embed the tokens of texts; see `TokenEmbedder.embed_tokens`. A long text's windows follow one another."""

@@ -127,7 +127,7 @@ class ServiceSettings(Documented, BaseSettings):
         allowed_hosts: Host names under which the service may be called. Default: any, but only this machine's own names
             if the service listens on this machine only; that keeps foreign pages from calling it by a name of theirs.
         trusted_proxies: Addresses of proxies whose X-Forwarded-For header is trusted.
-        threads: Calls that run at a time. Default: one per processor, at least 2.
+        threads: Calls that run at a time. Default: four per processor, since most wait for the model or the store.
         queue: Calls that wait for a thread; more are rejected.
         timeout: Seconds from a request to its response.
         answers: Answers written at a time, and also searches and previews that call a language model; more are
@@ -171,7 +171,7 @@ class ServiceSettings(Documented, BaseSettings):
     cors_origins: Origins = ()
     allowed_hosts: Hosts | None = None
     trusted_proxies: Proxies = ()
-    threads: Annotated[int, _Found()] = Field(default_factory=lambda: max(2, os.cpu_count() or 2), ge=1, le=256)
+    threads: Annotated[int, _Found()] = Field(default_factory=lambda: 4 * min(os.cpu_count() or 1, 64), ge=1, le=256)
     queue: Annotated[int, _Found()] = Field(default=256, ge=0)
     timeout: Annotated[float, _Found()] = Field(default=30.0, gt=0)
     answers: Annotated[int, _Found()] = Field(default=8, ge=1, le=256)

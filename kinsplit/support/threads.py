@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, partial, update_wrapper
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -200,24 +201,64 @@ def _retrieve_error(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-class InFlight(Generic[T]):
-    """Calls in progress, of which equal ones share one result. Thread-safe."""
+#: Largest number of questions that are answered together; of a model's vectors, more hardly save anything.
+_MOST = 8
 
-    def __init__(self) -> None:
-        self._calls: dict[str, Future[T]] = {}
-        self._lock = threading.Lock()
 
-    def call(self, key: str, function: Callable[[], T]) -> T:
-        """Return a function's result, or wait for that of the call with the same key if one is in progress."""
+class Gathering(Generic[T]):
+    """Answers questions of several threads, equal ones at the same time once. Thread-safe.
+
+    Args:
+        one: Function that answers a question.
+        several: Function that answers several questions, for less processor time than one by one: it answers those that
+            are asked while half of the processors answer others. None if there is none.
+    """
+
+    def __init__(self, one: Callable[[str], T], several: Callable[[Sequence[str]], Iterable[T]] | None) -> None:
+        self._one, self._several, self._lock = one, several, threading.Lock()
+        self._turn: AbstractContextManager[object] = nullcontext()
+        if several is not None:
+            self._turn = threading.Semaphore(max(1, (os.cpu_count() or 1) // 2))
+        self._asked: dict[str, Future[T]] = {}
+        # Those that no thread answers yet.
+        self._waiting: dict[str, None] = {}
+
+    def answer(self, question: str) -> T:
+        """Return the answer to a question, or raise the error of its function."""
         own: Future[T] = Future()
         with self._lock:
-            call = self._calls.setdefault(key, own)
-        if call is own:
-            try:
-                own.set_result(function())
-            except BaseException as error:
-                own.set_exception(error)
-            finally:
-                with self._lock:
-                    del self._calls[key]
-        return call.result()
+            asked = self._asked.setdefault(question, own)
+            if asked is own:
+                self._waiting[question] = None
+        if asked is own:
+            with self._turn:
+                self._answer(self._take(question))
+        return asked.result()
+
+    def _take(self, question: str) -> list[str]:
+        """Return a question and others that wait, or none if another thread has taken it."""
+        with self._lock:
+            if question not in self._waiting:
+                return []
+            del self._waiting[question]
+            taken = [question, *islice(self._waiting, 0 if self._several is None else _MOST - 1)]
+            for each in taken[1:]:
+                del self._waiting[each]
+            return taken
+
+    def _answer(self, questions: list[str]) -> None:
+        try:
+            if self._several is None or len(questions) < 2:
+                answers = [self._one(each) for each in questions]
+            else:
+                answers = [*self._several(questions)]
+        except BaseException as error:
+            if len(questions) > 1 and isinstance(error, Exception):  # One may be at fault for all.
+                for each in questions:
+                    self._answer([each])
+            else:
+                for each in questions:
+                    self._asked.pop(each).set_exception(error)
+            return
+        for each, answer in zip(questions, answers, strict=True):
+            self._asked.pop(each).set_result(answer)

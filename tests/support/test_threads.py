@@ -7,13 +7,11 @@ import inspect
 import os
 import sys
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 
 import pytest
 
-from kinsplit.support.threads import InFlight, awaiting, call_either, in_thread, with_awaiting
+from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 
 NAME: ContextVar[str] = ContextVar("NAME", default="none")
 
@@ -135,37 +133,3 @@ async def test_a_method_gets_a_form_for_event_loops_that_follows_subclasses() ->
     assert inspect.signature(afind) == inspect.signature(Base.find)
     assert inspect.iscoroutinefunction(afind)
     assert "`find`" in (afind.__doc__ or "")
-
-
-def test_equal_calls_at_the_same_time_share_a_result_or_an_error() -> None:
-    calls: InFlight[object] = InFlight()
-    begun, leave, made = threading.Event(), threading.Event(), []
-
-    def make() -> object:
-        begun.set()
-        assert leave.wait(30)
-        made.append(object())
-        return made[-1]
-
-    def fail() -> object:
-        make()
-        raise LookupError
-
-    with ThreadPoolExecutor() as pool:
-        for function, number in ((make, 1), (fail, 2)):
-            begun.clear()
-            leave.clear()
-            first = pool.submit(calls.call, "a", function)
-            assert begun.wait(30)
-            others = [pool.submit(calls.call, "a", lambda: None) for _ in range(2)]
-            assert pool.submit(calls.call, "b", lambda: "b").result(30) == "b"
-            while len(calls._calls["a"]._condition._waiters) < len(others):  # type: ignore[attr-defined]
-                time.sleep(0.001)
-            leave.set()
-            if function is make:
-                assert {each.result(30) for each in (first, *others)} == {made[0]}
-            for each in (first, *others) if function is fail else ():
-                with pytest.raises(LookupError):
-                    each.result(30)
-            assert len(made) == number
-    assert calls.call("a", lambda: "again") == "again"
