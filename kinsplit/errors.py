@@ -305,15 +305,15 @@ class MemoryLimitError(WorkerError):
     """A call exceeded its memory limit.
 
     Args:
-        limit: Memory limit in bytes.
+        limit: Memory limit in bytes; None if only the memory of the machine was the limit.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int | None) -> None:
         super().__init__(limit)
         self.limit = limit
 
     def __str__(self) -> str:
-        return f"needs more than {self.limit / 2**20:,.0f} MiB of memory"
+        return f"needs more {'' if self.limit is None else f'than {self.limit / 2**20:,.0f} MiB of '}memory"
 
 
 class ResultSizeError(WorkerError):

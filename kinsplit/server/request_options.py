@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, create_model
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field, ValidationError, create_model
+from starlette.datastructures import QueryParams
 
 from kinsplit.doors import DOORS, HTTP
 from kinsplit.errors import InvalidParameterError
@@ -16,6 +18,8 @@ from kinsplit.server.dependencies import StrategyName
 from kinsplit.server.models import Model
 from kinsplit.stores.filters import check_request, parse_where
 from kinsplit.wire import is_hidden
+
+_M = TypeVar("_M", bound=Model)
 
 # An answer has all options of a search, and its own.
 _OPTIONS = DOORS["ask"][HTTP].fields().keys()
@@ -51,6 +55,28 @@ def offered(operation: str) -> Any:
     fields = ((name, info) for name, info in offers if name not in SearchRequest.model_fields)
     derived: Any = {name: (info.annotation, info) for name, info in fields}
     return create_model("Offered", __base__=SearchRequest, **derived)
+
+
+def query_of(model: type[Model]) -> dict[str, Any]:
+    """Return the OpenAPI description of a query with the fields of a model, for `read_query`.
+
+    FastAPI could do both, but finds out the kind of each parameter anew for every request, which takes as long as all
+    other work of the application.
+    """
+    schema = model.model_json_schema()
+    needed, properties = schema.get("required", ()), schema["properties"].items()
+    return {"parameters": [{"name": n, "in": "query", "required": n in needed, "schema": p} for n, p in properties]}
+
+
+def read_query(model: type[_M], query: QueryParams) -> _M:
+    """Return the parameters of a query as a model, or raise RequestValidationError."""
+    given: dict[str, Any] = {**query}
+    if "where" in given:
+        given["where"] = query.getlist("where")
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise RequestValidationError([{**each, "loc": ("query", *each["loc"])} for each in error.errors()]) from None
 
 
 def parse_filter(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:

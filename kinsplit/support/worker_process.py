@@ -39,7 +39,7 @@ class CallLimits:
     """Limits of a call."""
 
     time: float
-    memory: int
+    memory: int | None
     result: int
 
 
@@ -68,7 +68,7 @@ def serve() -> None:
         if outcome == RESULT and size > limits.result:
             outcome, answer = TOO_LARGE, b""
         # A worker that still holds much memory is replaced, since the next call's limit counts from there.
-        goes_on = outcome != NO_MEMORY and _held_memory() - before < limits.memory
+        goes_on = outcome != NO_MEMORY and (limits.memory is None or _held_memory() - before < limits.memory)
         _reply(replies, outcome, answer, size, goes_on=goes_on)
         del request, payload, answer
         residue.release()
@@ -139,8 +139,8 @@ def _pickled(error: BaseException) -> bytes:
 
 
 @contextlib.contextmanager
-def _limited_memory(limit: int) -> Iterator[None]:
-    if sys.platform != "linux":
+def _limited_memory(limit: int | None) -> Iterator[None]:
+    if limit is None or sys.platform != "linux":
         yield
         return
     import resource

@@ -55,7 +55,7 @@ class WorkerPool:
     Args:
         workers: Maximum number of concurrent calls; others wait.
         time_limit: Maximum seconds of a call, without the start of a worker and the wait for one.
-        memory_limit: Maximum bytes of memory of a call beyond those that its worker already holds.
+        memory_limit: Maximum bytes of memory of a call beyond those that its worker already holds; None for no limit.
         result_limit: Maximum bytes of a pickled result.
         prepare: Function called in each worker before its first call, for instance for imports. It has no limits.
 
@@ -68,7 +68,7 @@ class WorkerPool:
         workers: int = 1,
         *,
         time_limit: float = 60.0,
-        memory_limit: int = 2**30,
+        memory_limit: int | None = 2**30,
         result_limit: int = 2**28,
         prepare: Callable[[], object] | None = None,
     ) -> None:

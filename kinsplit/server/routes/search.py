@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import ConfigDict, Field
 
@@ -16,10 +15,10 @@ from kinsplit.keywords import SearchKeywords
 from kinsplit.retrieval import LanguageModelReranker, Passages
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
-from kinsplit.server.dependencies import CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
+from kinsplit.server.dependencies import respond
 from kinsplit.server.models import Highlight, SearchAnswer, TextView, to_found_passage, to_highlight
 from kinsplit.server.processes.viewer import shown_passage
-from kinsplit.server.request_options import Conditions, offered
+from kinsplit.server.request_options import Conditions, offered, query_of, read_query
 from kinsplit.wire import finding_row
 
 router = APIRouter(tags=["search"])
@@ -39,18 +38,20 @@ class SearchQuery(offered("search")):  # type: ignore[misc]
     )
 
 
-@router.get("/search", response_model=SearchAnswer, summary="Find the passages that answer a question")
-async def search(
-    collections: CollectionsDep,
-    workers: WorkersDep,
-    model_workers: ModelWorkersDep,
-    viewer: ViewerDep,
-    asked: Annotated[SearchQuery, Query()],
-) -> Response:
+@router.get(
+    "/search",
+    response_model=SearchAnswer,
+    summary="Find the passages that answer a question",
+    openapi_extra=query_of(SearchQuery),
+)
+async def search(request: Request) -> Response:
     """Search by meaning and by words, scoring each chunk with its kin, and return each hit with its siblings."""
+    # Dependencies would take as long as all else here.
+    state, asked = request.app.state, read_query(SearchQuery, request.query_params)
+    collections, workers, viewer = state.collections, state.workers, state.viewer
     collection, options = collections.pick(asked.strategy), asked.options(collections)
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
-    searchers = model_workers if uses_model else workers
+    searchers = state.model_workers if uses_model else workers
     if not asked.render:
         return await respond(searchers, collections.call, collection, _answer, asked.q, options)
     name, passages, highlights = await searchers.run(collections.call, collection, _lit, asked.q, options)

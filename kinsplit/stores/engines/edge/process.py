@@ -18,7 +18,7 @@ from kinsplit.support.workers import WorkerPool
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: Bytes, in effect unlimited: an engine holds its collection in memory, and results have any size.
+#: Bytes, in effect unlimited: results have any size.
 _NO_LIMIT = 2**50
 #: Methods after which the engine's process must be closed, not just ended.
 _WRITES = frozenset({"make", "sync", "put", "remove", "delete"})
@@ -60,7 +60,7 @@ class DetachedStore:
     def __init__(self, opening: _Opening, time_limit: float) -> None:
         self._opening = opening
         self._pool = WorkerPool(
-            1, time_limit=time_limit, memory_limit=_NO_LIMIT, result_limit=_NO_LIMIT, prepare=partial(_opened, opening)
+            1, time_limit=time_limit, memory_limit=None, result_limit=_NO_LIMIT, prepare=partial(_opened, opening)
         )
         self._closing, self._has_written = threading.Lock(), False
         try:
