@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Never, Self, Unpack
+from typing import Any, Never, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ from kinsplit.tokenizers import describe, resolve
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
 
 uncallable(__name__, "kinsplit.Index(store)")
+
+_T = TypeVar("_T")
 
 #: Opens a collection as `open_store` does.
 Opener = Callable[[str, str, Schema | None], ChunkStore]
@@ -276,6 +278,17 @@ class Index(Hinted):
             CollectionNotFoundError: The collection did not exist when it was opened, and is still empty.
         """
         require_names(unnamed, "top_k")
+        return self.search_as(_as_found, query, **options)
+
+    def search_as(self, shape: Callable[[Passages], _T], query: str, **options: Unpack[SearchKeywords]) -> _T:
+        """Find passages, and return what a function makes of them; see `search`.
+
+        Args:
+            shape: The function. It is called beside the engine: if that has a process of its own, only the result is
+                pickled, and not the passages.
+            query: The question.
+            **options: See `kinsplit.SearchOptions`.
+        """
         asked = self._options(options)
         rule = "must not be blank" if isinstance(query, str) else "must be a text"
         require(isinstance(query, str) and query.strip(), "query", rule, query, "Ask a question.")
@@ -297,11 +310,13 @@ class Index(Hinted):
                     dense = self._questions.answer(query)
                 baseline = baseline_of(self.embedder, dense) if ranking.weighs else None
             tokenizer = None if asked.budget is None else self.strategy.tokenizer
-            given = query, dense, baseline, asked, self.bm25, levels, tokenizer
+            given = shape, query, dense, baseline, asked, self.bm25, levels, tokenizer
             # A reranker stays in this process with its model.
-            passages = self.store.run(_find, *given) if reranker is None else _find(self.store, *given, reranker)
-            record(passages=len(passages))
-        return passages or Passages(unmatched=warn_of_unmatched(self.store, asked.where))
+            found: tuple[int, _T] = (
+                self.store.run(_find, *given) if reranker is None else _find(self.store, *given, reranker)
+            )
+            record(passages=found[0])
+        return found[1] if found[0] else shape(Passages(unmatched=warn_of_unmatched(self.store, asked.where)))
 
     async def asearch(self, query: str, *unnamed: Never, **options: Unpack[SearchKeywords]) -> Passages:
         """Find passages without blocking the event loop; see `search`.
@@ -395,8 +410,13 @@ class Index(Hinted):
         self.close()
 
 
+def _as_found(passages: Passages) -> Passages:
+    return passages
+
+
 def _find(
     store: ChunkStore,
+    shape: Callable[[Passages], Any],
     query: str,
     dense: NDArray[np.float32] | None,
     baseline: Baseline | None,
@@ -405,8 +425,8 @@ def _find(
     levels: Sequence[int],
     tokenizer: object | None,
     reranker: Reranker | None = None,
-) -> Passages:
-    """Find the passages that answer a query with a vector, in the process that holds the store's engine."""
+) -> tuple[int, Any]:
+    """Return the number of passages that answer a query with a vector, and their shape, beside the store's engine."""
     question = SearchQuestion.of(query, dense, bm25, level=levels[0], where=asked.where, baseline=baseline)
     terms_asked = frozenset(question.terms.indices)
 
@@ -415,7 +435,8 @@ def _find(
 
     # A tokenizer given as an object is missing when the collection is reopened.
     counter = None if tokenizer is None else resolve(tokenizer)
-    return search(store, query, question, store.schema.fingerprint, asked, reranker, counter, terms, levels)
+    found = search(store, query, question, store.schema.fingerprint, asked, reranker, counter, terms, levels)
+    return len(found), shape(found)
 
 
 def schema_of(

@@ -10,14 +10,15 @@ import bisect
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from kinsplit.chunk import Chunk
-from kinsplit.retrieval import Passage
+from kinsplit.retrieval import Passage, Passages
 from kinsplit.spans import Span, stretches
-from kinsplit.wire import LOCATION, Extent, Finding, RankedText, chunk_row, passage_row, place_row
+from kinsplit.wire import LOCATION, Extent, Finding, RankedText, chunk_row, finding_row, passage_row, place_row
 
 Pair = tuple[int, int]
 
@@ -373,3 +374,21 @@ def to_found_passage(rank: int, passage: Passage, highlight: Highlight | None, v
     for hit, found in zip(row["hits"], passage.hits, strict=True):
         hit["ranges"] = locator.locate(found.chunk.spans)
     return FoundPassage(**row, highlight=highlight, view=view)
+
+
+def to_search_answer(
+    query: str,
+    strategy: str,
+    passages: Passages,
+    highlights: Sequence[Highlight] = (),
+    views: Sequence[TextView] = (),
+) -> SearchAnswer:
+    """Return the response to a question, with a highlight and a view of each passage, or without any."""
+    rows = enumerate(zip_longest(passages, highlights, views), 1)
+    found = [to_found_passage(rank, passage, lit, view) for rank, (passage, lit, view) in rows]
+    return SearchAnswer(query=query, strategy=strategy, passages=found, **finding_row(passages))
+
+
+def search_body(query: str, strategy: str, passages: Passages) -> bytes:
+    """Return the JSON of the response to a question, without highlights and views."""
+    return to_search_answer(query, strategy, passages).model_dump_json().encode()

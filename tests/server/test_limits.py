@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import httpx
 import pytest
@@ -66,12 +66,12 @@ async def test_a_full_queue_is_answered_while_health_goes_on(connect: Connect, m
     client = await connect(threads=1, queue=1)
     go, begun = threading.Event(), threading.Event()
 
-    def slow(*_: object, **__: object) -> Passages:
+    def slow(_: Index, shape: Callable[[Passages], object], *__: object, **___: object) -> object:
         begun.set()
         go.wait(30)
-        return Passages()
+        return shape(Passages())
 
-    monkeypatch.setattr(Index, "search", slow)
+    monkeypatch.setattr(Index, "search_as", slow)
     waiting = [asyncio.create_task(client.get("/search?q=loop")) for _ in range(2)]
     await asyncio.to_thread(begun.wait, 30)
     async with asyncio.timeout(30):
@@ -92,7 +92,7 @@ async def test_a_full_queue_is_answered_while_health_goes_on(connect: Connect, m
 async def test_a_search_that_takes_too_long_is_answered(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await connect(timeout=0.2)
     go = threading.Event()
-    monkeypatch.setattr(Index, "search", lambda *_, **__: go.wait(30))
+    monkeypatch.setattr(Index, "search_as", lambda *_, **__: go.wait(30))
     assert error_of(await client.get("/search?q=loop"), 504)["rule"] == "took longer than 0.2 s"
     go.set()
 

@@ -160,14 +160,14 @@ def test_heads_that_are_none(make_app: MakeApp, head: bytes) -> None:
 async def test_sixty_clients_lose_nothing_and_health_goes_first(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search, begun, go = Index.search, threading.Event(), threading.Event()
+    search, begun, go = Index.search_as, threading.Event(), threading.Event()
 
-    def held(self: Index, query: str, **options: object) -> object:
+    def held(self: Index, shape: Callable[[Passages], object], query: str, **options: object) -> object:
         begun.set()
         go.wait(60)
-        return search(self, query, **options)
+        return search(self, shape, query, **options)
 
-    monkeypatch.setattr(Index, "search", held)
+    monkeypatch.setattr(Index, "search_as", held)
     with serving(make_app(threads=2)) as address:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=address, limits=limits, timeout=60) as client:
@@ -187,13 +187,13 @@ async def test_sixty_clients_lose_nothing_and_health_goes_first(
 def test_what_waits_for_a_client_that_left_is_not_done(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     go, begun, asked = threading.Event(), threading.Event(), []
 
-    def slow(_: Index, query: str, **__: object) -> Passages:
+    def slow(_: Index, shape: Callable[[Passages], object], query: str, **__: object) -> object:
         asked.append(query)
         begun.set()
         go.wait(30)
-        return Passages()
+        return shape(Passages())
 
-    monkeypatch.setattr(Index, "search", slow)
+    monkeypatch.setattr(Index, "search_as", slow)
     app = make_app(threads=1, queue=1)
     with serving(app) as address:
 
@@ -231,15 +231,15 @@ async def test_what_is_under_way_is_finished_when_the_service_stops(
 ) -> None:
     go, begun = threading.Event(), threading.Event()
     app = make_app()
-    search = Index.search
+    search = Index.search_as
 
-    def slow(self: Index, query: str, **options: object) -> object:
+    def slow(self: Index, shape: Callable[[Passages], object], query: str, **options: object) -> object:
         if query == "slow":
             begun.set()
             go.wait(30)
-        return search(self, query, **options)
+        return search(self, shape, query, **options)
 
-    monkeypatch.setattr(Index, "search", slow)
+    monkeypatch.setattr(Index, "search_as", slow)
     async with httpx.AsyncClient(timeout=30) as client:
         service = serving(app)
         address = service.__enter__()

@@ -73,7 +73,7 @@ async def test_errors_say_nothing_of_the_inside(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(Index, "search", fail)
+    monkeypatch.setattr(Index, "search_as", fail)
     response = await client.get(f"/search?q={SECRET}")
     assert error_of(response, status)["field"] is None
     assert "X-Request-ID" in response.headers
@@ -91,7 +91,7 @@ async def test_what_is_told_of_errors_can_be_more(
     connect: Connect, logs: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await connect(log_text=True)
-    monkeypatch.setattr(Index, "search", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(Index, "search_as", lambda *_, **__: 1 / 0)
     assert error_of(await client.get("/search?q=loop"), 500)
     assert lines(logs)[0]["message"] == "division by zero"
 

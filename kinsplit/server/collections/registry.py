@@ -23,6 +23,7 @@ from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.collections.facets import FacetCounts
 from kinsplit.server.middleware.logs import log_failure
 from kinsplit.server.middleware.metrics import Metrics, TimedEmbedder
+from kinsplit.server.models import search_body
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.stores import Catalog, open_catalog
 from kinsplit.stores.engines.edge.process import open_detached
@@ -324,7 +325,7 @@ class Collections:
         for collection in self:
             # One that is still empty may not be searched.
             if collection.index.store.count(0):
-                collection.index.search("Is everything loaded?", top_k=1, window=0)
+                collection.index.search_as(partial(search_body, "", ""), "Is everything loaded?", top_k=1, window=0)
             else:
                 collection.index.embedder.embed_query("Is everything loaded?")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -16,10 +17,11 @@ from kinsplit.retrieval import LanguageModelReranker, Passages
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import respond
-from kinsplit.server.models import Highlight, SearchAnswer, TextView, to_found_passage, to_highlight
+from kinsplit.server.models import Highlight, SearchAnswer, search_body, to_highlight, to_search_answer
 from kinsplit.server.processes.viewer import shown_passage
 from kinsplit.server.request_options import Conditions, offered, query_of, read_query
-from kinsplit.wire import finding_row
+
+_T = TypeVar("_T")
 
 router = APIRouter(tags=["search"])
 
@@ -53,40 +55,28 @@ async def search(request: Request) -> Response:
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
     searchers = state.model_workers if uses_model else workers
     if not asked.render:
-        return await respond(searchers, collections.call, collection, _answer, asked.q, options)
+        body = await searchers.run(collections.call, collection, _answer, asked.q, options)
+        return Response(body, media_type="application/json")
     name, passages, highlights = await searchers.run(collections.call, collection, _lit, asked.q, options)
     # No thread waits for this.
     views = await viewer.views(list(map(shown_passage, passages, highlights)))
-    return await respond(workers, _answered, asked.q, name, passages, highlights, views)
+    return await respond(workers, to_search_answer, asked.q, name, passages, highlights, views)
 
 
-def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
-    return _answered(query, *_search(collection, query, options))
-
-
-def _answered(
-    query: str,
-    name: str,
-    passages: Passages,
-    highlights: Sequence[Highlight] = (),
-    views: Sequence[TextView] = (),
-) -> SearchAnswer:
-    """Return the response to a question, with a highlight and a view of each passage, or without any."""
-    rows = enumerate(zip_longest(passages, highlights, views), 1)
-    found = [to_found_passage(rank, passage, lit, view) for rank, (passage, lit, view) in rows]
-    return SearchAnswer(query=query, strategy=name, passages=found, **finding_row(passages))
+def _answer(collection: OpenCollection, query: str, options: SearchKeywords) -> bytes:
+    search = partial(collection.index.search_as, partial(search_body, query, collection.name))
+    return _asked(search, query, options)
 
 
 def _lit(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, Passages, list[Highlight]]:
-    name, passages = _search(collection, query, options)
+    passages = _asked(collection.index.search, query, options)
     spans = [highlight(query, passage, collection.index) for passage in passages]
-    return name, passages, [to_highlight(p, *span) for p, span in zip(passages, spans, strict=True)]
+    return collection.name, passages, [to_highlight(p, *span) for p, span in zip(passages, spans, strict=True)]
 
 
-def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> tuple[str, Passages]:
-    """Return the collection's name and the passages."""
+def _asked(search: Callable[..., _T], query: str, options: SearchKeywords) -> _T:
     try:
-        return collection.name, collection.index.search(query, **options)
+        return search(query, **options)
     except InvalidParameterError as error:
         if error.field != "query":
             raise
