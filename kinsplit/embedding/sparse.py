@@ -16,7 +16,7 @@ import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Self, TypeVar
 
 import regex
@@ -179,20 +179,30 @@ class Terms:
         self._found, self._kinds = Known(self._terms), Known(self._kind)
 
     def of(self, text: str, *, question: bool = False) -> str:
-        """Return the words of a compatible text.
+        """Return the words of a compatible text, with those of its phrases of stop words."""
+        words, kinds = self.read(text)
+        return " ".join((words, *self.phrases(text, kinds, question=question)))
 
-        Phrases of stop words alone, such as "to be or not to be", "The Who" and "Vitamin A", have terms for each two
-        neighbours: in runs of five or more, of words with capitals, and in a question without other words.
+    def read(self, text: str) -> tuple[str, str]:
+        """Return the words of a compatible text, and the kinds of its tokens, one character each, if it has stop words.
+
+        Those of texts with white space between them are the same as those of the texts on their own.
         """
         tokens = text.split()
-        words = " ".join(map(self._found.__getitem__, tokens))
-        if self._is_stop_word is None:
-            return words
-        kinds = "".join(map(self._kinds.__getitem__, tokens))
+        kinds = "".join(map(self._kinds.__getitem__, tokens)) if self._is_stop_word else ""
+        return " ".join(map(self._found.__getitem__, tokens)), kinds
+
+    def phrases(self, text: str, kinds: str, *, question: bool = False) -> list[str]:
+        """Return the terms of phrases of stop words alone, by the kinds of a compatible text's tokens.
+
+        Such phrases, as "to be or not to be", "The Who" and "Vitamin A", have terms for each two neighbours: in runs of
+        five or more, of words with capitals, and in a question without other words.
+        """
         pattern = _ANY_STOP_PHRASE if question and "0" not in kinds else _STOP_PHRASE
-        phrases = [tokens[run.start() : run.end()] for run in pattern.finditer(kinds)]
-        pairs = (re.sub(r"\W", "", one + two) for run in phrases for one, two in itertools.pairwise(run))
-        return " ".join((words, *map(_STOPPED.format, pairs)))
+        runs = [run.span() for run in pattern.finditer(kinds)]
+        tokens = text.split() if runs else []
+        pairs = (pair for start, end in runs for pair in itertools.pairwise(tokens[start:end]))
+        return [_STOPPED.format(re.sub(r"\W", "", one + two)) for one, two in pairs]
 
     def twice(self, text: str) -> str:
         """Return the words of a compatible text that have two terms, with marks and without, as both of these."""
@@ -235,8 +245,6 @@ _SMALL = frozenset(
 )
 #: Numbers of words of the phrases whose initials count: of names, and of other runs of content words.
 NAMES, PHRASES = range(2, 7), range(3, 5)
-# Number of phrases whose initials are kept: those of a document.
-_MOST_PHRASES = 4096
 
 
 class Acronyms(NamedTuple):
@@ -265,8 +273,6 @@ def _written(text: str) -> Iterator[str]:
             yield from (word.rstrip("s'’").replace(".", "") for word in words)
 
 
-# A phrase of a leaf comes again in its parent and in the whole document, which are read next.
-@lru_cache(_MOST_PHRASES)
 def _initials(phrase: str, is_stop_word: Callable[[str], bool]) -> frozenset[str]:
     """Return the initials of the names and of the runs of content words in a phrase."""
     words = phrase.replace("-", " ").split()
@@ -300,6 +306,11 @@ def _of_name(letters: str) -> Iterator[str]:
     yield from (each.lower() for each in (letters, large) if len(each) in NAMES)
 
 
+# White space that no term reaches across, neither an acronym nor a phrase: after sentences and at ends of lines.
+_BREAK = re.compile(
+    r"[ \n](?:(?<=[a-z0-9)\]}][.!?:;]\s)"
+    r"|(?<=\n)(?:(?<=[,;:|)\]}\"]\s)|(?<=[a-rt-z]\s)(?=\n)|(?<=[0-9]\s)(?=[a-z0-9])))\s*"
+)
 _WORD = re.compile(r"\w+")
 #: Language without stop words and stemmer.
 ANY = "any"
@@ -396,8 +407,13 @@ class Bm25Embedder:
         return f"bm25:{self.language or ANY}:{self.average_length:g}:{_TERMS}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Return the term weights of each text; a text without terms gets an empty vector."""
-        return [self._embed(text) for text in check_texts(texts)]
+        """Return the term weights of each text; a text without terms gets an empty vector.
+
+        What comes again in other texts, as the sentences of a chunk do in its document, is read once.
+        """
+        texts, read = check_texts(texts), cache(self._read)
+        made = {text: self._embed(text, read) for text in dict.fromkeys(texts)}
+        return [made[text] for text in texts]
 
     def embed_query(self, text: str) -> SparseVector:
         """Return weight 1 for each term of a query, and less for an acronym as a word."""
@@ -432,6 +448,8 @@ class Bm25Embedder:
                 term, which weighs less than once in the text. IDF leaves next to nothing if most documents share it.
             is_document: Whether it is a whole document.
         """
+        if not course and not is_document:
+            return vector
         weights = dict(zip(vector.indices, vector.values, strict=True))
         if is_document:
             weights = dict.fromkeys(self._embed(title).indices, _NAME) | weights
@@ -447,17 +465,26 @@ class Bm25Embedder:
         # Without a list of stop words, only names are phrases.
         return self.language is None or not self._model.embed_query(word).indices
 
-    def _embed(self, text: str) -> SparseVector:
+    def _embed(self, text: str, read: Callable[[str], tuple[str, str, str, str]] | None = None) -> SparseVector:
         text = compatible(text)
-        read = self._terms.of(text)
-        words = _weights(self._model.embed_document(read))
-        found = acronyms(text, self._is_stop_word)
-        short = [word for each in _SHORT_WORD.findall(read) if not self._is_stop_word(word := each.lower())]
-        terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
+        words, kinds, terms, short = zip(*map(read or self._read, _BREAK.split(text)), strict=True)
+        phrases = self._terms.phrases(text, "".join(kinds))
+        weights = _weights(self._model.embed_document(" ".join((*words, *phrases))))
         # On their own, since the weights of words fall with the length of the text.
-        for further in (terms, _marked(_UNSTEMMED, short)):
-            words |= _weights(self._model.embed_document(" ".join(further)))
-        return _sparse(words)
+        for further in (terms, (*short, *self._short(" ".join(phrases)))):
+            weights |= _weights(self._model.embed_document(" ".join(further)))
+        return _sparse(weights)
+
+    def _read(self, text: str) -> tuple[str, str, str, str]:
+        """Return a compatible text's words, the kinds of its tokens, and the terms of acronyms and of short words."""
+        words, kinds = self._terms.read(text)
+        found = acronyms(text, self._is_stop_word)
+        terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
+        return words, kinds, " ".join(terms), " ".join(self._short(words))
+
+    def _short(self, words: str) -> list[str]:
+        found = [word for each in _SHORT_WORD.findall(words) if not self._is_stop_word(word := each.lower())]
+        return _marked(_UNSTEMMED, found)
 
 
 @lru_cache
