@@ -146,6 +146,8 @@ class Refusals:
             return
         searches = body.get("searches", [])
         _limit(len(searches), strict.get("search_max_batchsize"), "search batch size")
+        for each in body.get("operations", []):
+            _limit(len(each.get("upsert", {}).get("points", [])), strict.get("upsert_max_batchsize"), "upsert limit")
         for request in searches or [body]:
             _limit(request.get("limit"), strict.get("max_query_limit"), "limit")
             wanted = request.get("filter")
@@ -166,8 +168,9 @@ class Refusals:
 
     def _check_rates(self, method: str, path: str, body: dict[str, Any]) -> None:
         if path in ("/points/batch", "/points/delete", "/index") and method != "GET":
-            # Each operation of a batch takes a token, so the first ones may be carried out.
-            self._take("Write", [1] * len(body.get("operations", [1])))
+            # Each operation of a batch takes a token, or each of its points, so the first ones may be carried out.
+            points = (each.get("upsert", {}).get("points", [1]) for each in body.get("operations", [{}]))
+            self._take("Write", [len(some) for some in points])
         elif method == "POST" and path in _READS:
             cost = len(body["searches"]) if "searches" in body else len(body.get("ids", [1]))
             self._take("Read", [cost])

@@ -17,6 +17,7 @@ from kinsplit_testing import (
     save,
 )
 from pydantic_core import to_json
+from qdrant_client import models
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
@@ -154,8 +155,12 @@ def test_a_large_sync_is_written_in_requests_that_a_server_accepts(store, monkey
     sent = []
     write = store._client.batch_update_points
 
+    def parts(operation):
+        points = operation.upsert.points if isinstance(operation, models.UpsertOperation) else [operation]
+        return [to_json(each, exclude_none=True) for each in points]
+
     def record(collection, operations, **options):
-        sent.append([to_json(operation, exclude_none=True) for operation in operations])
+        sent.append([json for each in operations for json in parts(each)])
         return write(collection, operations, **options)
 
     monkeypatch.setattr(store._client, "batch_update_points", record, raising=False)

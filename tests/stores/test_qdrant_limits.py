@@ -18,6 +18,7 @@ pytestmark = pytest.mark.enable_socket
 MODES = {
     "pages": {"max_query_limit": 20},
     "batches": {"search_max_batchsize": 1},
+    "points": {"upsert_max_batchsize": 3},
     "inexact": {"search_allow_exact": False},
     "filters": {"unindexed_filtering_retrieve": False, "unindexed_filtering_update": False},
     "few indexes": {"unindexed_filtering_retrieve": False, "max_payload_index_count": 24},

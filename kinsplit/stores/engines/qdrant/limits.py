@@ -43,7 +43,7 @@ class CollectionLimits:
         page: Number of points that it reads.
         ids: Number of points that it reads by their ids, each of which counts as a read.
         searches: Number of searches.
-        operations: Number of operations that write.
+        operations: Number of points, or of other operations, that it writes.
         values: Number of values in one condition of a filter.
         exact: Whether exact counts are allowed.
         indexed: Whether filters need an index of each key.
@@ -70,7 +70,7 @@ class CollectionLimits:
             min(PAGE, page),
             min(PAGE, reads),
             min(_SEARCHES, strict.search_max_batchsize or _SEARCHES, reads),
-            min(_OPERATIONS, strict.write_rate_limit or _OPERATIONS),
+            min(_OPERATIONS, strict.write_rate_limit or _OPERATIONS, strict.upsert_max_batchsize or _OPERATIONS),
             min(_VALUES, strict.condition_max_size or _VALUES),
             strict.search_allow_exact is not False,
             False in (strict.unindexed_filtering_retrieve, strict.unindexed_filtering_update),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
-from uuid import UUID
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.details import DETAILS
@@ -58,62 +59,76 @@ def _node_fields(payload: Payload) -> dict[str, Any]:
     }
 
 
-def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct:
-    """Return the point of a chunk, whose level determines the names of its vectors."""
+def to_point(id_: str, payload: Payload, vectors: Vectors) -> dict[str, Any]:
+    """Return the point of a chunk as JSON, whose level determines the names of its vectors."""
     layer = layer_of(payload["level"])
     named: dict[str, Any] = {}
     if vectors.dense is not None and layer.dense is not None:
         named[layer.dense] = vectors.dense.tolist()
     # In the client's local mode, unlike elsewhere, an empty vector would count in the IDF.
     if vectors.sparse is not None and vectors.sparse.indices:
-        sparse = models.SparseVector(indices=list(vectors.sparse.indices), values=list(vectors.sparse.values))
-        named[layer.sparse] = sparse
-    return models.PointStruct(id=id_, vector=named, payload=wrapped(with_framework_keys(id_, payload)))
+        named[layer.sparse] = {"indices": vectors.sparse.indices, "values": vectors.sparse.values}
+    return {"id": id_, "vector": named, "payload": wrapped(with_framework_keys(id_, payload))}
 
 
-def to_operations(plan: Plan, vectors: Embedded) -> Iterator[models.UpdateOperation]:
-    """Yield the writes of a plan in their required order, one per point and one per 10,000 deletions."""
-    for id_, payload in plan.upserts:
-        points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
-        yield models.UpsertOperation(upsert=points)
-    for id_, payload in plan.payloads:
-        whole = models.SetPayload(payload=wrapped(with_framework_keys(id_, payload)), points=[id_])
-        yield models.OverwritePayloadOperation(overwrite_payload=whole)
-    for ids in batches(plan.deletes, _DELETES):
-        yield models.DeleteOperation(delete=models.PointIdsList(points=list[int | str | UUID](ids)))
+class Write(NamedTuple):
+    """A point, or another operation, as the JSON that is sent."""
+
+    is_point: bool
+    body: bytes
 
 
-def to_requests(
-    plan: Plan, vectors: Embedded, operations: int, megabytes: int
-) -> Iterator[list[models.UpdateOperation]]:
-    """Yield the writes of a plan in batches of some operations and megabytes.
+def to_requests(plan: Plan, vectors: Embedded, operations: int, megabytes: int) -> Iterator[list[Write]]:
+    """Yield the writes of a plan in their required order, in batches of so many points and megabytes.
 
     Raises:
         StoreError: One chunk alone is larger.
     """
-    batch: list[models.UpdateOperation] = []
+    batch: list[Write] = []
     most, size = megabytes * 1_000_000, 0
-    for operation in to_operations(plan, vectors):
-        more = len(to_json(operation, exclude_none=True))
+    for payload, write in _writes(plan, vectors):
+        more = len(write.body)
         if more > most:
-            raise StoreError(_too_large(operation, plan, more, megabytes))
+            raise StoreError(_too_large(payload, more, megabytes))
         if batch and (len(batch) == operations or size + more > most):
             yield batch
             batch, size = [], 0
-        batch.append(operation)
+        batch.append(write)
         size += more
     if batch:
         yield batch
 
 
-def _too_large(operation: models.UpdateOperation, plan: Plan, size: int, megabytes: int) -> str:
-    id_ = (
-        operation.upsert.points[0].id  # type: ignore[union-attr]
-        if isinstance(operation, models.UpsertOperation)
-        else operation.overwrite_payload.points[0]  # type: ignore[union-attr, index]
-    )
-    payload = dict([*plan.upserts, *plan.payloads])[str(id_)]
+def _writes(plan: Plan, vectors: Embedded) -> Iterator[tuple[Payload, Write]]:
+    """Yield one write per point, with its payload, and one per 10,000 deletions."""
+    for id_, payload in plan.upserts:
+        yield payload, Write(True, to_json(to_point(id_, payload, vectors[content_of(payload)])))
+    for id_, payload in plan.payloads:
+        whole = {"payload": wrapped(with_framework_keys(id_, payload)), "points": [id_]}
+        yield payload, Write(False, to_json({"overwrite_payload": whole}))
+    for ids in batches(plan.deletes, _DELETES):
+        yield {}, Write(False, to_json({"delete": {"points": ids}}))
+
+
+def _too_large(payload: Payload, size: int, megabytes: int) -> str:
     chunk = f"{payload['source_id']}: chunk {payload['chunk_index']} of level {payload['level']}"
     rule = f"takes {size / 1e6:.1f} MB with its vectors, and a request holds at most {megabytes}"
     remedy = "Split the document into smaller chunks, or give the address a higher request_mb, if the server accepts it"
     return f"{chunk} {rule}. {remedy}."
+
+
+def update_batch(client: QdrantClient, collection: str, writes: Sequence[Write], *, remote: bool) -> None:
+    """Send writes in one request, in which neighbouring points are one operation.
+
+    A server gets their JSON as it is unless it is asked by gRPC; the client itself would make it once more.
+    """
+    operations = []
+    for is_point, run in groupby(writes, key=attrgetter("is_point")):
+        bodies = b",".join(write.body for write in run)
+        operations.append(b'{"upsert":{"points":[%b]}}' % bodies if is_point else bodies)
+    body = b'{"operations":[%b]}' % b",".join(operations)
+    if not remote or client.init_options["prefer_grpc"]:
+        made = models.UpdateOperations.model_validate_json(body)
+        client.batch_update_points(collection, made.operations, wait=True)
+    else:
+        client.http.points_api.batch_update(collection, wait=True, update_operations=body)  # type: ignore[arg-type]

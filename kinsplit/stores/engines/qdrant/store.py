@@ -31,7 +31,7 @@ from kinsplit.stores.engines.qdrant.indexes import ServerIndexes
 from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn, once
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, level_of, places_of, to_vectors, unwrapped
-from kinsplit.stores.engines.qdrant.points import to_requests
+from kinsplit.stores.engines.qdrant.points import to_requests, update_batch
 from kinsplit.stores.engines.qdrant.searches import (
     EntryCache,
     GrpcReads,
@@ -347,11 +347,12 @@ class QdrantStore(ChunkStore):
         if self._indexes is not None:
             with self._engine() as client:
                 self._indexes.written(client, (payload for _, payload in (*plan.upserts, *plan.payloads)))
-        for operations in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
+        remote = self._params is not None
+        for writes in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
             self._call(
-                operations,
-                len(operations),
-                lambda client, some: client.batch_update_points(self._collection, some, wait=True),
+                writes,
+                len(writes),
+                lambda client, some: update_batch(client, self._collection, some, remote=remote),
                 is_write=True,
             )
 
