@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 import unicodedata
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -123,3 +125,57 @@ def test_hostile_text_takes_linear_time(step, piece: str):
     start = time.process_time()
     step(piece * 200_000 + "1x")
     assert time.process_time() - start < 5
+
+
+# What terms reach across, around what may end a sentence or a line.
+_WORDS = (
+    "U.S.",
+    "NASA",
+    "PDFs",
+    "PS3",
+    "to be",
+    "The",
+    "Who",
+    "A",
+    "owl",
+    "Sparse",
+    "large",
+    "10",
+    "000",
+    "bro-",
+    "ken",
+    "é",
+)
+_ENDS = (
+    " ",
+    "\n",
+    "\n\n",
+    " \n",
+    ". ",
+    ".\n",
+    ") ",
+    "),\n",
+    "s\n\n",
+    ": ",
+    "!\n\n",
+    "|\n",
+    "1\n",
+    "-\n",
+    "\u2029",
+    "日\n",
+)
+_PIECES = st.lists(st.tuples(st.sampled_from(_WORDS), st.sampled_from(_ENDS)), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    "embedder", [_ENGLISH, Bm25Embedder("german"), Bm25Embedder(None)], ids=lambda each: each.language
+)
+@given(pieces=_PIECES)
+def test_sentences_that_are_read_on_their_own_have_the_terms_of_the_whole_text(embedder, pieces):
+    text = "".join(map("".join, pieces))
+    with patch("kinsplit.embedding.sparse._BREAK", re.compile("(?!)")):
+        (whole,) = embedder.embed([text])
+    assert all(
+        dict(zip(each.indices, each.values, strict=True)) == dict(zip(whole.indices, whole.values, strict=True))
+        for each in embedder.embed([text, text])
+    )
