@@ -184,19 +184,15 @@ class Terms:
         return " ".join((words, *self.phrases(text, kinds, question=question)))
 
     def read(self, text: str) -> tuple[str, str]:
-        """Return the words of a compatible text, and the kinds of its tokens, one character each, if it has stop words.
-
-        Those of texts with white space between them are the same as those of the texts on their own.
-        """
+        """Return the words of a compatible text, and the kinds of its tokens, if the language has stop words."""
         tokens = text.split()
         kinds = "".join(map(self._kinds.__getitem__, tokens)) if self._is_stop_word else ""
         return " ".join(map(self._found.__getitem__, tokens)), kinds
 
     def phrases(self, text: str, kinds: str, *, question: bool = False) -> list[str]:
-        """Return the terms of phrases of stop words alone, by the kinds of a compatible text's tokens.
+        """Return the terms of phrases of stop words alone, such as "to be or not to be", "The Who" and "Vitamin A".
 
-        Such phrases, as "to be or not to be", "The Who" and "Vitamin A", have terms for each two neighbours: in runs of
-        five or more, of words with capitals, and in a question without other words.
+        Each two neighbours have one: in runs of five or more, of words with capitals, and in a question without others.
         """
         pattern = _ANY_STOP_PHRASE if question and "0" not in kinds else _STOP_PHRASE
         runs = [run.span() for run in pattern.finditer(kinds)]
@@ -293,8 +289,7 @@ def _initials(phrase: str, is_stop_word: Callable[[str], bool]) -> frozenset[str
         if len(word) > 1 and not is_stop_word(lower):
             content += lower[0]
         elif content:
-            if len(content) >= PHRASES.start:
-                found.update(content[at : at + size] for size in PHRASES for at in range(len(content) - size + 1))
+            found.update(content[at : at + size] for size in PHRASES for at in range(len(content) - size + 1))
             content = ""
     return frozenset(found)
 
@@ -362,8 +357,7 @@ class Bm25Embedder:
         with needs("search"):
             import qdrant_edge as qe
 
-        if language == ANY:
-            language = None
+        language = None if language == ANY else language
         known = sorted(name.lower() for name in vars(qe.Language) if name[0].isupper())
         remedy = f"Take {ANY!r} for words as they are, or one of: {', '.join(known)}."
         if language is not None and language not in known:
@@ -407,10 +401,7 @@ class Bm25Embedder:
         return f"bm25:{self.language or ANY}:{self.average_length:g}:{_TERMS}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Return the term weights of each text; a text without terms gets an empty vector.
-
-        What comes again in other texts, as the sentences of a chunk do in its document, is read once.
-        """
+        """Return the term weights of each text, none for one without terms; sentences that some share are read once."""
         texts, read = check_texts(texts), cache(self._read)
         made = {text: self._embed(text, read) for text in dict.fromkeys(texts)}
         return [made[text] for text in texts]
@@ -469,11 +460,10 @@ class Bm25Embedder:
         text = compatible(text)
         words, kinds, terms, short = zip(*map(read or self._read, _BREAK.split(text)), strict=True)
         phrases = self._terms.phrases(text, "".join(kinds))
-        weights = _weights(self._model.embed_document(" ".join((*words, *phrases))))
-        # On their own, since the weights of words fall with the length of the text.
-        for further in (terms, (*short, *self._short(" ".join(phrases)))):
-            weights |= _weights(self._model.embed_document(" ".join(further)))
-        return _sparse(weights)
+        # Each on its own, since the weights of words fall with the length of the text.
+        parts = (*words, *phrases), terms, (*short, *self._short(" ".join(phrases)))
+        found, written, few = (_weights(self._model.embed_document(" ".join(part))) for part in parts)
+        return _sparse(found | written | few)
 
     def _read(self, text: str) -> tuple[str, str, str, str]:
         """Return a compatible text's words, the kinds of its tokens, and the terms of acronyms and of short words."""

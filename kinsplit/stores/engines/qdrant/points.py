@@ -71,20 +71,20 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> dict[str, Any]:
     return {"id": id_, "vector": named, "payload": wrapped(with_framework_keys(id_, payload))}
 
 
-class Write(NamedTuple):
+class EncodedWrite(NamedTuple):
     """A point, or another operation, as the JSON that is sent."""
 
     is_point: bool
     body: bytes
 
 
-def to_requests(plan: Plan, vectors: Embedded, operations: int, megabytes: int) -> Iterator[list[Write]]:
+def to_requests(plan: Plan, vectors: Embedded, operations: int, megabytes: int) -> Iterator[list[EncodedWrite]]:
     """Yield the writes of a plan in their required order, in batches of so many points and megabytes.
 
     Raises:
         StoreError: One chunk alone is larger.
     """
-    batch: list[Write] = []
+    batch: list[EncodedWrite] = []
     most, size = megabytes * 1_000_000, 0
     for payload, write in _writes(plan, vectors):
         more = len(write.body)
@@ -99,15 +99,15 @@ def to_requests(plan: Plan, vectors: Embedded, operations: int, megabytes: int) 
         yield batch
 
 
-def _writes(plan: Plan, vectors: Embedded) -> Iterator[tuple[Payload, Write]]:
+def _writes(plan: Plan, vectors: Embedded) -> Iterator[tuple[Payload, EncodedWrite]]:
     """Yield one write per point, with its payload, and one per 10,000 deletions."""
     for id_, payload in plan.upserts:
-        yield payload, Write(True, to_json(to_point(id_, payload, vectors[content_of(payload)])))
+        yield payload, EncodedWrite(True, to_json(to_point(id_, payload, vectors[content_of(payload)])))
     for id_, payload in plan.payloads:
         whole = {"payload": wrapped(with_framework_keys(id_, payload)), "points": [id_]}
-        yield payload, Write(False, to_json({"overwrite_payload": whole}))
+        yield payload, EncodedWrite(False, to_json({"overwrite_payload": whole}))
     for ids in batches(plan.deletes, _DELETES):
-        yield {}, Write(False, to_json({"delete": {"points": ids}}))
+        yield {}, EncodedWrite(False, to_json({"delete": {"points": ids}}))
 
 
 def _too_large(payload: Payload, size: int, megabytes: int) -> str:
@@ -117,7 +117,7 @@ def _too_large(payload: Payload, size: int, megabytes: int) -> str:
     return f"{chunk} {rule}. {remedy}."
 
 
-def update_batch(client: QdrantClient, collection: str, writes: Sequence[Write], *, remote: bool) -> None:
+def update_batch(client: QdrantClient, collection: str, writes: Sequence[EncodedWrite], *, remote: bool) -> None:
     """Send writes in one request, in which neighbouring points are one operation.
 
     A server gets their JSON as it is unless it is asked by gRPC; the client itself would make it once more.
