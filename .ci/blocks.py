@@ -103,7 +103,10 @@ def _python(code: str, is_session: bool, where: str, names: dict[str, Any]) -> N
             os.close(out)
         return
     test = doctest.DocTestParser().get_doctest(code, names, where, where, 0)
-    doctest.DebugRunner().run(test, clear_globs=False)
+    try:
+        doctest.DebugRunner().run(test, clear_globs=False)
+    except doctest.UnexpectedException as error:
+        raise error.exc_info[1] from None
     names.update(test.globs)
 
 

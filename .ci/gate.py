@@ -26,7 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}") or sys.exit("Run: pip install uv")
-_PAGES = ("README.md", "docs/index.md", "docs/guides/*.md")
+_PAGES = ("README.md", "docs/index.md", "docs/choose.md", "docs/commands.md", "docs/guides/*.md")
 #: Blocks of README up to its first program, its installation included.
 _FIRST = 2
 
@@ -102,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="New folder.")
     parser.add_argument("wheels", nargs="+", type=Path, help="Wheels of kinsplit and, unless --small, kinsplit-minilm.")
-    parser.add_argument("--pages", nargs="+", default=_PAGES, help="Default: README, the first page, and the guides.")
+    parser.add_argument("--pages", nargs="+", default=_PAGES, help="Default: README, the first pages, and the guides.")
     parser.add_argument("--small", action="store_true")
     given = parser.parse_args()
     folder, begun = given.folder.resolve(), time.monotonic()
