@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from kinsplit.embedding import Embedder
 from kinsplit.parsers import create
 from kinsplit.parsers.similarity import THRESHOLDS
-from kinsplit.tokenizers.word_piece import tokenizer_json
+from kinsplit.tokenizers.word_piece import bundled
 
 #: Function from texts to the texts of their chunks.
 Split = Callable[[Sequence[str]], list[list[str]]]
@@ -127,7 +128,7 @@ def chonkie(**parameters: Any) -> System:
 def _vocabulary() -> str:
     """Return the path of a copy of the bundled vocabulary."""
     path = Path(tempfile.mkdtemp(prefix="kinsplit-")) / "tokenizer.json"
-    path.write_bytes(tokenizer_json())
+    path.write_text(json.dumps(bundled()), encoding="utf-8")
     return str(path)
 
 

@@ -1,4 +1,4 @@
-"""The files of the bundled tokenizer: its tokenizer.json, and what the library `tokenizers` makes of each code point.
+"""The files of the bundled tokenizer: its tokenizer.json in two parts, and what `tokenizers` makes of each code point.
 
 `python -m tests.bert_files TOKENIZER_JSON` writes them.
 """
@@ -57,5 +57,8 @@ def _ranges(points: Iterable[int]) -> list[list[int]]:
 
 
 if __name__ == "__main__":
-    (FOLDER / "tokenizer.json.gz").write_bytes(gzip.compress(Path(sys.argv[1]).read_bytes(), mtime=0))
+    config = json.loads(Path(sys.argv[1]).read_bytes())
+    words, config["model"]["vocab"] = "\n".join(config["model"]["vocab"]), {}
+    (FOLDER / "vocabulary.txt.gz").write_bytes(gzip.compress(words.encode(), mtime=0))
+    (FOLDER / "tokenizer.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (FOLDER / "characters.json.gz").write_bytes(gzip.compress(characters(), mtime=0))

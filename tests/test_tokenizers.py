@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import warnings
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
 from kinsplit.parsers import create
-from kinsplit.tokenizers import UnknownScriptWarning, describe, registry, resolve, word_piece
+from kinsplit.tokenizers import BUNDLED_SHA256, UnknownScriptWarning, describe, resolve, word_piece
 from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
@@ -99,7 +100,7 @@ def test_all_code_points_are_normalised_as_by_the_reference() -> None:
 
 @functools.cache
 def exact_tokenizer() -> word_piece.WordPiece:
-    found = word_piece.WordPiece.of({**json.loads(word_piece.tokenizer_json()), "added_tokens": []})
+    found = word_piece.WordPiece.of({**word_piece.bundled(), "added_tokens": []})
     assert found is not None
     return found
 
@@ -459,7 +460,6 @@ def test_token_windows_that_once_went_wrong(kind: str, text: str, folder: Path) 
         check_chunks(strategy, document, strategy.chunk(document))
 
 
-def test_another_file_than_the_bundled_tokenizers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "BUNDLED_SHA256", "0" * 64)
-    with pytest.raises(TokenizerError, match=r"the bundled tokenizer has sha256 be50.*expected 000.*pip install"):
-        registry._named.__wrapped__("bundled")
+def test_the_bundled_tokenizer_is_the_published_one() -> None:
+    content = json.dumps(word_piece.bundled(), ensure_ascii=False, separators=(",", ":")).encode()
+    assert hashlib.sha256(content).hexdigest() == BUNDLED_SHA256

@@ -217,17 +217,17 @@ class JsonTokenizer:
 
     Args:
         name: Name of the tokenizer.
-        content: The tokenizer.json.
+        content: The tokenizer.json, as a text or as what is read from it.
 
     Raises:
         MissingExtraError: Reading it takes `tokenizers`, which is not installed.
         TokenizerError: The content is not a tokenizer.json.
     """
 
-    def __init__(self, name: str, content: str | bytes) -> None:
+    def __init__(self, name: str, content: str | bytes | dict[str, Any]) -> None:
         self.name = name
         try:
-            raw = _raw(json.loads(content))
+            raw = _raw(content if isinstance(content, dict) else json.loads(content))
             self._exact: WordPiece | _LibraryTokenizer = WordPiece.of(raw) or _LibraryTokenizer(raw)
         except MissingExtraError:
             raise

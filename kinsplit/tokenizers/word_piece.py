@@ -33,9 +33,12 @@ _LONGEST = 100
 _KEPT = 1 << 18
 
 
-def tokenizer_json() -> bytes:
-    """Return the tokenizer.json of the bundled vocabulary."""
-    return gzip.decompress((_FOLDER / "tokenizer.json.gz").read_bytes())
+def bundled() -> dict[str, Any]:
+    """Return the bundled tokenizer.json; its words have a file of their own, since a list is read faster than JSON."""
+    found: dict[str, Any] = json.loads((_FOLDER / "tokenizer.json").read_bytes())
+    words = gzip.decompress((_FOLDER / "vocabulary.txt.gz").read_bytes()).decode().split("\n")
+    found["model"]["vocab"] = dict(zip(words, range(len(words)), strict=True))
+    return found
 
 
 class _Tokens(NamedTuple):
