@@ -43,8 +43,9 @@ TORCH = {"docling", "static", "torch"}
 OURS = {"benchmarks", "dev", "docs"}
 #: Packages of extras that have no wheel and install anywhere, since they hold Python alone.
 PURE = ("rouge-score",)
-#: Targets of the default installation: packages besides kinsplit, and megabytes besides NumPy.
-MOST_PACKAGES, MOST_MEGABYTES = 18, 42
+#: Bars of the default installation: packages besides kinsplit and NumPy, and megabytes besides NumPy, with the bytecode
+#: that pip compiles.
+MOST_PACKAGES, MOST_MEGABYTES = 15, 40
 PEERS = ("chonkie", "langchain-text-splitters", "llama-index-core", "semchunk")
 #: Packages of the frameworks that are installed together with kinsplit most often.
 PARTNERS = (
@@ -141,12 +142,13 @@ def resolve() -> tuple[str, list[str]]:
     wanted = [(name, platform, python) for name in names for platform in PLATFORMS.values() for python in PYTHONS[:1]]
     wanted += [(None, platform, python) for platform in PLATFORMS.values() for python in PYTHONS[1:]]
     with ThreadPoolExecutor(4) as pool:
-        found = dict(zip(wanted, pool.map(lambda each: resolution(*each), wanted), strict=True))
+        resolutions = dict(zip(wanted, pool.map(lambda each: resolution(*each), wanted), strict=True))
     faults = []
-    for (name, platform, python), one in found.items():
+    for (name, platform, python), one in resolutions.items():
         where = f"{name or 'kinsplit'} for {platform} and Python {python}"
-        if name is None and (one.packages is None or one.packages >= MOST_PACKAGES):
-            faults.append(f"{where}: {one.packages or f'no wheel of {one.missing}'}, not fewer than {MOST_PACKAGES}")
+        if name is None and (one.packages is None or one.packages - 1 > MOST_PACKAGES):
+            found = one.packages or f"no wheel of {one.missing}"
+            faults.append(f"{where}: {found}, more than {MOST_PACKAGES} and NumPy")
         if one.heavy and name not in TORCH:
             faults.append(f"{where}: brings {', '.join(one.heavy)}")
         if one.packages is None and platform == PLATFORMS["Linux x86"]:
@@ -154,7 +156,7 @@ def resolve() -> tuple[str, list[str]]:
     rows = [
         [
             f"`kinsplit[{name}]`" if name else "`kinsplit`",
-            *(_cell(found[name, platform, PYTHONS[0]]) for platform in PLATFORMS.values()),
+            *(_cell(resolutions[name, platform, PYTHONS[0]]) for platform in PLATFORMS.values()),
         ]
         for name in names
     ]
@@ -276,8 +278,8 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
             rows.append([*row, str(one.packages), _times(folder / "bin" / "python", name)])
             print(*rows[-1], file=sys.stderr, flush=True)
             shutil.rmtree(folder)
-            if name == "kinsplit" and one.megabytes - one.numpy >= MOST_MEGABYTES:
-                faults.append(f"kinsplit: {one.megabytes - one.numpy:.0f} MB, not fewer than {MOST_MEGABYTES}")
+            if name == "kinsplit" and one.megabytes - one.numpy > MOST_MEGABYTES:
+                faults.append(f"kinsplit: {one.megabytes - one.numpy:.0f} MB, more than {MOST_MEGABYTES}")
     return _table(
         ["installation", "seconds", "MB", "MB without NumPy", "further packages", "processor time"], rows
     ), faults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +90,9 @@ class _Files:
     def values(self) -> dict[str, str]:
         return {} if self.found is None else _values(self.found)
 
+
+# The user's cache by platform: the variable that names it, and its usual place; Linux and other systems follow XDG.
+_CACHES = {"darwin": ("XDG_CACHE_HOME", "~/Library/Caches"), "win32": ("LOCALAPPDATA", "~/AppData/Local")}
 
 # Those of the commands that run in this process, each in a thread of its own perhaps; the last one counts.
 _open = [_Files(None, {})]
@@ -227,7 +231,7 @@ def cache_folder() -> Path:
 
     Nothing in it is essential: deleted content is made again.
     """
-    from platformdirs import user_cache_path
-
-    named = read("KINSPLIT_CACHE")
-    return Path(named).expanduser() if named else user_cache_path("kinsplit", appauthor=False)
+    if named := read("KINSPLIT_CACHE"):
+        return Path(named).expanduser()
+    variable, usual = _CACHES.get(sys.platform, ("XDG_CACHE_HOME", "~/.cache"))
+    return Path(os.environ.get(variable) or usual).expanduser() / "kinsplit"

@@ -10,6 +10,7 @@ from kinsplit.embedding.backends.model_cache import cache_folder, make_once
 from kinsplit.embedding.backends.model_files import STAMP, damage, find_folder
 from kinsplit.embedding.backends.model_files import sha256 as digest
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.support import environment
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +70,21 @@ def test_of_several_processes_one_makes_it_and_all_get_it():
     assert found == ["all of them"] * 2 + ["made"]
 
 
-def test_the_users_cache_serves_where_no_other_is_named(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("platform", "variable", "usual"),
+    [
+        ("linux", "XDG_CACHE_HOME", ".cache"),
+        ("darwin", "XDG_CACHE_HOME", "Library/Caches"),
+        ("win32", "LOCALAPPDATA", "AppData/Local"),
+    ],
+)
+def test_the_users_cache_serves_where_no_other_is_named(monkeypatch, tmp_path, platform, variable, usual):
     monkeypatch.delenv("KINSPLIT_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder().name == "kinsplit"
+    monkeypatch.setattr(environment.sys, "platform", platform)
+    monkeypatch.delenv(variable, raising=False)
+    assert cache_folder() == Path.home() / usual / "kinsplit"
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert cache_folder() == tmp_path / "kinsplit"
     monkeypatch.setenv("KINSPLIT_CACHE", "~/elsewhere")
     assert cache_folder() == Path.home() / "elsewhere"
 
