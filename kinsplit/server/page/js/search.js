@@ -123,8 +123,8 @@ function welcome({ documents, keys, strategy, asked, problem }) {
 /** Return up to three questions: titles of documents that ask something, and others from all over. */
 function questionsFrom(keys) {
   const titles = (keys.find(({ key }) => key === "title")?.values ?? []).map(({ value }) => String(value).replace(/\s+/g, " ").trim());
-  // "Lecture 11: Searching and sorting" is about what follows its number.
-  const subjects = titles.map((title) => title.replace(/^[\p{L} ]+[\d.]+\s*[:–—-]\s*/u, ""));
+  // "Lecture 11: Searching and sorting" and "Lecture 8 notes: classes" are about what follows the colon.
+  const subjects = titles.map((title) => title.replace(/^[\p{L} ]+[\d.]+( \p{L}+)?\s*[:–—-]\s*/u, ""));
   const fitting = [...new Set(subjects)].filter((title) => title.length >= 8 && title.length <= 60 && /\p{L}+\s+\p{L}/u.test(title) && !/\d$|[_/]/.test(title));
   const asking = fitting.filter((title) => title.endsWith("?"));
   const others = fitting.filter((title) => !title.endsWith("?"));
