@@ -468,7 +468,8 @@ def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> Invalid
         return fault.cause
     field = fault.field or "parameters"
     if fault.is_unknown_field:
-        asked = question("parameter", field, [*kind.model_fields, "strategy"])
+        names = [*kind.model_fields, "strategy"] if isinstance(fault.value, str) else kind.model_fields
+        asked = question("parameter", field, names)
         remedy = f"{asked}Its parameters are: {', '.join(kind.model_fields)}."
         return InvalidParameterError(field, f'is not a parameter of "{kind.name}"', fault.value, remedy)
     info = kind.model_fields.get(field)

@@ -125,6 +125,16 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones(name: str) -> None:
     assert all(row["name"] in error.remedy for row in describe(name)["parameters"])
 
 
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [({"splitter": "token"}, "Did you mean 'strategy'? "), ({"chunk_overlap": 20}, "")],
+)
+def test_only_a_text_is_meant_as_a_strategy(given: dict[str, Any], asked: str) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        create("structure", **given)
+    assert caught.value.remedy.startswith(f"{asked}Its parameters are: ")
+
+
 def _sizes(name: str) -> list[str]:
     return [field for field in create(name).parameters if "size" in field or field in {"stride", "max_sentences"}]
 
