@@ -38,26 +38,17 @@ _SHARED = {
 }
 _MODULES = {name: module for module, names in _SHARED.items() for name in names}
 
-#: Names of the commands, in the order of the help; each is a function of its name.
-NAMES = (
-    *("demo", "sample", "strategies", "readers", "chunk", "index", "watch", "fetch-wikipedia"),
-    *("search", "ask", "serve", "mcp"),
-    *(
-        "info",
-        "verify",
-        "delete",
-        "stores",
-        "doctor",
-        "models",
-        "collections",
-        "rename",
-        "switch",
-        "drop",
-        "copy",
-        "backup",
-    ),
-    *("restore", "stats", "compare", "evaluate", "show", "report", "questions", "qrels", "tune", "settings"),
-)
+# The commands by the headings of the help, in its order; each is a function of its name.
+_PANELS = {
+    "Try and split": ("demo", "sample", "chunk", "strategies", "readers"),
+    "Index and search": ("index", "watch", "fetch-wikipedia", "search", "ask", "serve", "mcp"),
+    "Collections": ("collections", "info", "verify", "delete", "rename", "switch", "drop", "copy", "backup", "restore"),
+    "Evaluation": ("stats", "compare", "evaluate", "show", "report", "questions", "qrels", "tune"),
+    "Setup": ("stores", "doctor", "models", "settings"),
+}
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
+#: Names of the commands.
+NAMES = tuple(_PANEL_OF)
 
 #: The commands; those of other packages are entry points of the group `kinsplit.commands`, and come after these in the
 #: help. Each is a function as `kinsplit.cli.derive` describes it.
@@ -237,7 +228,10 @@ class _Group(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         # A list of the commands needs no parameters, some of which are derived from models that take long to load.
         texts = {name: summary(COMMANDS.load(name).__doc__, "Args") for name in _names()}
-        self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
+        self.commands = {
+            name: TyperCommand(name, help=text, rich_help_panel=_PANEL_OF.get(name, "Of other packages"))
+            for name, text in texts.items()
+        }
         super().format_help(ctx, formatter)
 
 
