@@ -347,7 +347,7 @@ class QdrantStore(ChunkStore):
         if self._indexes is not None:
             with self._engine() as client:
                 self._indexes.written(client, (payload for _, payload in (*plan.upserts, *plan.payloads)))
-        remote = self._params is not None
+        remote = self._indexes is not None
         for writes in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
             self._call(
                 writes,
