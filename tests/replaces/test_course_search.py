@@ -286,6 +286,6 @@ TABLE.row(
 TABLE.row(
     "About 3 s for each search",
     "`kinsplit search`",
-    "tests/retrieval/test_pipeline.py::test_a_whole_search_is_three_calls_one_of_them_for_texts",
+    "tests/retrieval/test_pipeline.py::test_a_whole_search_is_at_most_three_calls_one_of_them_for_texts",
     differs="neighbours come with one read instead of a query for each; [scaling](scaling.md) has the times",
 )
