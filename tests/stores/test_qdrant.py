@@ -303,7 +303,7 @@ def test_a_ranking_reads_of_each_point_once_until_it_is_written(server, monkeypa
             save(writer, "doc", make_chunks("doc", TEXTS, title="Other"))
             assert {entry.title for ranking in store.rank(QUERIES) for entry in ranking} == {"Other"}
             assert entry_reads(server) == [read, read]
-            monkeypatch.setattr("kinsplit.stores.engines.qdrant.searches.time.monotonic", lambda: 1e9)
+            monkeypatch.setattr("kinsplit.stores.engines.qdrant.calls.time.monotonic", lambda: 1e9)
             assert {entry.title for ranking in store.rank(QUERIES) for entry in ranking} == {"Other"}
             assert entry_reads(server) == [read] * 3
             writer.delete("doc")

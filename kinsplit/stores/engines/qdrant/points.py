@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
-from qdrant_client import QdrantClient, models
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.details import DETAILS
@@ -117,18 +116,10 @@ def _too_large(payload: Payload, size: int, megabytes: int) -> str:
     return f"{chunk} {rule}. {remedy}."
 
 
-def update_batch(client: QdrantClient, collection: str, writes: Sequence[EncodedWrite], *, remote: bool) -> None:
-    """Send writes in one request, in which neighbouring points are one operation.
-
-    A server gets their JSON as it is unless it is asked by gRPC; the client itself would make it once more.
-    """
+def to_body(writes: Sequence[EncodedWrite]) -> bytes:
+    """Return the body of a request that writes, in which neighbouring points are one operation."""
     operations = []
     for is_point, run in groupby(writes, key=attrgetter("is_point")):
         bodies = b",".join(write.body for write in run)
         operations.append(b'{"upsert":{"points":[%b]}}' % bodies if is_point else bodies)
-    body = b'{"operations":[%b]}' % b",".join(operations)
-    if not remote or client.init_options["prefer_grpc"]:
-        made = models.UpdateOperations.model_validate_json(body)
-        client.batch_update_points(collection, made.operations, wait=True)
-    else:
-        client.http.points_api.batch_update(collection, wait=True, update_operations=body)  # type: ignore[arg-type]
+    return b'{"operations":[%b]}' % b",".join(operations)

@@ -15,6 +15,15 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.open_engines import Lease, Sharing
+from kinsplit.stores.engines.qdrant.calls import (
+    EntryCache,
+    GrpcCalls,
+    HttpCalls,
+    LocalCalls,
+    shown,
+    to_filter,
+    to_search,
+)
 from kinsplit.stores.engines.qdrant.collection import (
     alias,
     aliases_of,
@@ -31,16 +40,7 @@ from kinsplit.stores.engines.qdrant.indexes import ServerIndexes
 from kinsplit.stores.engines.qdrant.limits import PAGE, CollectionLimits, in_turn, once
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import count_sources, level_of, places_of, to_vectors, unwrapped
-from kinsplit.stores.engines.qdrant.points import to_requests, update_batch
-from kinsplit.stores.engines.qdrant.searches import (
-    EntryCache,
-    GrpcReads,
-    HttpReads,
-    LocalReads,
-    shown,
-    to_filter,
-    to_search,
-)
+from kinsplit.stores.engines.qdrant.points import to_requests
 from kinsplit.stores.filters import Condition, HasId, Not, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload
 from kinsplit.stores.plan import Plan, check_source
@@ -127,8 +127,8 @@ class QdrantStore(ChunkStore):
         if info is not None and options is not None:
             place = name.rpartition("/")[0]
             self._indexes = ServerIndexes(place, name, collection, info)
-        reads = LocalReads if options is None else GrpcReads if options.grpc else HttpReads
-        self._reads = reads(collection, self._options)
+        calls = LocalCalls if options is None else GrpcCalls if options.grpc else HttpCalls
+        self._calls = calls(collection, self._options)
         self._copies = 1 if info is None else info.config.params.replication_factor or 1
         self._sources_at_once = min(self._sources_at_once, self._limits.values)
         self._client, self._name, self._collection = client, name, collection
@@ -347,14 +347,8 @@ class QdrantStore(ChunkStore):
         if self._indexes is not None:
             with self._engine() as client:
                 self._indexes.written(client, (payload for _, payload in (*plan.upserts, *plan.payloads)))
-        remote = self._indexes is not None
         for writes in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
-            self._call(
-                writes,
-                len(writes),
-                lambda client, some: update_batch(client, self._collection, some, remote=remote),
-                is_write=True,
-            )
+            self._call(writes, len(writes), self._calls.write, is_write=True)
 
     def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
         if self._cache is None:
@@ -374,13 +368,13 @@ class QdrantStore(ChunkStore):
         found = self._call(
             [to_search(query, keys, self._ready) for query in queries],
             self._limits.searches,
-            lambda client, some: self._reads.rank(client, some, self._consistency),
+            lambda client, some: self._calls.rank(client, some, self._consistency),
         )
         return [ranking for rankings in found for ranking in rankings]
 
     def _fetch(self, ids: Sequence[str], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         found = self._call(
-            ids, self._limits.ids, lambda client, some: self._reads.read(client, some, keys, self._consistency)
+            ids, self._limits.ids, lambda client, some: self._calls.read(client, some, keys, self._consistency)
         )
         return {id_: payload for payloads in found for id_, payload in payloads.items()}
 

@@ -1,4 +1,4 @@
-"""Searches and reads by id, as plain JSON or as messages, and filters in all forms that Qdrant's client takes.
+"""Searches, reads by id and writes, as plain JSON or as messages, and filters in all forms that Qdrant's client takes.
 
 The client's own functions copy each search deeply and make a model of each point, which takes longer than all the rest
 of a search. Its lower layer, which has the same connections, keys and errors, is called with plain values instead; only
@@ -21,7 +21,7 @@ from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.engines.qdrant.options import QdrantOptions
 from kinsplit.stores.engines.qdrant.payload import FilterForms, filter_of, level_of, places_of, roots_of, unwrapped
-from kinsplit.stores.engines.qdrant.points import FRAMEWORK_KEYS
+from kinsplit.stores.engines.qdrant.points import FRAMEWORK_KEYS, EncodedWrite, to_body
 from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import Payload, Payloads, to_entry
 from kinsplit.stores.store import FoundPoint
@@ -62,8 +62,8 @@ def to_search(query: Query, keys: Keys, ready: Callable[[Sequence[Condition], in
     return Search(query, using, ready(conditions, query.level), () if query.bare and keys is not None else keys)
 
 
-class LocalReads:
-    """Reads by the client's own functions, as in its local mode.
+class LocalCalls:
+    """Calls by the client's own functions, as in its local mode.
 
     Args:
         collection: Own name of the collection.
@@ -89,9 +89,14 @@ class LocalReads:
         found = client.retrieve(self._collection, ids, with_payload=shown(keys), consistency=asked)
         return {str(record.id): unwrapped(record.payload) for record in found}
 
+    def write(self, client: QdrantClient, writes: Sequence[EncodedWrite]) -> None:
+        """Send writes in one request."""
+        made = models.UpdateOperations.model_validate_json(to_body(writes))
+        client.batch_update_points(self._collection, made.operations, wait=True)
 
-class HttpReads(LocalReads):
-    """Reads of a server over HTTP; see `LocalReads`."""
+
+class HttpCalls(LocalCalls):
+    """Calls of a server over HTTP; see `LocalCalls`."""
 
     def __init__(self, collection: str, options: QdrantOptions) -> None:
         super().__init__(collection, options)
@@ -110,6 +115,11 @@ class HttpReads(LocalReads):
         found = self._ask(client, "/points", {"ids": ids, "with_payload": shown(keys)}, asked)
         return {str(record["id"]): unwrapped(record.get("payload")) for record in found}
 
+    def write(self, client: QdrantClient, writes: Sequence[EncodedWrite]) -> None:
+        """Send writes in one request, as they are."""
+        body: Any = to_body(writes)
+        client.http.points_api.batch_update(self._collection, wait=True, update_operations=body)
+
     def _ask(self, client: QdrantClient, path: str, body: dict[str, Any], asked: Consistency) -> list[dict[str, Any]]:
         api, key = client.http.client, client.init_options["api_key"]
         # A request of the client's own parses the address and joins the headers each time, a quarter of its cost.
@@ -120,8 +130,8 @@ class HttpReads(LocalReads):
         return answer.get("result") or []
 
 
-class GrpcReads(LocalReads):
-    """Reads of a server over gRPC; see `LocalReads`."""
+class GrpcCalls(LocalCalls):
+    """Calls of a server over gRPC; see `LocalCalls`."""
 
     def __init__(self, collection: str, options: QdrantOptions) -> None:
         super().__init__(collection, options)
