@@ -40,7 +40,7 @@ _UNKNOWN = 0.2
 
 
 class Baseline(NamedTuple):
-    """What a model's cosines for one text start from.
+    """Expected cosine of a text with unrelated ones, and how well the model knows its language.
 
     Attributes:
         unrelated: Expected cosine with unrelated texts.
@@ -52,7 +52,7 @@ class Baseline(NamedTuple):
     familiarity: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """The similarity of unrelated texts by a model.
 
@@ -74,11 +74,15 @@ class Calibration:
         """
         return np.asarray(np.minimum((vectors @ self.centres.T).max(axis=1, initial=-1), _MOST))
 
+    @functools.cached_property
+    def _lowest(self) -> float:
+        """Mean cosine of unrelated texts in the language that the model knows best."""
+        return min(float((self.centres**2).sum(axis=1).min()), _MOST)
+
     def baseline(self, vector: Vectors) -> Baseline:
-        """Return what the cosines for one text start from, given its vector of length 1, shape (dimension,)."""
+        """Return the baseline of one text, given its vector of length 1, shape (dimension,)."""
         unrelated = float(self.unrelated(vector[None])[0])
-        lowest = min(float((self.centres**2).sum(axis=1).min()), _MOST)
-        excess = (unrelated - lowest) / (1 - lowest)
+        excess = (unrelated - self._lowest) / (1 - self._lowest)
         return Baseline(unrelated, min(1.0, max(0.0, 1 - excess / _UNKNOWN)))
 
     def similarities(self, first: Vectors, second: Vectors) -> FloatArray:
@@ -116,7 +120,7 @@ def calibrate(embedder: Embedder) -> Calibration:
 
 
 def baseline_of(embedder: Embedder, vector: Vectors) -> Baseline | None:
-    """Return what a model's cosines for one text start from, or None if it can't embed the unrelated texts.
+    """Return the baseline of a text, or None if the model can't embed the unrelated texts.
 
     Args:
         embedder: The model.

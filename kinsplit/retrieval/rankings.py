@@ -54,8 +54,8 @@ class SearchQuestion:
         where: Filter; see `Query`.
         words: Those of its terms that are words; if there are none, no document is looked for that it names.
         read_name: Function that returns the terms of a document's name.
-        baseline: What the model's cosines for it start from; None if that isn't known, and with it whether a passage is
-            close.
+        baseline: Its expected cosine with unrelated texts, and how well the model knows its language; None if these
+            aren't known, and with them whether a passage is close.
     """
 
     dense: NDArray[np.float32] | None

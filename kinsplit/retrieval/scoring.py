@@ -90,7 +90,7 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
     best = best_of_each(entries, own)
     best_chunks = np.array([best[source_id] for source_id in sources])
     if evidence.named is not None:
-        total = _within_named(evidence, evidence.named, weights, own, siblings)
+        total = _within_named(evidence, evidence.named, weights, trusted, own, siblings)
     else:
         beyond = _beyond(entries, evidence)
         total = (
@@ -128,7 +128,7 @@ def is_close(evidence: KinRankings, baseline: Baseline) -> bool:
 
     Args:
         evidence: What was found for the question.
-        baseline: What the model's cosines for the question start from.
+        baseline: Expected cosine of the question with unrelated texts; see `kinsplit.embedding.calibration`.
     """
     best = max(evidence.dense.values(), default=-1.0)
     similarity = (best - baseline.unrelated) / (1 - baseline.unrelated)
@@ -252,6 +252,7 @@ def _within_named(
     evidence: KinRankings,
     named: NamedRankings,
     weights: KinWeights,
+    trusted: float,
     own: NDArray[np.float64],
     siblings: NDArray[np.float64],
 ) -> NDArray[np.float64]:
@@ -260,7 +261,7 @@ def _within_named(
     The document's first chunk, which often has the names, may count by the whole question.
     """
     entries = list(evidence.entries.values())
-    within, beside = _own_and_siblings(entries, named.dense, named.bm25, trust(evidence) * weights.bm25)
+    within, beside = _own_and_siblings(entries, named.dense, named.bm25, trusted * weights.bm25)
     likelihood = likelihoods(evidence.document, best_of_each(entries, own), float(own.min()))
     weight, highest = sibling_weight(entries, weights), max(likelihood.values())
     documents = np.array([max(_LOWEST, likelihood[entry.source_id] - highest) for entry in entries])
