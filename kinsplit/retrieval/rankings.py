@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, Self
 
@@ -65,6 +65,11 @@ class SearchQuestion:
     words: frozenset[int] = frozenset()
     read_name: Callable[[str], frozenset[int]] = _no_words
     baseline: Baseline | None = None
+    # Those of the filter, which each of some twenty queries takes.
+    _conditions: tuple[Condition, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_conditions", (*to_conditions(None, self.where),))
 
     @classmethod
     def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
@@ -105,9 +110,8 @@ class SearchQuestion:
         return [Query(using, vector, len(ids), self.level, (HasId(tuple(sorted(ids))),), bare=True)] if ids else []
 
     def _within(self, source_id: str | None = None) -> tuple[Condition, ...]:
-        """Return the conditions of the filter, and that of a source, so that no store parses them for each query."""
-        own = () if source_id is None else (OneOf("source_id", (source_id,)),)
-        return (*to_conditions(None, self.where), *own)
+        """Return the conditions of the filter, and that of a source."""
+        return self._conditions if source_id is None else (*self._conditions, OneOf("source_id", (source_id,)))
 
 
 def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> list[Candidate]:
