@@ -194,7 +194,7 @@ class Punkt:
             if stop in inside:
                 continue
             space = spaced.rfind(" ", before, stop)
-            if space > before:
+            if space >= before:
                 word = space + 1
             elif found and word < before:
                 found.pop()  # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.

@@ -15,7 +15,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.units.languages import OTHER, detect_language, is_surely_english
-from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, abbreviations
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, Punkt, abbreviations
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.text.marks import ends_with_enumerator, enumerator_start, item_starts, without_closing_marks
 from tests.generators import texts
@@ -199,6 +199,11 @@ def test_sentences_by_hand(language: str, expected: list[str]) -> None:
 )
 def test_abbreviations_end_no_sentence_that_goes_on(language: str, expected: list[str]) -> None:
     assert split(" ".join(expected), language) == expected
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "  "])
+def test_space_at_the_start_of_a_text_is_no_part_of_its_first_word(space: str) -> None:
+    assert Punkt("en").starts(f"{space}Dr. Smith came. He left.", join_speech=True) == [len(f"{space}Dr. Smith came. ")]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "sw"])
