@@ -46,6 +46,10 @@ def test_one_version_everywhere() -> None:
         assert own.get("version") == (None if own["name"] == "kinsplit-minilm" else PROJECT["version"])
 
 
+def test_the_changelog_of_the_first_release_lists_no_changes() -> None:
+    assert PROJECT["version"] != "0.1.0" or len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) < 3000
+
+
 def test_no_extra_needs_a_package_of_this_repository() -> None:
     """It would have to be on the package index before kinsplit is."""
     named = [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
