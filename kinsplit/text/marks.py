@@ -50,9 +50,11 @@ _at_end = functools.cache(
 )
 # Its last word, to reject most others fast.
 _PART = rf"(?:\d{{1,3}}[A-Za-z]?|{_LETTER}|[ivxIVXL]{{2,6}}|aa|bb|cc|dd|Abs|第\w{{2,7}}|[{_HAN}]{{1,4}})"
-_LAST_WORD = re.compile(
-    rf"(?![.)）:]\Z)(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
-    rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
+_last_word = functools.cache(
+    lambda: re.compile(
+        rf"(?![.)）:]\Z)(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
+        rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
+    )
 )
 #: Last characters of no enumerator, unless a digit precedes them: marks, and letters that are no Roman number.
 NEVER_LAST = frozenset(ascii_letters + punctuation + "”’") - frozenset("ivxIVXL.):*_")
@@ -109,7 +111,7 @@ def item_starts(text: str) -> list[int]:
 def enumerator_start(text: str, start: int, end: int) -> int:
     """Return the start of the enumerator at the end of a trimmed range that begins what follows; else the end."""
     begin = max(start, end - _LONGEST)
-    if not _LAST_WORD.fullmatch(text[begin:end].rsplit(None, 1)[-1]):
+    if not _last_word().fullmatch(text[begin:end].rsplit(None, 1)[-1]):
         return end
     found = _at_end().search(text, begin, end)
     return found.start() if found and (found.start() == start or _lead().match(text, found.start())) else end

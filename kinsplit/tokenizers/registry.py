@@ -14,7 +14,6 @@ import regex
 
 from kinsplit.errors import InvalidParameterError, TokenizerError
 from kinsplit.hints import question
-from kinsplit.support.environment import variables
 from kinsplit.support.extras import check_repository, needs
 from kinsplit.tokenizers.foreign import CallableTokenizer, TiktokenTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
@@ -118,6 +117,8 @@ def _llama_index_cache(name: str) -> Iterator[None]:
     if name not in {"cl100k_base", "o200k_base"} or folder is None or "TIKTOKEN_CACHE_DIR" in os.environ:
         yield
         return
+    from kinsplit.support.environment import variables
+
     with _environment_lock, variables({"TIKTOKEN_CACHE_DIR": str(folder)}):
         yield
 
