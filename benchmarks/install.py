@@ -4,7 +4,8 @@
 if an extra brings PyTorch or CUDA without saying so. `partners` asks whether all extras install together with the most
 used packages of LlamaIndex and LangChain, and fails if one doesn't. `measure` installs everything into fresh
 environments, and times imports and first splits there; of extras with PyTorch, it asks the package index what pip would
-download. All print tables for docs/installation.md, or write them there.
+download. `weigh` shows what the packages of the default installation take. All print tables for docs/installation.md,
+or write them there.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import tomllib
 import urllib.request
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -258,9 +260,7 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
     """
     rows, faults = [], []
     with tempfile.TemporaryDirectory(prefix="kinsplit-install-") as base:
-        command = [sys.executable, "-m", "build", "--wheel", "--outdir", base, str(ROOT)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        (wheel,) = Path(base).glob("*.whl")
+        wheel = _build(base)
         requirements = {"kinsplit": str(wheel)}
         requirements |= {f"kinsplit[{extra}]": f"{wheel}[{extra}]" for extra in extras() if extra not in TORCH}
         requirements |= {peer: peer for peer in PEERS}
@@ -283,6 +283,46 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
     return _table(
         ["installation", "seconds", "MB", "MB without NumPy", "further packages", "processor time"], rows
     ), faults
+
+
+def _build(folder: str) -> Path:
+    """Build the wheel of kinsplit."""
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", folder, str(ROOT)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (wheel,) = Path(folder).glob("*.whl")
+    return wheel
+
+
+#: Kinds of files that `weigh` tells apart, by their endings; all others are data.
+_KINDS = {".py": "source", ".pyi": "source", ".pyc": "bytecode", ".so": "compiled"}
+
+
+def weigh() -> tuple[str, list[str]]:
+    """Weigh the packages of the default installation.
+
+    Returns:
+        A table of the megabytes of each package, and no faults.
+    """
+    kinds = [*dict.fromkeys(_KINDS.values()), "data"]
+    weights = []
+    with tempfile.TemporaryDirectory(prefix="kinsplit-weigh-") as base:
+        install(str(_build(base)), Path(base) / "venv")
+        for package in distributions(path=[str(found) for found in Path(base).glob("venv/lib/python*/site-packages")]):
+            own = dict.fromkeys(kinds, 0.0)
+            for file in package.files or ():
+                # Compiled libraries of NumPy have names such as libgfortran.so.5.
+                suffix = ".so" if ".so" in file.suffixes else file.suffix
+                own[_KINDS.get(suffix, "data")] += Path(str(file.locate())).stat().st_size / 1e6
+            weights.append((package.name, sum(own.values()), own))
+    small = [each for each in weights if each[1] < 1]
+    rows = [
+        [f"`{name}`", *(f"{megabytes:.1f}" for megabytes in (total, *own.values()))]
+        for name, total, own in sorted(weights, key=lambda each: -each[1])
+        if total >= 1 and name not in {"pip", "setuptools"}
+    ]
+    rest = [sum(each[2][kind] for each in small) for kind in kinds]
+    rows.append([f"{len(small)} others", *(f"{megabytes:.1f}" for megabytes in (sum(rest), *rest))])
+    return _table(["package", "MB", *kinds], rows), []
 
 
 _TEXT = " ".join(["Owls hunt at night. By day they rest in hollow trees, where nobody disturbs them."] * 20)
@@ -352,11 +392,11 @@ def write(path: Path, name: str, table: str) -> None:
 def main() -> None:
     """Run a command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["resolve", "partners", "measure"])
+    parser.add_argument("command", choices=["resolve", "partners", "measure", "weigh"])
     parser.add_argument("names", nargs="*", help="Installations to measure, such as 'kinsplit[search]'. Default: all.")
     parser.add_argument("--output", type=Path, help="Page whose table is replaced.")
     given = parser.parse_args()
-    made = {"resolve": resolve, "partners": partners, "measure": lambda: measure(given.names)}
+    made = {"resolve": resolve, "partners": partners, "measure": lambda: measure(given.names), "weigh": weigh}
     table, faults = made[given.command]()
     if given.output:
         write(given.output, given.command, table)
