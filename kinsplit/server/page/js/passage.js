@@ -174,11 +174,13 @@ function blankNear(text, at) {
 export function look({ place, text, marks, view, onPage }) {
   const body = el("div", { class: "look" });
   const bar = el("div", { class: "looks", role: "group", "aria-label": "View" });
-  const ways = {
-    ...(view?.pages && place.pages ? { page: ["Page", pictures] } : {}),
+  const page = view?.pages && place.pages ? { page: ["Page", pictures] } : {};
+  const texts = {
     ...(view?.html ? { rendered: ["Formatted", () => asRendered(view.html)] } : {}),
     text: [view?.html ? "Plain text" : "Text", () => markedText(text, marks, kindOf(place.id))],
   };
+  // On a phone, a page is too small to be read.
+  const ways = matchMedia("(max-width: 40rem)").matches ? { ...texts, ...page } : { ...page, ...texts };
   const fill = (parts) => body.replaceChildren(...parts.filter(Boolean));
   const show = (name) => {
     for (const tab of bar.querySelectorAll("[data-way]")) tab.setAttribute("aria-pressed", String(tab.dataset.way === name));

@@ -102,7 +102,7 @@ export async function opened(shown, params, signal) {
   }
 }
 
-/** Return what is indexed, with three questions from it. */
+/** Return what is indexed, with three examples from it. */
 function welcome({ documents, keys, strategy, asked, problem }) {
   if (!documents && !problem) return empty("Nothing is indexed yet", el("p", {}, "Run ", el("code", {}, "kinsplit index PATHS"), "."));
   const courses = keys.find(({ key }) => key === "course")?.values ?? [];
@@ -110,26 +110,27 @@ function welcome({ documents, keys, strategy, asked, problem }) {
   const links = courses.slice(0, 12).map(({ value, documents: number }) =>
     el("li", {}, el("a", { href: inCourse(value) }, el("bdi", {}, String(value))), el("span", { class: "quiet" }, ` ${counted(number, "document")}`)),
   );
-  const questions = questionsFrom(keys).map((q) => el("li", {}, el("a", { class: "button", href: address("search", { q }) }, el("bdi", {}, q))));
+  const examples = examplesFrom(keys).map((q) => el("li", {}, el("a", { class: "button", href: address("search", { q }) }, el("bdi", {}, q))));
   return empty(
     documents ? `${counted(documents, "document")} can be searched` : "Search",
     el("p", {}, "Passages appear as you type."),
     links.length > 1 && el("ul", { class: "courses", "aria-label": "Courses" }, links),
-    questions.length > 0 && [el("p", { class: "try" }, "For example:"), el("ul", { class: "questions", "aria-label": "Examples" }, questions)],
+    examples.length > 0 && [el("p", { class: "try" }, "For example:"), el("ul", { class: "examples", "aria-label": "Examples" }, examples)],
     el("p", { class: "keys-hint" }, el("kbd", {}, "↓"), " moves to the passages, ", el("kbd", {}, "?"), " shows all keys."),
   );
 }
 
-/** Return up to three questions: titles of documents that ask something, and others from all over. */
-function questionsFrom(keys) {
+/** Return up to three examples: titles of documents that ask something, and subjects from all over. */
+function examplesFrom(keys) {
   const titles = (keys.find(({ key }) => key === "title")?.values ?? []).map(({ value }) => String(value).replace(/\s+/g, " ").trim());
   // "Lecture 11: Searching and sorting" and "Lecture 8 notes: classes" are about what follows the colon.
   const subjects = titles.map((title) => title.replace(/^[\p{L} ]+[\d.]+( \p{L}+)?\s*[:–—-]\s*/u, ""));
-  const fitting = [...new Set(subjects)].filter((title) => title.length >= 8 && title.length <= 60 && /\p{L}+\s+\p{L}/u.test(title) && !/\d$|[_/]/.test(title));
+  const named = subjects.map((title) => title.charAt(0).toLocaleUpperCase() + title.slice(1));
+  const fitting = [...new Set(named)].filter((title) => title.length >= 8 && title.length <= 60 && /\p{L}+\s+\p{L}/u.test(title) && !/\d$|[_/]/.test(title));
   const asking = fitting.filter((title) => title.endsWith("?"));
   const others = fitting.filter((title) => !title.endsWith("?"));
   const spread = [0, 1, 2].map((part) => others[Math.floor(((part + 0.5) * others.length) / 3)]).filter(Boolean);
-  return [...asking.slice(0, 2), ...new Set(spread.map((title) => `What about ${title}?`))].slice(0, 3);
+  return [...asking.slice(0, 2), ...new Set(spread)].slice(0, 3);
 }
 
 /**

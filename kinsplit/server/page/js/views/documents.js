@@ -106,11 +106,12 @@ export async function mount(root, params, { signal }) {
   }
 
   function item({ id, title, file_type: kind }) {
+    const file = title && fileOf(id);
     return el(
       "li",
       {},
       el("a", { id: `document-${id}`, href: documentAddress(id, strategy) }, el("bdi", {}, titleOf(id, { title }))),
-      el("span", { class: "quiet" }, title && el("bdi", { title: id }, fileOf(id)), title && kind && " · ", KINDS[kind] ?? kind),
+      el("span", { class: "quiet" }, file && el("bdi", { title: id }, file), file && kind && " · ", KINDS[kind] ?? kind),
       remover(id),
     );
   }
