@@ -66,15 +66,24 @@ _SETTINGS: dict[str, Any] = {
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class _Command(TyperCommand):
-    """A command whose help shows flags without a type, and brackets literally instead of as markup."""
+class _Parameters:
+    """Parameters of which the help shows flags without a type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            param.metavar = "" if getattr(param, "is_flag", False) else param.metavar
+        return params
+
+
+class _Command(_Parameters, TyperCommand):
+    """A command whose help shows brackets literally instead of as markup."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for param in self.params:
             if isinstance(param, TyperOption) and param.help:
                 param.help = escape(param.help)
-            param.metavar = "" if getattr(param, "is_flag", False) else param.metavar
         own = {param.name for param in self.params}
         self.params += [param for param in _shared_options() if param.name not in own]
 
@@ -217,7 +226,7 @@ class _Commands(Mapping[str, Any]):
         return len(_names())
 
 
-class _Group(TyperGroup):
+class _Group(_Parameters, TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Commands()  # type: ignore[assignment]  # Nothing is added to them.

@@ -149,13 +149,11 @@ _TRAILING = re.compile(r"(?:\\|&&|\|\||=>|->|[-+*/%|&=!<>:]=|\s[-+*/%=|^<>&?]|\s
 # A decorator or an attribute alone, or the parameters of a template.
 _DECORATOR = re.compile(r"@[A-Za-z_][\w.:]*\s*(?:\([\s\S]*\))?|#!?\[[\s\S]*\]|\[\[?\w[\s\S]*\]|template\s*<[\s\S]*>")
 # Statements of SQL, which extend to a semicolon.
-_sql = functools.cache(
-    lambda: re.compile(
-        r"(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|ALTER|DROP|GRANT|WITH)\s"
-        r"|(?i:select\s+[\w*\"., \t]+$|select\s.*\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s"
-        r"|(?:create|alter|drop)\s+(?:or\s+replace\s+)?(?:table|view|index|function|procedure|trigger|schema|database)\s)",
-        re.MULTILINE,
-    )
+_SQL = re.compile(
+    r"(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|ALTER|DROP|GRANT|WITH)\s"
+    r"|(?i:select\s+[\w*\"., \t]+$|select\s.*\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s"
+    r"|(?:create|alter|drop)\s+(?:or\s+replace\s+)?(?:table|view|index|function|procedure|trigger|schema|database)\s)",
+    re.MULTILINE,
 )
 # Lines below which deeper lines are expected.
 _HEAD = re.compile(r"(?:def|class|module|function|sub|if|for|while)\b")
@@ -251,7 +249,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
         is_apart = is_apart or is_head or (is_above and text.startswith(_ABOVE, row.start))
         yield _Line(row.start, top, begins, begins and is_blank and is_apart)
         if begins or top < row.start:
-            is_sql = _sql().match(code) is not None
+            is_sql = _SQL.match(code) is not None
         is_sql = is_sql and not code.endswith(";")
         gap, bracket = text[row.end : row.next], row.bracket
         is_blank, after = gap.count("\n") > 1, _width(gap.rpartition("\n")[2])

@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 from tests.parsers.sized import WITHOUT_MODEL
 
 
-def test_every_strategy_is_listed_with_what_it_does_and_where_its_defaults_come_from(cli: Cli) -> None:
+def test_every_strategy_is_listed_with_what_it_does(cli: Cli) -> None:
     result = cli("strategies")
 
     lines = result.stdout.splitlines()
@@ -20,7 +20,7 @@ def test_every_strategy_is_listed_with_what_it_does_and_where_its_defaults_come_
         kind = parsers.strategy_class(name)
         (line,) = (line for line in lines if line.startswith(f"{name} "))
         assert kind.summary in line
-        assert kind.origin in line
+        assert kind.origin in cli("strategies", name).stdout
 
 
 @pytest.mark.parametrize("name", parsers.names())

@@ -20,8 +20,7 @@ def strategies(name: str | None = None, /, *, terminal: Terminal) -> None:
 
     if name is None:
         found = [describe(each) for each in names()]
-        rows = [(each["name"], each["summary"], each["origin"]) for each in found]
-        table = text_table("Strategy", "What it does", "Source of the defaults", rows=rows)
+        table = text_table("Strategy", "What it does", rows=[(each["name"], each["summary"]) for each in found])
         terminal.outcome(found, table, "For the parameters of a strategy: kinsplit strategies NAME")
         return
     one = describe(name)
