@@ -100,7 +100,7 @@ def test_a_tag_publishes_what_was_built_checked_and_attested_without_a_secret() 
 
 
 def test_the_wheel_holds_the_licences_of_what_it_bundles() -> None:
-    assert PROJECT["license"] == "MIT AND Apache-2.0"
+    assert PROJECT["license"] == "MIT AND Apache-2.0 AND BSD-3-Clause"
     bundled = [path.relative_to(ROOT) for pattern in PROJECT["license-files"] for path in ROOT.glob(pattern)]
     notices = [path.relative_to(ROOT) for path in (ROOT / "kinsplit").rglob("NOTICE")]
     assert {*bundled} == {Path("LICENSE"), Path("LICENSE-APACHE"), *notices}
