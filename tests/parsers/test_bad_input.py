@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import LimitTooSmallError
-from kinsplit.parsers import names
+from kinsplit.parsers import create, names
 from kinsplit.tokenizers import resolve
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import has_unit, plain, sized
@@ -89,8 +89,15 @@ def test_a_code_point_longer_than_the_limit_is_refused(name: str) -> None:
     assert resolve(tokenizer).count(["𐀀"])[0] == 4
     with pytest.raises(LimitTooSmallError, match="must hold every character of the text in tokens, also '𐀀'") as caught:
         sized(name, 3, "token", tokenizer=tokenizer).split("Fine. 𐀀 not.")
-    assert (caught.value.field, caught.value.remedy) == ("chunk_size", "Raise it.")
+    field = "child_size" if name == "hierarchical" else "chunk_size"
+    assert (caught.value.field, caught.value.remedy) == (field, "Raise it.")
     assert checked("Fine. 𐀀 is.", name, 4, "token", tokenizer=tokenizer)
+
+
+def test_a_code_point_longer_than_a_parent_is_refused() -> None:
+    with pytest.raises(LimitTooSmallError) as caught:
+        create("hierarchical", parent_size=2, child_size=1, unit="token").split("한")
+    assert caught.value.field == "parent_size"
 
 
 @every_strategy

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, model_validator
 
 from kinsplit.chunk import Document
-from kinsplit.errors import require
+from kinsplit.errors import LimitTooSmallError, require
 from kinsplit.parsers.base import Cut, Levels, Measured, with_blocks
 from kinsplit.parsers.packing.groups import Fits, UnitRun, group_units, pack
 from kinsplit.parsers.packing.refine import Unit, ladder, refine
@@ -99,7 +99,10 @@ class HierarchicalStrategy(Measured):
         # Sentences that fit into a parent stay whole.
         longest = self.parent_size[-1] if self.children == "sentence" and size == self.child_size else size
         rungs = ladder(self._ruler, longest, self.language)
-        refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)
+        try:
+            refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)
+        except LimitTooSmallError as error:
+            raise error.of("child_size" if size == self.child_size else "parent_size") from None
         edges = [np.searchsorted(r.origin, layer.edges).tolist() for r, layer in zip(refined, layers, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[UnitRun]:
