@@ -19,6 +19,8 @@ from tests.parsers.contract import check_chunks
         ("character", {"chunk_size": 4, "chunk_overlap": 0}, "b\u0600\xa0"),
         ("token", {"chunk_size": 2, "stride": 1, "tokenizer": "tiktoken:cl100k_base"}, "z \u200d"),
         ("token", {"chunk_size": 2, "stride": 2, "tokenizer": "tiktoken:o200k_base"}, "i \u0301\u0301\u0301"),
+        ("sentence", {"chunk_size": 5, "chunk_overlap": 0}, "a b c d\n\x0cสวัสดี x y z"),
+        ("sentence", {"chunk_size": 2, "chunk_overlap": 0}, "a\n\x0c\u0600\u0601\u0661\u0301"),
     ],
 )
 def test_nothing_is_lost_and_no_limit_broken(name: str, parameters: dict[str, Any], text: str) -> None:

@@ -267,8 +267,11 @@ def _groups(text: str, refined: Refined, runs: Sequence[UnitRun], ruler: Ruler) 
     if ruler.unit != "token" or not ruler.tokenizer.splits_at_space:
         return [Group(run, span, None) for run, span in zip(runs, spans, strict=True)]
     left, right = refined.scale.left.tolist(), refined.scale.right.tolist()
-    glued = list(accumulate([text[end] not in SEPARATORS for end in ends[:-1]], initial=0))
-    sums = (right[stop - 1] - left[first] if glued[first] == glued[stop - 1] else None for first, stop in runs)
+    # White space that BERT drops, such as a form feed, belongs to the word that it touches.
+    gaps = zip(ends[:-1], starts[1:], strict=True)
+    glued = accumulate([not SEPARATORS.issuperset((text[end], text[start - 1])) for end, start in gaps], initial=0)
+    parts = list(glued)
+    sums = (right[stop - 1] - left[first] if parts[first] == parts[stop - 1] else None for first, stop in runs)
     return [Group(*own) for own in zip(runs, spans, sums, strict=True)]
 
 
