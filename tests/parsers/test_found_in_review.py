@@ -20,6 +20,7 @@ from tests.parsers.contract import check_chunks
         ("token", {"chunk_size": 2, "stride": 1, "tokenizer": "tiktoken:cl100k_base"}, "z \u200d"),
         ("token", {"chunk_size": 2, "stride": 2, "tokenizer": "tiktoken:o200k_base"}, "i \u0301\u0301\u0301"),
         ("sentence", {"chunk_size": 5, "chunk_overlap": 0}, "a b c d\n\x0cสวัสดี x y z"),
+        ("token", {"chunk_size": 2, "stride": 1}, "ยินดีต้อนรับ\x0b"),
         ("sentence", {"chunk_size": 2, "chunk_overlap": 0}, "a\n\x0c\u0600\u0601\u0661\u0301"),
     ],
 )

@@ -211,8 +211,9 @@ def _count(
         known: list[int] = []
         counts.append(known)
         for i, ((first, stop), (start, end)) in enumerate(zip(r, found, strict=True)):
-            # The text of a resumed or shortened window differs from its tokens.
-            whole = job.resume is None and job.offsets[stop] - start <= job.most
+            # The text of a resumed or shortened window differs from its tokens, as without white space that BERT drops.
+            ends = SEPARATORS.issuperset(job.text[end : job.offsets[stop]])
+            whole = ends and job.resume is None and job.offsets[stop] - start <= job.most
             bounds = job.offsets.word_bounds(first, stop) if tokenizer.splits_at_space and whole else None
             known.append(bounds[1] - bounds[0] if bounds else 0)
             if bounds is None:
