@@ -47,22 +47,25 @@ def unknown_value(condition: OneOf, payloads: Iterable[Mapping[str, object]]) ->
     from difflib import get_close_matches
 
     paths = paths_of(condition.key)
-    there = {str(value): None for payload in payloads for path in paths for value in _values_at(payload, path)}
-    folded = {value.casefold(): value for value in sorted(there)}
-    wanted = list(dict.fromkeys(map(str, condition.values)))
+    there = {_quoted(value): value for payload in payloads for path in paths for value in _values_at(payload, path)}
+    folded: dict[str, list[str]] = {}
+    for shown, value in sorted(there.items()):
+        folded.setdefault(str(value).casefold(), []).append(shown)
+    # What the shell gives as a text and as a number is named once.
+    wanted = {str(value): _quoted(value) for value in condition.values}
     near: dict[str, None] = {}
     for value in map(str.casefold, wanted):
         close = [*get_close_matches(value, folded, _NEAR), *(other for other in folded if value and value in other)]
-        near |= dict.fromkeys(folded[other] for other in close)
-    rule = f"where: no chunk has {condition.key} = {' or '.join(map(_quoted, wanted[:_NEAR]))}."
+        near |= dict.fromkeys(shown for other in close for shown in folded[other])
+    rule = f"where: no chunk has {condition.key} = {' or '.join([*wanted.values()][:_NEAR])}."
     if near:
-        return inline(f"{rule} Did you mean {' or '.join(map(_quoted, [*near][:_NEAR]))}?")
-    few = f" The values there: {', '.join(map(_quoted, sorted(there)))}." if 0 < len(there) <= _FEW else ""
+        return inline(f"{rule} Did you mean {' or '.join([*near][:_NEAR])}?")
+    few = f" The values there: {', '.join(sorted(there))}." if 0 < len(there) <= _FEW else ""
     return inline(f"{rule}{few}")
 
 
-def _quoted(value: str) -> str:
-    return repr(value if len(value) <= 80 else f"{value[:80]}…")
+def _quoted(value: object) -> str:
+    return repr(f"{value[:80]}…" if isinstance(value, str) and len(value) > 80 else value)
 
 
 def _values_at(value: object, path: Path) -> Iterator[object]:
