@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
@@ -189,9 +191,11 @@ def check_request(where: Where) -> None:
 
 def check_query(query: Query, dimension: int) -> None:
     """Check that a dense query's vector fits the collection, or raise InvalidParameterError."""
-    if not isinstance(query.vector, SparseVector) and query.vector.shape != (dimension,):
+    if not isinstance(query.vector, SparseVector):
         rule = f"must be of shape ({dimension},), as the collection's schema says"
-        raise InvalidParameterError("vector", rule, query.vector.shape, "Embed with the collection's model.")
+        require(query.vector.shape == (dimension,), "vector", rule, query.vector.shape, "Embed with its model.")
+        rule = "must be finite numbers"
+        require(np.isfinite(query.vector).all(), "vector", rule, query.vector, "Embed the question again.")
 
 
 def _check_depth(where: object) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -212,7 +212,8 @@ def test_nothing_is_mutated_and_metadata_come_back_as_they_were(store: KinsplitV
 async def test_texts_from_a_generator_are_all_added(store: KinsplitVectorStore) -> None:
     assert len(store.add_texts(text for text in ("one", "two", "three"))) == 3
     assert len(await store.aadd_texts(text for text in ("four", "five"))) == 2
-    assert len(store.similarity_search("one", k=9)) == 5
+    assert len(store.add_documents(iter(FRUIT))) == 3  # type: ignore[arg-type]
+    assert len(store.similarity_search("one", k=9)) == 8
 
 
 def test_made_of_texts() -> None:
@@ -228,13 +229,33 @@ def test_deleting_without_ids_deletes_all(store: KinsplitVectorStore) -> None:
     assert store.similarity_search("red", k=9) == []
 
 
-def test_bad_arguments_are_named(store: KinsplitVectorStore) -> None:
-    with pytest.raises(InvalidParameterError, match="ids"):
-        store.add_documents(FRUIT, ids=["1"])
-    with pytest.raises(InvalidParameterError, match="nonsense"):
-        store.similarity_search("red", nonsense=1)
-    with pytest.raises(InvalidParameterError, match="JSON"):
-        store.add_documents([Document(page_content="x", metadata={"when": object()})])
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda store: store.add_documents(FRUIT, ids=["1"]), "ids"),
+        (lambda store: store.add_documents(FRUIT[:1], ids=[1]), "ids"),
+        (lambda store: store.add_documents(FRUIT[0]), "documents"),
+        (lambda store: store.add_documents([Document(page_content="x", metadata={"when": object()})]), "metadata"),
+        (lambda store: store.add_texts("red"), "texts"),
+        (lambda store: store.add_texts(["a", "b"], ids=["1"]), "ids"),
+        (lambda store: store.add_texts(["a", "b"], [{"n": 1}]), "metadatas"),
+        (lambda store: store.add_embeddings(FRUIT, [[1.0]]), "embeddings"),
+        (lambda store: store.get_by_ids("1"), "ids"),
+        (lambda store: store.delete("1"), "ids"),
+        (lambda store: store.similarity_search("red", nonsense=1), "nonsense"),
+        (lambda store: store.similarity_search("red", k=0), "k"),
+        (lambda store: store.similarity_search("red", k="2"), "k"),
+        (lambda store: store.max_marginal_relevance_search("red", fetch_k=0), "fetch_k"),
+        (lambda store: store.similarity_search_by_vector([float("nan")] * HASH.dimension), "vector"),
+    ],
+)
+def test_bad_arguments_are_named(
+    store: KinsplitVectorStore, call: Callable[[KinsplitVectorStore], object], field: str
+) -> None:
+    store.add_documents(FRUIT)
+    with pytest.raises(InvalidParameterError, match=f"^{field}"):
+        call(store)
+    assert len(store.find({})) == len(FRUIT)
 
 
 def test_chunks_come_back_equal_and_index_skips_what_has_not_changed(store: KinsplitVectorStore) -> None:

@@ -165,7 +165,7 @@ def test_adding_again_replaces_and_a_repeated_id_counts_once(store: KinsplitVect
 
 @pytest.mark.parametrize(
     ("vector", "rule"),
-    [(None, "must be set"), ([float("nan")] * HASH.dimension, "finite"), ([1.0, 2.0], "as many as in the other")],
+    [(None, "must be set"), ([float("nan")] * HASH.dimension, "finite"), ([1.0, 2.0], "must have 64 numbers")],
 )
 def test_the_error_of_a_wrong_embedding_names_the_node(
     store: KinsplitVectorStore, vector: list[float] | None, rule: str
@@ -175,6 +175,22 @@ def test_the_error_of_a_wrong_embedding_names_the_node(
     with pytest.raises(InvalidParameterError, match=f"^embedding of 'b': .*{rule}"):
         store.add(nodes)
     assert store.count() == 0
+
+
+def test_the_first_embedding_has_numbers_and_later_ones_as_many(store: KinsplitVectorStore) -> None:
+    with pytest.raises(InvalidParameterError, match=r"^embedding of 'a': must have numbers"):
+        KinsplitVectorStore("memory:").add([TextNode(id_="a", text="Owls hunt.", embedding=[])])
+    store.add(embedded([TextNode(id_="a", text="Owls hunt.")]))
+    with pytest.raises(InvalidParameterError, match=r"^embedding of 'b': must have 64 numbers"):
+        store.add([TextNode(id_="b", text="Owls sleep.", embedding=[1.0, 2.0])])
+
+
+def test_nodes_come_from_any_iterable(store: KinsplitVectorStore) -> None:
+    nodes = embedded([TextNode(id_="a", text="Owls hunt."), TextNode(id_="b", text="Owls sleep.")])
+    assert store.add(iter(nodes)) == ["a", "b"]  # type: ignore[arg-type]
+    assert store.count() == 2
+    with pytest.raises(InvalidParameterError, match=r"^nodes: must be several"):
+        store.add(nodes[0])
 
 
 def test_the_three_modes(store: KinsplitVectorStore) -> None:
@@ -270,6 +286,9 @@ def test_what_a_store_cannot_filter_is_refused(filters: MetadataFilters) -> None
         (VectorStoreQuery(query_str="x"), "query_embedding"),
         (VectorStoreQuery([0.0] * 64, mode=VectorStoreQueryMode.SPARSE), "query_str"),
         (VectorStoreQuery([1.0, 0.0]), "vector"),
+        (VectorStoreQuery([float("nan")] * HASH.dimension), "vector"),
+        (ask("x", similarity_top_k=0), "similarity_top_k"),
+        (ask("x", node_ids="a"), "ids"),
     ],
 )
 def test_a_query_that_cannot_be_served_is_refused(query: VectorStoreQuery, field: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from langchain_core.documents import Document
@@ -23,29 +23,32 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.protocol import finite_vectors
-from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, InvalidParameterError, KinsplitError, require
+from kinsplit.errors import EmbedderUnavailableError, EmbeddingError, KinsplitError, require
 from kinsplit.indexing.vectors import PROBE, Division
 from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.langchain.embeddings import checked_embeddings
 from kinsplit.integrations.shared.collection import (
     Collection,
     check_cosine,
+    check_number,
     clear,
     counted,
     get,
     refuse_unknown,
     remove,
+    stored_ids,
     with_vectors,
 )
 from kinsplit.integrations.shared.filters import containing, is_of_qdrant, of_qdrant, with_matches
 from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.integrations.shared.records import stored_id
+from kinsplit.integrations.shared.pages import checked_documents
 from kinsplit.stores import ChunkStore, Hit, Query
 from kinsplit.stores.store import warn_of_unmatched
 from kinsplit.stores.values import Where
 from kinsplit.support.threads import awaiting, call_either, in_thread, with_awaiting
 from kinsplit.tokenizers import describe
 
+T = TypeVar("T")
 Vectors = list[list[float]]
 Scored = list[tuple[Document, float]]
 
@@ -148,8 +151,11 @@ class KinsplitVectorStore(VectorStore):
         self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> list[str]:
         """Add texts, each with its metadata and its id; see `add_documents`."""
-        # The base class would exhaust an iterator before using it.
-        return super().add_texts(list(texts), metadatas, **kwargs)
+        require(not isinstance(texts, str), "texts", "must be several", texts, "Pass a list.")
+        given = list(texts)
+        own = _as_many("metadatas", metadatas or [{}] * len(given), "texts", given)
+        documents = [Document(page_content=text, metadata=each) for text, each in zip(given, own, strict=True)]
+        return self.add_documents(documents, **kwargs)
 
     def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
         """Add documents, replacing those with the same ids.
@@ -163,10 +169,12 @@ class KinsplitVectorStore(VectorStore):
             The ids.
 
         Raises:
-            InvalidParameterError: Metadata can't be stored, or the numbers of ids and documents differ.
+            InvalidParameterError: Metadata can't be stored, an id is not a string, or the numbers of ids and documents
+                differ.
             EmbeddingError: The embedding object refuses documents, which the error names; nothing is stored then. If it
                 fails with any text, its own exception is raised.
         """
+        documents = checked_documents(documents, Document, of_texts="add_texts")
         ids = _ids(documents, **kwargs)
         if documents:
             self.add_embeddings(documents, self._embed(documents, kwargs.get("ids")), ids=ids)
@@ -207,11 +215,10 @@ class KinsplitVectorStore(VectorStore):
         Raises:
             InvalidParameterError: Metadata can't be stored, or the numbers of ids, vectors and documents differ.
         """
+        documents = checked_documents(documents, Document, of_texts="add_texts")
         own = _ids(documents, ids)
+        _as_many("embeddings", embeddings, "documents", documents)
         if documents:
-            rule = f"must be as many as documents ({len(documents)})"
-            remedy = "Pass one for each document."
-            require(len(embeddings) == len(documents), "embeddings", rule, len(embeddings), remedy)
             items = [item_of(document, id_) for document, id_ in zip(documents, own, strict=True)]
             self._collection.put(items, embeddings)
         return own
@@ -235,7 +242,7 @@ class KinsplitVectorStore(VectorStore):
 
         def work(store: ChunkStore) -> None:
             if filter is not None:
-                wanted = None if ids is None else {stored_id(id_) for id_ in ids}
+                wanted = None if ids is None else stored_ids(ids)
                 found = store.find(to_where(store, filter) or {}, None)
                 store.remove([chunk.id for chunk in found if wanted is None or chunk.id in wanted])
             elif ids is not None:
@@ -333,6 +340,8 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents similar to a vector and diverse; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
+        for name, number in (("k", k), ("fetch_k", fetch_k)):
+            check_number(name, number)
         chunks = self._collection.run(
             lambda store: _diverse(store, embedding, k, fetch_k, lambda_mult, filter), list[Chunk]()
         )
@@ -346,6 +355,7 @@ class KinsplitVectorStore(VectorStore):
         return lambda cosine: (cosine + 1) / 2
 
     def _similar(self, vector: list[float], k: int, where: Filter | None, score_threshold: float | None) -> Scored:
+        check_number("k", k)
         check_cosine(score_threshold)
         hits = self._collection.run(lambda store: _search(store, vector, k, where), list[Hit]())
         return [
@@ -406,11 +416,16 @@ def _ids(
 ) -> list[str]:
     del batch_size
     refuse_unknown(kwargs)
-    if ids is not None and len(ids) != len(documents):
-        rule = f"must be as many as documents ({len(documents)})"
-        raise InvalidParameterError("ids", rule, len(ids), "Pass one for each document, or none.")
-    own = [document.id for document in documents] if ids is None else ids
-    return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
+    own = [document.id for document in documents] if ids is None else _as_many("ids", ids, "documents", documents)
+    found = [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
+    stored_ids(found)
+    return found
+
+
+def _as_many(name: str, given: Sequence[T], others: str, all_: Sequence[object]) -> Sequence[T]:
+    rule, remedy = f"must be as many as {others} ({len(all_)})", f"Pass one for each of the {others}."
+    require(len(given) == len(all_), name, rule, len(given), remedy)
+    return given
 
 
 def _documents(scored: Scored) -> list[Document]:

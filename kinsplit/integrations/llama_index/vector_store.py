@@ -19,16 +19,18 @@ from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.integrations.shared.collection import (
     Collection,
     check_cosine,
+    check_number,
     clear,
     counted,
     get,
     refuse_unknown,
     remove,
+    stored_ids,
     with_vectors,
 )
 from kinsplit.integrations.shared.filters import containing, of_qdrant, with_matches
 from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.integrations.shared.records import stored_id
+from kinsplit.integrations.shared.pages import checked_documents
 from kinsplit.retrieval.scoring import unit
 from kinsplit.stores import ChunkStore, Hit, Query, Vectors
 from kinsplit.stores.filters import MOST_DEPTH
@@ -130,6 +132,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
                 than the collection's; the error names the node, unless all have another dimension.
         """
         refuse_unknown(kwargs)
+        nodes = checked_documents(nodes, BaseNode, "nodes", "a node parser")
         if nodes:
             self._collection.put([item_of(node) for node in nodes], [_embedding(node) for node in nodes])
         return [node.node_id for node in nodes]
@@ -210,6 +213,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
             InvalidParameterError: The mode or a filter is not supported, or a value is out of range.
         """
         refuse_unknown(kwargs)
+        check_number("similarity_top_k", query.similarity_top_k)
         check_cosine(score_threshold)
 
         def work(store: ChunkStore) -> types.VectorStoreQueryResult:
@@ -262,7 +266,7 @@ def _search(
 
 def _rankings(store: ChunkStore, query: types.VectorStoreQuery, where: Where) -> list[list[Hit]]:
     bm25 = Bm25Embedder.of(store.schema.sparse)
-    ids = set() if _are_apart(store, query.node_ids or ()) else {stored_id(id_) for id_ in query.node_ids or ()}
+    ids = set() if _are_apart(store, query.node_ids or ()) else {*stored_ids(query.node_ids or ())}
     if not ids or len(ids) > _MANY:
         queries = to_queries(query, where, bm25)
         rankings = store.search(queries)

@@ -58,7 +58,9 @@ class Collection:
 
         A missing collection is created, with the strategy that split the first chunk of kinsplit among them.
         """
-        store = self._open(len(vectors[0]), _split_by(items))
+        size = len(vectors[0])
+        require(size, f"embedding of {items[0].id!r}", "must have numbers", vectors[0], "Embed it again.")
+        store = self._open(size, _split_by(items))
         assert store is not None, "it has been created"  # noqa: S101
         _put(store, items, vectors)
 
@@ -111,9 +113,10 @@ def _put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[fl
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
         dense = np.asarray(vector, dtype=np.float32)
-        if dense.shape != (len(vectors[0]),) or not np.isfinite(dense).all():
-            rule = "must be finite numbers, as many as in the other embeddings"
-            raise InvalidParameterError(f"embedding of {item.id!r}", rule, vector, "Embed it again, or leave it out.")
+        name, size = f"embedding of {item.id!r}", store.schema.dimension
+        rule = f"must have {size:,} numbers, as the collection's embeddings have"
+        require(dense.shape == (size,), name, rule, dense.shape, "Embed with the collection's model.")
+        require(np.isfinite(dense).all(), name, "must be finite numbers", vector, "Embed it again, or leave it out.")
         chunk = to_chunk(item, dense)
         pairs[chunk.id] = chunk, dense
     chunks = [chunk for chunk, _ in pairs.values()]
@@ -124,9 +127,21 @@ def _put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[fl
     store.put(chunks, contents)
 
 
+def stored_ids(ids: Sequence[str]) -> list[str]:
+    """Return the ids under which a store keeps items, each once.
+
+    Raises:
+        InvalidParameterError: They are a single one, or one of them is not a string.
+    """
+    require(not isinstance(ids, str), "ids", "must be several", ids, "Pass a list.")
+    for id_ in ids:
+        require(isinstance(id_, str), "ids", "must be strings", id_, "Convert it: str(id).")
+    return [stored_id(id_) for id_ in dict.fromkeys(ids)]
+
+
 def get(store: ChunkStore, ids: Sequence[str]) -> list[Chunk]:
     """Fetch chunks by the ids of their items."""
-    return store.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
+    return store.get(stored_ids(ids))
 
 
 def counted(store: ChunkStore, where: Where | None) -> int:
@@ -139,7 +154,7 @@ def counted(store: ChunkStore, where: Where | None) -> int:
 
 def remove(store: ChunkStore, ids: Sequence[str]) -> None:
     """Delete chunks by the ids of their items."""
-    store.remove([stored_id(id_) for id_ in dict.fromkeys(ids)])
+    store.remove(stored_ids(ids))
 
 
 def clear(store: ChunkStore) -> None:
@@ -152,6 +167,12 @@ def refuse_unknown(arguments: Mapping[str, Any]) -> None:
     """Raise InvalidParameterError for keyword arguments that a framework passes through, such as misspelt ones."""
     for name, value in arguments.items():
         raise InvalidParameterError(name, "is not a known argument", value, "Leave it out.")
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise InvalidParameterError unless this is a number of items to find."""
+    is_one = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+    require(is_one, name, "must be a whole number of at least 1", value, "Ask for one or more.")
 
 
 def check_cosine(score_threshold: float | None) -> None:

@@ -67,19 +67,27 @@ class Joined(NamedTuple):
     members: tuple[int, ...]  # Indices of the pages among the given texts, in order.
 
 
-def checked_documents(documents: Iterable[T], kind: type[object]) -> list[T]:
+def checked_documents(
+    documents: Iterable[T], kind: type[object], name: str = "documents", of_texts: str = "split_text"
+) -> list[T]:
     """Return a list of a framework's documents.
+
+    Args:
+        documents: The documents.
+        kind: The framework's class of them.
+        name: Name of the argument.
+        of_texts: Name of the method that takes texts.
 
     Raises:
         InvalidParameterError: They are a single one or a text, or one of them is something else.
     """
     rule = f"must be a {kind.__name__} of {kind.__module__.partition('.')[0]}"
     if isinstance(documents, str | kind):
-        raise InvalidParameterError("documents", "must be several", documents, "Pass a list, or call split_text.")
+        raise InvalidParameterError(name, "must be several", documents, f"Pass a list, or call {of_texts}.")
     given: list[T] = list(documents)
     for number, each in enumerate(given):
-        remedy = "Make one of it, or call split_text with a text."
-        require(isinstance(each, kind), f"documents[{number}]", rule, each, remedy)
+        remedy = f"Make one of it, or call {of_texts} with a text."
+        require(isinstance(each, kind), f"{name}[{number}]", rule, each, remedy)
     return given
 
 
