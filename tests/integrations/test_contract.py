@@ -18,6 +18,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, ObjectType, TextNode
 import kinsplit.integrations.langchain as langchain_classes
 import kinsplit.integrations.llama_index as llama_index_classes
 from kinsplit.details import details
+from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
 from kinsplit.integrations.shared.metadata import BOOKKEEPING
@@ -164,6 +165,25 @@ def test_rebuilt_parsers_give_the_same(name: str, documents: list[Document]) -> 
         assert other.strategy == parser.strategy
         assert other.to_dict() == parser.to_dict()
         assert other.get_nodes_from_documents(documents) == nodes
+
+
+class Marked(llama_index_classes.KinsplitSentenceNodeParser):
+    """A parser with a field of its own."""
+
+    mark: str = ""
+
+
+def test_a_subclass_may_have_fields_of_its_own(documents: list[Document]) -> None:
+    parser = Marked(chunk_size=9, chunk_overlap=0, mark="x")
+    nodes = node_parser("sentence", chunk_size=9, chunk_overlap=0).get_nodes_from_documents(documents)
+    parser.include_metadata = True
+    for other in (parser, Marked.from_dict(parser.to_dict()), pickle.loads(pickle.dumps(parser)), parser.model_copy()):
+        assert other.mark == "x"
+        assert other.get_nodes_from_documents(documents) == nodes
+    parser.chunk_size = 1000
+    assert (parser.mark, len(parser.split_text("One. Two."))) == ("x", 1)
+    with pytest.raises(InvalidParameterError, match='marks: is not a parameter of "sentence"'):
+        Marked(marks="x")
 
 
 @every_strategy

@@ -420,6 +420,8 @@ def test_it_reads_what_an_index_wrote() -> None:
 def test_arguments_that_nobody_knows_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="colection"):
         KinsplitVectorStore("memory:", colection="c")
+    with pytest.raises(InvalidParameterError, match="collection: must be letters and digits"):
+        KinsplitVectorStore("memory:", collection="a/b")
     store = KinsplitVectorStore("memory:")
     with pytest.raises(InvalidParameterError, match="sparse_query_fn"):
         store.query(ask("cells"), sparse_query_fn=1)

@@ -95,7 +95,7 @@ def test_another_length_function_counts_tokens(make: Any) -> None:
 
 
 @MAKERS
-@pytest.mark.parametrize("value", ["len", 3, lambda text: text, lambda text: 0.5, lambda: 3])
+@pytest.mark.parametrize("value", ["len", 3, lambda text: text, lambda text: 0.5, lambda: 3, lambda text: -1])
 def test_what_is_no_length_function_is_refused_at_once(make: Any, value: Any) -> None:
     with pytest.raises(InvalidParameterError, match="length_function: must be a function"):
         make("sentence", length_function=value)

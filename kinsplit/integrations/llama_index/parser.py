@@ -100,13 +100,13 @@ class KinsplitNodeParser(TextSplitter):
         return super().__new__(cls)
 
     def __init__(self, **data: object) -> None:
-        data = in_own_terms(self.strategy_class, data)
-        given = {name: value for name, value in data.items() if name not in KinsplitNodeParser.model_fields}
+        own = self._beside(data)
+        given = in_own_terms(self.strategy_class, {name: data[name] for name in data if name not in own})
         strategy = self.strategy_class(**given)
-        super().__init__(**{**data, **strategy.parameters})
+        super().__init__(**own, **strategy.parameters)
         self._strategy = strategy
         # Parameters derived from others are derived again when those change.
-        self.model_fields_set.intersection_update(data)
+        self.model_fields_set.intersection_update(own | given)
 
     @classmethod
     def class_name(cls) -> str:
@@ -207,10 +207,16 @@ class KinsplitNodeParser(TextSplitter):
 
     def __reduce__(self) -> tuple[Callable[..., KinsplitNodeParser], tuple[Any, ...]]:
         # The strategy raises an error if its tokenizer can't be pickled. Callbacks belong to a process.
-        own = {name: value for name, value in self._given().items() if name in KinsplitNodeParser.model_fields}
+        given = self._given()
+        own = self._beside(given)
         own.pop("callback_manager", None)
-        given = tuple(name for name in self._given() if name not in KinsplitNodeParser.model_fields)
-        return _rebuild, (type(self), self._strategy, given, own)
+        return _rebuild, (type(self), self._strategy, tuple(given.keys() & self._strategy.parameters), own)
+
+    @classmethod
+    def _beside(cls, data: Mapping[str, object]) -> dict[str, Any]:
+        """Return the values of the fields that are no parameters of the strategy."""
+        fields = cls.model_fields.keys() - cls.strategy_class.model_fields
+        return {name: value for name, value in data.items() if name in fields}
 
     def _given(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}

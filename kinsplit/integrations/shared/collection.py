@@ -18,6 +18,7 @@ from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.integrations.shared.records import Item, stored_id, to_chunk
 from kinsplit.stores import ChunkStore, Hit, Schema, Vectors, open_store
 from kinsplit.stores.address import STORES
+from kinsplit.stores.schema import check_collection
 from kinsplit.stores.values import Where
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class Collection:
         rule = "can be given for an address only, since an open store has one of its own"
         require(isinstance(store, str) or name == "default", "collection", rule, name, "Leave it out.")
         check_store(store)
+        check_collection(name)
         self._address = store if isinstance(store, str) else None
         self._store = None if isinstance(store, str) else store
         self._name, self._model, self._language = name, model, language

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import describe
 
@@ -28,16 +28,17 @@ class LengthFunction:
         function: The function.
 
     Raises:
-        InvalidParameterError: It is no function, or returns no whole number.
+        InvalidParameterError: It is no function, or returns no whole number above 0.
     """
 
     def __init__(self, function: Callable[[str], int]) -> None:
         self.name, self._function = describe(function), function
         try:
-            operator.index(function("one two"))
-        except TypeError as error:
-            rule = "must be a function that returns the length of a text"
-            raise InvalidParameterError("length_function", rule, function, "Give len, or count tokens.") from error
+            is_length = operator.index(function("one two")) > 0
+        except TypeError:
+            is_length = False
+        rule = "must be a function that returns the length of a text"
+        require(is_length, "length_function", rule, function, "Give len, or count tokens.")
 
     def __call__(self, text: str) -> range:
         """Return as many tokens as the text is long."""
