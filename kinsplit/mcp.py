@@ -314,8 +314,7 @@ class _Server(MCPServer):
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 fault = first_fault(error.__cause__.errors())
-                value = None if fault.kind == "missing" else fault.value
-                raise ToolError(str(InvalidParameterError(fault.field, fault.own_rule, value, takes))) from None
+                raise ToolError(str(InvalidParameterError(fault.field, fault.rule, fault.value, takes))) from None
             if isinstance(error.__cause__, ToolError):
                 raise error.__cause__ from None
             raise

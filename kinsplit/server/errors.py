@@ -20,7 +20,11 @@ from kinsplit.support.settings import first_fault
 #: Longest value, in characters, that a response repeats in full.
 _LONGEST = 80
 _PATHS = "See /openapi.json for the paths."
-_RULES = {404: ("does not exist", _PATHS), 405: ("does not support this method", "See /openapi.json for the methods.")}
+_RULES = {
+    400: ("can't be read", "Send JSON in UTF-8, or files as multipart/form-data."),
+    404: ("does not exist", _PATHS),
+    405: ("does not support this method", "See /openapi.json for the methods."),
+}
 
 #: Error responses of the routes, for OpenAPI.
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -109,6 +113,9 @@ def add_handlers(app: FastAPI) -> None:
         fault = first_fault(error.errors())
         if fault.kind == "json_invalid":
             return RequestError(422, "must be JSON", "Check quotes and brackets.", field="body").response()
+        if isinstance(fault.value, bytes):
+            remedy = "Send JSON with the header Content-Type: application/json."
+            return RequestError(422, "must be announced as JSON", remedy, field="body").response()
         # The path begins with "body", "query" or "path".
         field = ".".join(fault.path[1:]) or fault.field
         remedy = "See /openapi.json for the parameters."
@@ -117,8 +124,9 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
         rule, remedy = _RULES.get(error.status_code, ("can't be answered", _PATHS))
-        path, headers = request.url.path, dict(error.headers or {})
-        return RequestError(error.status_code, rule, remedy, field="path", value=path, headers=headers).response()
+        headers = dict(error.headers or {})
+        field, value = ("body", None) if error.status_code == 400 else ("path", request.url.path)
+        return RequestError(error.status_code, rule, remedy, field=field, value=value, headers=headers).response()
 
 
 def _shorten(value: object) -> object:

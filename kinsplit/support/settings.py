@@ -33,14 +33,9 @@ class Fault(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The message in the form that follows "FIELD: "."""
+        """The message in the form that follows "FIELD: ", and in the words of kinsplit's other errors."""
         rule = self.message.removeprefix("Value error, ").removeprefix("Input ")
-        return rule[0].lower() + rule[1:]
-
-    @property
-    def own_rule(self) -> str:
-        """The rule in the words of kinsplit's other errors."""
-        rule = self.rule
+        rule = rule[0].lower() + rule[1:]
         for theirs, ours in _WORDS.items():
             rule = rule.replace(theirs, ours)
         return rule
@@ -56,16 +51,20 @@ def first_fault(errors: Sequence[ErrorDetails]) -> Fault:
     first = errors[0]
     cause = first.get("ctx", {}).get("error")
     own = cause if isinstance(cause, InvalidParameterError) else None
-    return Fault(tuple(map(str, first["loc"])), first["type"], first["msg"], first.get("input"), own)
+    # What lacks a field is no value of it.
+    value = None if first["type"] == "missing" else first.get("input")
+    return Fault(tuple(map(str, first["loc"])), first["type"], first["msg"], value, own)
 
 
 # pydantic's wording -> that of kinsplit's other errors.
 _WORDS = {
+    "should be a valid dictionary or object to extract fields from": "must be an object",
     "should be greater than or equal to": "must be at least",
     "should be less than or equal to": "must be at most",
     "should be": "must be",
     "string should have": "must have",
     "field required": "is required",
+    "extra inputs are not permitted": "is not known here",
 }
 
 
@@ -105,7 +104,7 @@ class CheckedModel(BaseModel):
         if fault.is_unknown_field:
             asked = question("parameter", fault.path[-1], names)
             return InvalidParameterError(field, "is not known here", fault.value, asked + known)
-        rule = fault.own_rule
+        rule = fault.rule
         alternatives = {each["loc"][1:] for each in error.errors() if each["loc"][:1] == error.errors()[0]["loc"][:1]}
         if len(alternatives) > 1 and (union := cls.model_fields.get(fault.path[0])):
             field, rule = fault.path[0], f"must be {type_name(union.annotation)}"

@@ -26,7 +26,7 @@ from tests.cli.conftest import Cli, environment
         (["--set", "chunk_sise=3"], 'chunk_sise: is not a parameter of "sentence"'),
         (["--set", "chunk_size=0"], "chunk_size: "),
         (["--set", "chunk_size=-5"], "chunk_size: "),
-        (["--set", "chunk_size=many"], "chunk_size: should be a valid integer (got 'many')"),
+        (["--set", "chunk_size=many"], "chunk_size: must be a valid integer (got 'many')"),
         (
             ["--set", "chunk_size=10", "--set", "chunk_overlap=10"],
             "chunk_overlap: must be smaller than chunk_size (10)",

@@ -210,7 +210,13 @@ def test_far_too_many_windows_are_refused_before_any_is_made(monkeypatch: pytest
 async def test_bodies_that_are_none(client: httpx.AsyncClient, content: bytes) -> None:
     response = await client.post("/chunk", content=content, headers={"Content-Type": "application/json"})
     assert response.status_code in (400, 422)
-    assert error_of(response, response.status_code)
+    assert error_of(response, response.status_code)["field"] != "path"
+
+
+async def test_a_body_has_to_be_announced_as_json(client: httpx.AsyncClient) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}  # As curl sends what follows -d.
+    error = error_of(await client.post("/chunk", content=b'{"text": "x"}', headers=headers), 422)
+    assert (error["field"], error["remedy"]) == ("body", "Send JSON with the header Content-Type: application/json.")
 
 
 async def test_nul_is_a_character_like_others(client: httpx.AsyncClient) -> None:

@@ -38,7 +38,7 @@ async def test_a_request_names_its_ranking(client: httpx.AsyncClient) -> None:
         error_of(await client.get("/search", params={"q": "loop", "ranking": "bm25"}), 422),
         error_of(await client.post("/ask", json={"question": "loop", "ranking": "bm25"}), 422),
     ):
-        assert (error["field"], error["rule"]) == ("ranking", "should be 'kin', 'hybrid', 'dense' or 'terms'")
+        assert (error["field"], error["rule"]) == ("ranking", "must be 'kin', 'hybrid', 'dense' or 'terms'")
     paths = (await client.get("/openapi.json")).json()
     (described,) = (p for p in paths["paths"]["/search"]["get"]["parameters"] if p["name"] == "ranking")
     assert described["schema"]["enum"] == names()
@@ -129,6 +129,7 @@ async def test_a_value_that_no_chunk_has_is_a_notice(client: httpx.AsyncClient, 
         ({"q": "x", "window": -1}, "window"),
         ({"q": "x", "budget": 0}, "budget"),
         ({"q": "x", "parents": "perhaps"}, "parents"),
+        ({"q": "x", "topk": 1}, "topk"),
         ({"q": "x", "rerank": "cross-encoder:/etc/passwd"}, "rerank"),
         ({"q": "x", "rerank": "llm:ollama:llama3"}, "rerank"),
         ({"q": "x", "where": "nonsense"}, "where"),

@@ -192,8 +192,8 @@ def test_an_empty_variable_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("[service]\nprot = 1", InvalidParameterError, "prot: is not a setting"),
         ("[service", LoadError, "is not valid TOML"),
         ("service = 5", InvalidParameterError, "service: must be a valid dictionary"),
-        ("[service]\nport = -1", InvalidParameterError, "port: should be greater"),
-        ("[service]\nstrategy = 5", InvalidParameterError, "^strategy: should be a valid string.* KINSPLIT_STRATEGY "),
+        ("[service]\nport = -1", InvalidParameterError, "port: must be at least"),
+        ("[service]\nstrategy = 5", InvalidParameterError, "^strategy: must be a valid string.* KINSPLIT_STRATEGY "),
     ],
 )
 def test_mistakes_in_the_file(tmp_path: Path, text: str, kind: type[Exception], message: str) -> None:

@@ -238,7 +238,7 @@ def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connectio
     ("query", "message"),
     [
         ("hnsw_mm=secret", "store option 'hnsw_mm': is not known"),
-        ("hnsw_m=1", "store option 'hnsw_m': should be greater"),
+        ("hnsw_m=1", "store option 'hnsw_m': must be at least"),
         ("hnsw_m=8&hnsw_m=9", "twice"),
         (
             "hnsw_m=70&hnsw_ef_construct=128",

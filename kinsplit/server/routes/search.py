@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from kinsplit.answering.run import highlight
 from kinsplit.errors import InvalidParameterError
@@ -28,9 +28,6 @@ router = APIRouter(tags=["search"])
 
 class SearchQuery(offered("search")):  # type: ignore[misc]
     """A question, with the options of its search."""
-
-    # Unknown parameters of an address are ignored.
-    model_config = ConfigDict(extra="ignore")
 
     q: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")
     where: Conditions | None = Field(
