@@ -125,7 +125,7 @@ class OpenCollection:
             metrics.watch_updates.labels(self.name).inc()
             metrics.watch_failed.labels(self.name).set(sum(len(each.status.failed) for each in self.watches))
             counts = {"documents": added.documents, "removed": len(added.gone), "failed": added.failures}
-            _LOG.info("synchronised", extra={"facts": {"collection": self.name, **counts}})
+            _LOG.info("synchronised", extra={"facts": {"collection": self.stored_name, **counts}})
             for failure in added.failed:
                 log_failure(failure.error, log_text=log_text)
 
@@ -291,7 +291,7 @@ class Collections:
             if self.default is current:
                 self.default = fresh
             self._retired.append((time.monotonic() + self._patience, current))
-        _LOG.info("switched", extra={"facts": {"collection": fresh.name}})
+        _LOG.info("switched", extra={"facts": {"collection": fresh.stored_name}})
         return fresh
 
     def _look(self) -> None:
