@@ -63,7 +63,7 @@ def back_up(store: ChunkStore, collection: str, path: str | Path, progress: Prog
     Args:
         store: The collection.
         collection: Its name, which `restore` gives it again.
-        path: Path of the file.
+        path: Path of the file, whose folder is made if there is none.
         progress: Function called after each batch with the number of documents done and their total.
 
     Raises:
@@ -79,6 +79,7 @@ def back_up(store: ChunkStore, collection: str, path: str | Path, progress: Prog
     form = empty.schema.with_metadata({_KEY: json.dumps(head).encode()})
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     done = Copied()
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with draft.open("xb") as file:
             with parquet.ParquetWriter(file, form, compression="zstd") as writer:

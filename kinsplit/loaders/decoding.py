@@ -130,7 +130,7 @@ def _replaced(bad: int, encoding: str) -> str:
 def clean(text: str) -> Decoded:
     """Replace NUL and lone surrogates by U+FFFD, one for one, and count them in a warning."""
     cleaned, count = _REFUSED.subn("\ufffd", text)
-    warnings = (f"{count:,} NUL or lone surrogate code points were replaced by U+FFFD",) if count else ()
+    warnings = (f"NUL characters or lone surrogates were replaced by U+FFFD: {count:,}",) if count else ()
     return Decoded(cleaned, warnings)
 
 

@@ -250,7 +250,7 @@ def test_decoding_never_fails_and_says_what_it_decided(data):
 def test_cleaning_replaces_one_for_one_and_counts():
     assert clean("a\0b\ud800c\udfff😀") == (
         "a\ufffdb\ufffdc\ufffd😀",
-        ("3 NUL or lone surrogate code points were replaced by U+FFFD",),
+        ("NUL characters or lone surrogates were replaced by U+FFFD: 3",),
     )
     assert clean("plain 😀") == ("plain 😀", ())
 

@@ -41,7 +41,7 @@ def test_nul_keeps_offsets_and_is_reported(tmp_path):
     loaded = load_one(tmp_path / "a.txt")
 
     assert loaded.documents[0].text == "before\ufffdafter <|endoftext|>"
-    assert loaded.warnings == ("1 NUL or lone surrogate code points were replaced by U+FFFD",)
+    assert loaded.warnings == ("NUL characters or lone surrogates were replaced by U+FFFD: 1",)
 
 
 @pytest.mark.parametrize(

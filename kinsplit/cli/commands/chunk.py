@@ -130,5 +130,6 @@ def _writer(output: Path | None, terminal: Terminal) -> Iterator[Callable[[Row],
         return
     import json
 
+    output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("w", encoding="utf-8") as file:
         yield lambda row: print(json.dumps(row, ensure_ascii=False), file=file)

@@ -118,7 +118,8 @@ def report_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
     kinds = Counter(path.suffix.lower() or "no suffix" for path in skipped).most_common()
     shown = ", ".join(f"{kind} ({number:,})" for kind, number in kinds[:_KINDS])
     more = f" and {len(kinds) - _KINDS:,} more types" if len(kinds) > _KINDS else ""
-    terminal.warning(f"{counted(len(skipped), 'file')} or links of unknown types skipped: {shown}{more}")
+    noun = "file or link" if len(skipped) == 1 else "files or links"
+    terminal.warning(f"{len(skipped):,} {noun} of unknown types skipped: {shown}{more}")
 
 
 def report_loaded(file: FileRead | Loaded, terminal: Terminal) -> None:

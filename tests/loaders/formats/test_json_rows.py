@@ -70,7 +70,7 @@ def test_escaped_nul_and_surrogates_are_replaced_one_for_one(tmp_path):
 
     assert loaded.documents[0].text == "x\ufffdy\ufffdz😀"
     assert loaded.documents[0].metadata["title"] == "t\ufffd"
-    assert loaded.warnings == ("a: 2 NUL or lone surrogate code points were replaced by U+FFFD",)
+    assert loaded.warnings == ("a: NUL characters or lone surrogates were replaced by U+FFFD: 2",)
 
 
 @pytest.mark.parametrize("data", ['{"docid": "a", "text": "t"}', '[\n{"docid": "a", "text": "t", "title": null}\n]'])

@@ -129,7 +129,7 @@ def test_code_points_beyond_the_basic_plane_and_lone_surrogates(tmp_path):
     loaded = load_one(path)
 
     assert loaded.documents[0].text == "• let 𝐴 be; x \ufffd y"
-    assert loaded.warnings == ("1 NUL or lone surrogate code points were replaced by U+FFFD",)
+    assert loaded.warnings == ("NUL characters or lone surrogates were replaced by U+FFFD: 1",)
 
 
 def test_threads_may_read_at_once():
