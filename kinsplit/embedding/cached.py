@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,12 +224,13 @@ class VectorFolder:
             raise InvalidParameterError("model", "must name the model whose vectors are cached", self.model, remedy)
 
     def vectors(
-        self, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]
+        self, texts: Iterable[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]
     ) -> list[list[float]]:
         """Return the vectors of texts; those that are not cached are embedded, each text once, and cached.
 
         The model must return as many vectors, finite and of one length, or EmbeddingError is raised.
         """
+        texts = list(texts)
         different = list(dict.fromkeys(texts))
         with VectorCache(self.folder) as cache:
             found = cache.get(self.model, different, None)

@@ -164,10 +164,13 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     """Return the texts with lone surrogates replaced.
 
     Raises:
-        InvalidParameterError: `texts` is a single string, whose characters would count as texts.
+        InvalidParameterError: `texts` is a single string, whose characters would count as texts, or one is no string.
     """
     require(not isinstance(texts, str), "texts", "must be a sequence of strings", texts, "Put the text into a list.")
-    return [replace_surrogates(text) for text in texts]
+    given = list(texts)
+    wrong = [text for text in given if not isinstance(text, str)]
+    require(not wrong, "texts", "must be a sequence of strings", wrong, "Convert them: str(text).")
+    return [replace_surrogates(text) for text in given]
 
 
 def finite_vectors(answer: object, count: int, name: str, dimension: int | None = None) -> NDArray[np.float64]:

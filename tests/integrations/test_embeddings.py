@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import UserDict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,18 @@ def test_what_is_no_embedding_model_is_refused_at_once(value: Any) -> None:
         langchain.CachedEmbeddings(value, model="m")
     with pytest.raises(InvalidParameterError, match=r"embed_model: .*KinsplitEmbedding"):
         llama_index.CachedEmbedding(value, model_name="m")
+
+
+@pytest.mark.parametrize("model", ["bundled", "hash"])
+def test_what_is_no_list_of_texts_is_refused(model: str) -> None:
+    for texts in ("abc", ["a", None]):
+        with pytest.raises(InvalidParameterError, match=r"^texts: must be a sequence of strings"):
+            KinsplitEmbeddings(model).embed_documents(texts)
+
+
+def test_texts_from_a_generator_are_all_cached(tmp_path: Path) -> None:
+    cached = langchain.CachedEmbeddings(KinsplitEmbeddings("hash"), model="hash", folder=tmp_path)
+    assert cached.embed_documents(text for text in "aba") == KinsplitEmbeddings("hash").embed_documents([*"aba"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [KinsplitEmbeddings, KinsplitEmbedding])

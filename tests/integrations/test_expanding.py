@@ -176,6 +176,11 @@ def test_what_kinsplit_did_not_split_stays_where_it_is(framework: str, index: In
     assert process(expansion(framework, index.store), []) == []
 
 
+def test_a_question_is_refused_where_documents_are_expanded(index: Index) -> None:
+    with pytest.raises(InvalidParameterError, match=r"^documents: must be several .*call as_retriever"):
+        langchain.SiblingExpansion(index).invoke("What is a loop?")
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_expanding_twice_changes_nothing_more(framework: str, index: Index) -> None:
     stage = expansion(framework, index.store)

@@ -15,6 +15,7 @@ from pydantic import ConfigDict
 from kinsplit import retrieval
 from kinsplit.errors import require
 from kinsplit.integrations.langchain.documents import to_document, to_found
+from kinsplit.integrations.shared.pages import checked_documents
 from kinsplit.integrations.shared.results import RerankStage, text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
@@ -126,6 +127,7 @@ class SiblingExpansion(
         return await self._apassages(documents)
 
     def _passages(self, documents: Sequence[Document]) -> list[Document]:
+        documents = checked_documents(documents, Document, otherwise="call as_retriever with a retriever")
         expanded = self.expand([to_found(document) for document in documents])
         return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]
 

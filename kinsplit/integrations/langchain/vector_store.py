@@ -174,7 +174,7 @@ class KinsplitVectorStore(VectorStore):
             EmbeddingError: The embedding object refuses documents, which the error names; nothing is stored then. If it
                 fails with any text, its own exception is raised.
         """
-        documents = checked_documents(documents, Document, of_texts="add_texts")
+        documents = checked_documents(documents, Document, otherwise="call add_texts")
         ids = _ids(documents, **kwargs)
         if documents:
             self.add_embeddings(documents, self._embed(documents, kwargs.get("ids")), ids=ids)
@@ -215,7 +215,7 @@ class KinsplitVectorStore(VectorStore):
         Raises:
             InvalidParameterError: Metadata can't be stored, or the numbers of ids, vectors and documents differ.
         """
-        documents = checked_documents(documents, Document, of_texts="add_texts")
+        documents = checked_documents(documents, Document, otherwise="call add_texts")
         own = _ids(documents, ids)
         _as_many("embeddings", embeddings, "documents", documents)
         if documents:

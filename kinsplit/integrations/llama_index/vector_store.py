@@ -132,7 +132,7 @@ class KinsplitVectorStore(FieldModel, types.BasePydanticVectorStore):
                 than the collection's; the error names the node, unless all have another dimension.
         """
         refuse_unknown(kwargs)
-        nodes = checked_documents(nodes, BaseNode, "nodes", "a node parser")
+        nodes = checked_documents(nodes, BaseNode, "nodes", "call a node parser")
         if nodes:
             self._collection.put([item_of(node) for node in nodes], [_embedding(node) for node in nodes])
         return [node.node_id for node in nodes]

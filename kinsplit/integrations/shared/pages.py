@@ -68,7 +68,7 @@ class Joined(NamedTuple):
 
 
 def checked_documents(
-    documents: Iterable[T], kind: type[object], name: str = "documents", of_texts: str = "split_text"
+    documents: Iterable[T], kind: type[object], name: str = "documents", otherwise: str = "call split_text"
 ) -> list[T]:
     """Return a list of a framework's documents.
 
@@ -76,17 +76,17 @@ def checked_documents(
         documents: The documents.
         kind: The framework's class of them.
         name: Name of the argument.
-        of_texts: Name of the method that takes texts.
+        otherwise: What else can be done with a text or a single document, for the error.
 
     Raises:
         InvalidParameterError: They are a single one or a text, or one of them is something else.
     """
     rule = f"must be a {kind.__name__} of {kind.__module__.partition('.')[0]}"
     if isinstance(documents, str | kind):
-        raise InvalidParameterError(name, "must be several", documents, f"Pass a list, or call {of_texts}.")
+        raise InvalidParameterError(name, "must be several", documents, f"Pass a list, or {otherwise}.")
     given: list[T] = list(documents)
     for number, each in enumerate(given):
-        remedy = f"Make one of it, or call {of_texts} with a text."
+        remedy = f"Make one of it, or {otherwise}."
         require(isinstance(each, kind), f"{name}[{number}]", rule, each, remedy)
     return given
 
