@@ -91,8 +91,8 @@ def fresh(name: str, parameters: Mapping[str, Parameter]) -> Strategy:
     for cached in {value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")}:
         cached.cache_clear()
     strategy = create(name, **parameters)
-    # A long paragraph in English, after which tokie counts tokens, and a text whose language takes n-grams to detect.
-    strategy.chunk_many([Document("warm", prose(120_000, one_line=True)), Document("names", _NAMES)])
+    # A long paragraph in English, after which tokie counts tokens, and one whose language takes n-grams to detect.
+    strategy.chunk_many([Document("warm", prose(120_000, one_line=True)), Document("names", 50 * _NAMES)])
     return strategy
 
 
