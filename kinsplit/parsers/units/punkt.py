@@ -145,7 +145,7 @@ class Punkt:
         """Return the starts of all sentences except the first."""
         starts = []
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
-            if text[end].isspace() and text[end + 1 : end + 2].isalnum():
+            if text[end].isspace() and text[end + 1].isalnum():
                 starts.append(end + 1)
                 continue
             begin, closing = skip_space(text, end), None

@@ -345,22 +345,23 @@ def _between(text: str, starts: list[int]) -> Units:
     for start, end in pairwise([*starts, len(text)]):
         if start < end and text[end - 1].isspace():
             end -= 1
-            if start < end and text[end - 1].isspace():
+            if text[end - 1].isspace():
                 end = start + len(text[start:end].rstrip())
-        if start < end and text[start].isspace():
-            start = end - len(text[start:end].lstrip())
-        if start == end:
+        if start >= end:
             continue
+        if not text[start].isalnum():
+            if text[start].isspace():
+                start = end - len(text[start:end].lstrip())
+            if begun < 0 and ends and _is_stop(text[start]) and _ONLY_STOPS.fullmatch(text, start, end):
+                ends[-1] = end
+                continue
         if begun >= 0:
             start, begun = begun, -1
-        elif ends and not text[start].isalnum() and _is_stop(text[start]) and _ONLY_STOPS.fullmatch(text, start, end):
-            ends[-1] = end
-            continue
-        if end < last and (
+        if (
             text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()
             if text[end - 1] == "."
             else end - start < _SHORT and (text[end - 1] not in NEVER_LAST or text[end - 2].isdecimal())
-        ):
+        ) and end < last:
             at = enumerator_start(text, start, end)
             begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
         if start < end:
@@ -371,11 +372,13 @@ def _between(text: str, starts: list[int]) -> Units:
 
 def _others(text: str) -> list[str]:
     """Return the characters of a text outside ASCII."""
-    found: set[int] = set()
-    for start in range(0, 0 if text.isascii() else len(text), _SEGMENT_PIECE):
-        points = code_points(text[start : start + _SEGMENT_PIECE])
-        found.update(np.flatnonzero(np.bincount(points[points >= 0x80])).tolist())
-    return [chr(point) for point in found]
+    if text.isascii():
+        return []
+    points = code_points(text)
+    found = points[np.flatnonzero(points >= 0x80)]
+    is_found = np.zeros(int(found.max()) + 1, dtype=np.bool_)
+    is_found[found] = True
+    return [chr(point) for point in np.flatnonzero(is_found).tolist()]
 
 
 def _may_begin(text: str, start: int) -> bool:
