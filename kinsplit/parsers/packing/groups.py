@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -268,10 +267,12 @@ def _groups(text: str, refined: Refined, runs: Sequence[UnitRun], ruler: Ruler) 
         return [Group(run, span, None) for run, span in zip(runs, spans, strict=True)]
     left, right = refined.scale.left.tolist(), refined.scale.right.tolist()
     # White space that BERT drops, such as a form feed, belongs to the word that it touches.
-    gaps = zip(ends[:-1], starts[1:], strict=True)
-    glued = accumulate([not SEPARATORS.issuperset((text[end], text[start - 1])) for end, start in gaps], initial=0)
-    parts = list(glued)
-    sums = (right[stop - 1] - left[first] if parts[first] == parts[stop - 1] else None for first, stop in runs)
+    gaps = enumerate(zip(ends[:-1], starts[1:], strict=True))
+    glued = [number for number, (end, start) in gaps if not SEPARATORS.issuperset((text[end], text[start - 1]))]
+    sums = (
+        right[stop - 1] - left[first] if bisect_left(glued, first) == bisect_left(glued, stop - 1) else None
+        for first, stop in runs
+    )
     return [Group(*own) for own in zip(runs, spans, sums, strict=True)]
 
 

@@ -310,14 +310,15 @@ class _Job:
 
     def doubtful(self) -> Mask:
         """Return which of the original units may have been cut by `guess` although they fit."""
-        total = np.bincount(self.origin, self.lengths, len(self.whole.starts))
-        # Lengths add up across white space; otherwise the whole unit is measured.
-        glued = self.ahead[:-1] & (np.diff(self.origin) == 0)
-        glued[glued] = [self.text[end] not in SEPARATORS for end in self.units.ends[:-1][glued].tolist()]
-        total[self.origin[:-1][glued]] = 0
-        is_cut = np.zeros(len(total), dtype=np.bool_)
+        is_cut = np.zeros(len(self.whole.starts), dtype=np.bool_)
         is_cut[self.origin[self.ahead]] = True
-        return is_cut & (total <= self.limit) & ~self._is_wider(self.whole, CHARACTERS_PER_TOKEN)
+        is_cut &= ~self._is_wider(self.whole, CHARACTERS_PER_TOKEN)
+        total = np.bincount(self.origin, self.lengths, len(is_cut))
+        # Lengths add up across white space; otherwise the whole unit is measured.
+        inner = np.flatnonzero(is_cut[self.origin[:-1]] & (np.diff(self.origin) == 0))
+        glued = np.array([self.text[end] not in SEPARATORS for end in self.units.ends[inner].tolist()], dtype=np.bool_)
+        total[self.origin[inner[glued]]] = 0
+        return is_cut & (total <= self.limit)
 
     def restore(self, doubtful: Mask, lengths: IntArray) -> None:
         """Restore the doubtful units that fit, given their lengths."""
