@@ -277,7 +277,7 @@ def _joined_rows(lines: list[_Line]) -> list[tuple[int, str]]:
     for start, _, text in lines:
         begun = begun if parts else start
         odd = text.count('"') % 2 == 1
-        is_open = bool(parts) != odd if parts or _OPENING_QUOTE.search(text) else False
+        is_open = not odd if parts else odd and _OPENING_QUOTE.search(text) is not None
         parts.append(text)
         if not is_open:
             rows.append((begun, "\n".join(parts)))
