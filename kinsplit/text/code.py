@@ -6,7 +6,6 @@ code. All texts must have line feeds at their line ends (see `with_line_feeds`).
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -111,38 +110,33 @@ _DEEPEST = 4  # lines inside lines
 
 # Line ends, brackets, strings and comments. A pattern that begins with a class of characters is searched for fast, so
 # what a token begins with is told apart behind its first character. Not every sign begins a comment: `a // b)`,
-# `#include`, `#[test]`, `#fff;`, `--option`.
-_token = functools.cache(
-    lambda: re.compile(
-        r"""[\n/\#;"'`=<()\[\]{}-](?:
-        (?<=\n)\s*+(?P<line>)
-      | (?<=\()[^()\[\]{}"'`\#/\n<;-]*+\)
-      | (?<=[()\[\]{}])(?P<bracket>)
-      | (?:(?<=")""|(?<=')''|(?<=`)|(?<=/)\*|(?<=-)-\[\[|(?<==)(?<![^\n]=)begin\b)(?P<opening>)
-      | (?:(?<=/)/(?<![^\s;{}(),]//)(?![^()\[\]{}\n]{0,99}[)\]])
-          |(?<=\#)(?<!\S\#)(?!
-            !?\[|(?:include|define|undef|if|ifn?def|el(?:se|if)|endif|pragma|error|region|endregion|import|using)\b
-            |\w+\(|[\da-fA-F]{3,8}[;,)]|[\w-][^\n]{0,99}\{[ \t]*$)
-          |(?<=-)-(?<!\S--)(?=[\s-]|$)
-          |(?<=;);(?<!\S;;)
-        ).*(?P<comment>)
-      | (?<=<)<[-~]?["']?(?P<word>[A-Z_]\w*)["']?(?P<heredoc>)
-      | (?<=[<&]')\w+(?:,[ ]?'\w+)*(?!['\w])  # lifetimes of Rust
-      | (?:(?<=")(?:[^"\\\n]|\\[\s\S])*+(?:"|(?P<unclosed>))|(?<=')(?:[^'\\\n]|\\[\s\S])*+(?:'|(?P<quote>)))
-        )""",
-        re.VERBOSE | re.MULTILINE,
-    )
-)
+# `#include`, `#[test]`, `#fff;`, `--option`. It is compiled when it is first needed.
+_ELEMENT = r"""(?mx)[\n/\#;"'`=<()\[\]{}-](?:
+    (?<=\n)\s*+(?P<line>)
+  | (?<=\()[^()\[\]{}"'`\#/\n<;-]*+\)
+  | (?<=[()\[\]{}])(?P<bracket>)
+  | (?:(?<=")""|(?<=')''|(?<=`)|(?<=/)\*|(?<=-)-\[\[|(?<==)(?<![^\n]=)begin\b)(?P<opening>)
+  | (?:(?<=/)/(?<![^\s;{}(),]//)(?![^()\[\]{}\n]{0,99}[)\]])
+      |(?<=\#)(?<!\S\#)(?!
+        !?\[|(?:include|define|undef|if|ifn?def|el(?:se|if)|endif|pragma|error|region|endregion|import|using)\b
+        |\w+\(|[\da-fA-F]{3,8}[;,)]|[\w-][^\n]{0,99}\{[ \t]*$)
+      |(?<=-)-(?<!\S--)(?=[\s-]|$)
+      |(?<=;);(?<!\S;;)
+    ).*(?P<comment>)
+  | (?<=<)<[-~]?["']?(?P<word>[A-Z_]\w*)["']?(?P<heredoc>)
+  | (?<=[<&]')\w+(?:,[ ]?'\w+)*(?!['\w])  # lifetimes of Rust
+  | (?:(?<=")(?:[^"\\\n]|\\[\s\S])*+(?:"|(?P<unclosed>))|(?<=')(?:[^'\\\n]|\\[\s\S])*+(?:'|(?P<quote>)))
+    )"""
 # Ends of what extends over lines; other openings are their own ends.
 _ENDS = {"/*": "*/", "--[[": "]]", "=begin": "\n=end"}
 _BRACKET = re.compile(r"[()\[\]{}]")
 _OPENING = {")": "(", "]": "[", "}": "{"}
 
 # Lines that belong to the statement above them.
-_CLOSERS = (
-    r"[)\]}]|\{\s*$|(?:then|do|begin|loop|where)\s*$|(?:fi|done|esac|end)\b(?:[ \t]+\w+)?\s*(?:(?:[;.)<>|&#]|--).*)?$"
+_CLOSER = re.compile(
+    r"[)\]}]|\{\s*$|(?:then|do|begin|loop|where)\s*$|(?:fi|done|esac|end)\b(?:[ \t]+\w+)?\s*(?:(?:[;.)<>|&#]|--).*)?$",
+    re.IGNORECASE | re.MULTILINE,
 )
-_closer = functools.cache(lambda: re.compile(_CLOSERS, re.IGNORECASE | re.MULTILINE))
 _LEADING = re.compile(r"(?:&&|\|\||[+*?:|&,]=?\s|=>|->|\??\.\w+\s*(?:[(.]|$))", re.MULTILINE)
 # Ends of lines that go on.
 _TRAILING = re.compile(r"(?:\\|&&|\|\||=>|->|[-+*/%|&=!<>:]=|\s[-+*/%=|^<>&?]|\s(?:and|or|not|_))$")
@@ -160,7 +154,7 @@ _HEAD = re.compile(r"(?:def|class|module|function|sub|if|for|while)\b")
 _HEAD_END = re.compile(r"(?:[:{(\[=,\\]|->|=>|\b(?:do|then|begin))$")
 # Beginnings of comments that describe what is below them, decorators, and attributes.
 _ABOVE = ("/**", "///", "@", "#[", "[", "template")
-_inner_line = functools.cache(lambda: re.compile(rf"\n([ \t]*)(?=\S)(?!{_CLOSERS})", re.IGNORECASE | re.MULTILINE))
+_INNER_LINE = re.compile(rf"\n([ \t]*)(?=\S)(?!{_CLOSER.pattern})", re.IGNORECASE | re.MULTILINE)
 
 
 class _Row(NamedTuple):
@@ -200,7 +194,7 @@ def statement_starts(text: str, start: int, end: int) -> list[int]:
 
 def _given_up(text: str, start: int, end: int, depth: int = _DEEPEST) -> Iterator[int]:
     """Yield the starts of the lines inside a statement, of inner ones only where the outer ones are too far apart."""
-    inner = inner_lines(text, start, end) if depth else [m.end() for m in _inner_line().finditer(text, start, end)]
+    inner = inner_lines(text, start, end) if depth else [m.end() for m in _INNER_LINE.finditer(text, start, end)]
     for at, stop in pairwise([start, *inner, end]):
         if at > start:
             yield at
@@ -210,7 +204,7 @@ def _given_up(text: str, start: int, end: int, depth: int = _DEEPEST) -> Iterato
 
 def inner_lines(text: str, start: int, end: int) -> list[int]:
     """Return the starts of the outermost lines inside a statement, except those that close it."""
-    lines = [(_width(match[1]), match.end()) for match in _inner_line().finditer(text, start, end)]
+    lines = [(_width(match[1]), match.end()) for match in _INNER_LINE.finditer(text, start, end)]
     outermost = max(min(lines, default=(0, 0))[0], _column(text, start))
     return [at for width, at in lines if width <= outermost]
 
@@ -256,8 +250,8 @@ def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
         is_joined = is_above and not is_blank and after >= width
         goes_on = not is_blank and (is_sql or _goes_on(code, text, row.next, bracket))
         is_inside = after > width or code.endswith("{")
-        begins = not (is_joined or goes_on or is_inside or _closer().match(text, row.next))
-        is_apart = after <= outermost or (after < width and not is_continued) or _closer().match(code) is not None
+        begins = not (is_joined or goes_on or is_inside or _CLOSER.match(text, row.next))
+        is_apart = after <= outermost or (after < width and not is_continued) or _CLOSER.match(code) is not None
         top, width, is_continued = top if is_joined else row.next, after, goes_on
     if bracket in {"", "{"}:
         yield _Line(end, end, True, False)
@@ -276,7 +270,7 @@ def _rows(text: str, start: int, end: int) -> Iterator[_Row]:
     missing: set[str] = set()  # openings without an end
     heredoc = ""
     begin = code_end = mark = at = start
-    search = _token().search
+    search = re.compile(_ELEMENT).search
     while token := search(text, at, end):
         kind, at = token.lastgroup, token.end()
         if kind == "line" and heredoc:

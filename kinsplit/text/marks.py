@@ -35,7 +35,7 @@ _FORMS = (
     rf"[{_HAN}]{{1,4}}、",
 )
 #: Pattern of an enumerator in brackets, or with a closing one, before a space.
-BRACKETED = re.compile(rf"(?:{_BRACKETED}|(?:\d{{1,3}}|{_LETTER}|{_ROMAN})[)）])\s")
+bracketed = functools.cache(lambda: re.compile(rf"(?:{_BRACKETED}|(?:\d{{1,3}}|{_LETTER}|{_ROMAN})[)）])\s"))
 _BULLET = "[•‣◦▪●○■·]"
 _ENUMERATOR = rf"[*_]{{0,3}}(?:{'|'.join(_FORMS)})[*_]{{0,3}}"
 # Maximum length of what is taken for an enumerator.

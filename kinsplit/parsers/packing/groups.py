@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -269,10 +270,8 @@ def _groups(text: str, refined: Refined, runs: Sequence[UnitRun], ruler: Ruler) 
     # White space that BERT drops, such as a form feed, belongs to the word that it touches.
     gaps = enumerate(zip(ends[:-1], starts[1:], strict=True))
     glued = [number for number, (end, start) in gaps if not SEPARATORS.issuperset((text[end], text[start - 1]))]
-    sums = (
-        right[stop - 1] - left[first] if bisect_left(glued, first) == bisect_left(glued, stop - 1) else None
-        for first, stop in runs
-    )
+    before = partial(bisect_left, glued)
+    sums = (right[stop - 1] - left[first] if before(first) == before(stop - 1) else None for first, stop in runs)
     return [Group(*own) for own in zip(runs, spans, sums, strict=True)]
 
 

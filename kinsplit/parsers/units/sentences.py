@@ -43,13 +43,14 @@ from kinsplit.parsers.units.languages import OTHER, detect_language
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
 from kinsplit.spans import Span, replace_surrogates
 from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
-from kinsplit.text.marks import BRACKETED, NEVER_LAST, TERMINALS, enumerator_start, item_starts, without_closing_marks
+from kinsplit.text.marks import NEVER_LAST, TERMINALS, bracketed, enumerator_start, item_starts, without_closing_marks
 
 _EXTEND = r"[\p{SB=Extend}\p{SB=Format}]*+"  # SB5: they belong to the character before them
 _CLOSE = r"(?:[\p{SB=Close}--[\p{Ps}\p{Pi}]]|\p{Pi}(?!\w))"  # some languages close with “, others open with it
 _BLANK = r"\p{SB=Sp}\p{SB=Sep}\r\n"
-# SB9 to SB11: closing marks and spaces go with the sentence before them.
-_STOP = regex.compile(
+# SB9 to SB11: closing marks and spaces go with the sentence before them. Patterns that few texts need are compiled when
+# they are first needed.
+_STOP = (
     rf"(?V1)(?:(?P<dot>\p{{SB=ATerm}})|[{TERMINALS}]){_EXTEND}"
     rf"(?P<closing>(?:(?:{_CLOSE}|_(?!\w)){_EXTEND})*+)(?P<space>(?:[{_BLANK}]{_EXTEND})*+)"
 )
@@ -70,11 +71,11 @@ _COMBINING = regex.compile(r"[\p{SB=Extend}\p{SB=Format}]")
 def unicode_starts(text: str) -> list[int]:
     """Return the starts of all sentences except the first, in linear time."""
     found = []
-    for stop in _STOP.finditer(text):
+    for stop in regex.finditer(_STOP, text):
         end = stop.end()
         if end == len(text) or _NEXT_STOP.match(text, end):
             continue
-        if not (stop["space"] and (BRACKETED.match(text, end) or ("\n" in stop["space"] and _ITEM.match(text, end)))):
+        if not (stop["space"] and (bracketed().match(text, end) or ("\n" in stop["space"] and _ITEM.match(text, end)))):
             if _CONTINUATION.match(text, end):
                 continue
             if stop["dot"] and _goes_on(text, stop.start(), end, inside=not (stop["closing"] or stop["space"])):
@@ -104,7 +105,7 @@ IntArray = npt.NDArray[np.int64]
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
-_UNSPACED_WORDS = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}{_SPACE}]){CLUSTER})+")
+_UNSPACED_WORDS = rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}{_SPACE}]){CLUSTER})+"
 
 _CLAUSE = re.compile(r"[^\s，、；：]+[，、；：]*")
 
@@ -208,7 +209,8 @@ def _words(text: str) -> Units:
     clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & ~space)
     numbers = np.searchsorted(units.ends, clustered, side="right")
     cut = numbers[np.diff(numbers, prepend=-1) > 0]
-    return cut_units(text, units, cut, lambda *part: as_units([m.span() for m in _UNSPACED_WORDS.finditer(*part)]))[0]
+    find = regex.compile(_UNSPACED_WORDS).finditer
+    return cut_units(text, units, cut, lambda *part: as_units([match.span() for match in find(*part)]))[0]
 
 
 def _merged(offsets: IntArray, others: IntArray) -> IntArray:
@@ -268,7 +270,7 @@ _CLOSING = r"[\"'”’»」』）)\]]*\s*"
 # A full stop of full width inside a number or behind an abbreviation of it ("３．１４").
 _INSIDE_NUMBER = re.compile(r"．(?<=[\dA-Za-zＡ-Ｚａ-ｚ]．)(?=\d)")
 # Behind a closing mark: a comma, or what continues a sentence in Japanese ("と" in "「…。」と言った") or Korean.
-_SPEECH = re.compile(
+_SPEECH = (
     r"[、，,]|と(?!ころ[がで]|にかく|ても|りあえず|もかく|もあれ|たんに|きどき|なり)|って|など|なんて|です|でした|だ(?:と|った)"
     r"|[をがのはにもへや](?=[一-鿿ァ-ヴ、「『])|이?라[고는며]|하[고며]\s"
 )
@@ -383,7 +385,9 @@ def _others(text: str) -> list[str]:
 
 def _may_begin(text: str, start: int) -> bool:
     """Return whether a sentence may begin without a space before it: nothing goes on, and no grapheme is cut."""
-    if _INSIDE_NUMBER.match(text, start - 1) or (_SPEECH.match(text, start) and _CLOSER.match(text, start - 1)):
+    if _INSIDE_NUMBER.match(text, start - 1) or (
+        re.compile(_SPEECH).match(text, start) and _CLOSER.match(text, start - 1)
+    ):
         return False
     return grapheme_floor(text, start, 0) == start
 
