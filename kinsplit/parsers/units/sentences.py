@@ -359,11 +359,11 @@ def _between(text: str, starts: list[int]) -> Units:
                 continue
         if begun >= 0:
             start, begun = begun, -1
-        if (
+        if end < last and (
             text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()
             if text[end - 1] == "."
             else end - start < _SHORT and (text[end - 1] not in NEVER_LAST or text[end - 2].isdecimal())
-        ) and end < last:
+        ):
             at = enumerator_start(text, start, end)
             begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
         if start < end:

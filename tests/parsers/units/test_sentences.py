@@ -464,7 +464,8 @@ def test_blank_text_has_no_sentence(text: str) -> None:
 @pytest.mark.parametrize("text", ["no stop", "...", "?!", ".", "。", "\ud800", "\x00"])
 def test_what_is_not_blank_is_at_least_one_sentence(text: str) -> None:
     for language in ["auto", "en", "zh", "ar"]:
-        assert spans(f" {text}\n", language) == [(1, len(text) + 1)]
+        assert spans(text, language) == [(0, len(text))]
+        assert spans(f" {text}\n", language) == spans(f"\n{text}\n\n", language) == [(1, len(text) + 1)]
 
 
 def test_a_quotation_mark_that_none_closes_doesnt_join_all_that_follows() -> None:
