@@ -259,7 +259,10 @@ def _around_headings(band: list[Row], gutters: Sequence[float]) -> Iterator[list
 
 def _table(band: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of a table; a row whose cells have several lines becomes one."""
-    steps = list(_steps(sorted((piece for row in band for piece in row), key=lambda one: one.order)))
+    given = sorted((piece for row in band for piece in row), key=lambda one: one.order)
+    if given[0].base > max(piece.base for piece in given[1:]):  # A footer that the file gives first.
+        given.append(given.pop(0))
+    steps = list(_steps(given))
     for pieces in steps:
         rows = _rows(pieces)
         columns = _in_columns(rows, _gutters(_merged(_stretches(pieces), _GUTTER * pieces[0].height)))
