@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,6 +158,11 @@ class SparseVector:
             raise InvalidParameterError(
                 "values", f"must be as many as indices, {len(self.indices)}", len(self.values), "Give one per index."
             )
+
+    def only(self, indices: Collection[int]) -> Self:
+        """Return the vector with the values at some indices alone."""
+        kept = [(index, value) for index, value in zip(self.indices, self.values, strict=True) if index in indices]
+        return type(self)(tuple(index for index, _ in kept), tuple(value for _, value in kept))
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:

@@ -335,13 +335,9 @@ _SHORT, _FEW_WORDS = range(3, 5), 2
 class Bm25Embedder:
     """BM25 with stop words and a stemmer, in Qdrant Edge's implementation.
 
-    What people write in several ways is found under each: with or without accents, in
-    any form of Unicode, joined or in parts. A run without whitespace or punctuation is one term, whatever its length,
-    such as a file of hexadecimal digits. In scripts without spaces between words, and in Korean, overlapping groups of
-    characters are terms.
-
-    Acronyms meet their long forms: "OOP" in a question finds "object-oriented programming" in a text, and the other way
-    round (see `kinsplit.embedding.sparse`). Terms of their own serve this, so the weights of words stay as they are.
+    What people write in several ways is found under each: with or without accents, in any form of Unicode, joined or in
+    parts. A run without whitespace or punctuation is one term, whatever its length. In scripts without spaces between
+    words, and in Korean, overlapping groups of characters are terms. Acronyms meet their long forms.
 
     Args:
         language: English name of a language, such as "german", for its stop words and its stemmer. None or "any" uses
@@ -371,7 +367,8 @@ class Bm25Embedder:
         words = qe.TokenizerType.Word
         config = qe.Bm25Config(avg_len=self.average_length, tokenizer=words, language=language, **without)
         self._model = qe.Bm25(config)
-        self._is_stop_word = Known(self._ends_phrase).__getitem__
+        # Without a list of stop words, only names are phrases.
+        self._is_stop_word = Known(lambda word: language is None or not self._asked([word])).__getitem__
         self._terms = Terms(self._is_stop_word if language else None, keeps_marks=language not in _UNACCENTED)
         #: `words` of a name, which is remembered: those of documents recur with each question.
         self.words_of_name = lru_cache(_MOST_NAMES)(self.words)
@@ -386,11 +383,9 @@ class Bm25Embedder:
         Raises:
             InvalidParameterError: It is not a fingerprint of BM25.
         """
-        kind, _, settings = fingerprint.partition(":")
-        language, _, rest = settings.partition(":")
-        length, _, parts = rest.partition(":")
         with suppress(ValueError):
-            if kind == "bm25" and parts == _TERMS:
+            kind, language, length, parts = fingerprint.split(":")
+            if (kind, parts) == ("bm25", _TERMS):
                 return cls(language, float(length))
         remedy = "Ask the collection for dense vectors only, or open it with the version of kinsplit that made it."
         raise InvalidParameterError("sparse", "must be BM25 of a known language", fingerprint, remedy)
@@ -409,20 +404,37 @@ class Bm25Embedder:
     def embed_query(self, text: str) -> SparseVector:
         """Return weight 1 for each term of a query, and less for an acronym as a word."""
         text = compatible(replace_surrogates(text))
-        words = _weights(self._model.embed_query(self._terms.of(text, question=True)))
-        words |= dict.fromkeys(self._model.embed_query(self._terms.twice(text)).indices, _WITH_MARKS)
+        words = self._asked([self._terms.of(text, question=True)])
+        words |= self._asked([self._terms.twice(text)], _WITH_MARKS)
         found = acronyms(text, self._is_stop_word)
         content = [word.lower() for word in _WORD.findall(text) if not self._is_stop_word(word.lower())]
         likely = [word for word in content if len(word) in _SHORT] if len(content) <= _FEW_WORDS else []
         terms = _marked(_WRITTEN, (*found.written, *found.initials)) + _marked(_INITIALS, (*found.written, *likely))
-        words |= dict.fromkeys(self._model.embed_query(" ".join(found.written)).indices, _AS_WORD)
+        words |= self._asked(found.written, _AS_WORD)
         courses = {term ^ _COURSE: weight for term, weight in words.items()}
         short = [letters for letters in found.written if len(letters) <= _FEW_LETTERS]
-        for stem in self._model.embed_query(" ".join(short)).indices:
+        for stem in self._asked(short):
             words.pop(stem, None)
-        unstemmed = self._model.embed_query(" ".join(_marked(_UNSTEMMED, short)))
-        words |= dict.fromkeys(unstemmed.indices, _AS_WORD)
-        return _sparse(words | courses | _weights(self._model.embed_query(" ".join(terms))))
+        return _sparse(words | self._asked(_marked(_UNSTEMMED, short), _AS_WORD) | courses | self._asked(terms))
+
+    def alone(self, text: str) -> list[tuple[frozenset[int], set[int]]]:
+        """Return each word of a question with all terms for it, and the words of phrases with those of acronyms."""
+        text = compatible(replace_surrogates(text))
+        written, initials = acronyms(text, self._is_stop_word)
+        every = _WORD.findall(text)
+        terms = {word: {word} for word in self.words(text)}
+        for letters in {*written, *(word.lower() for word in every if len(word) in _SHORT)}:
+            further = self._asked(mark.format(letters) for mark in (_WRITTEN, _INITIALS, _UNSTEMMED))
+            for word in terms.keys() & self._asked([letters]).keys():
+                terms[word].update(further)
+        first = "".join(word[0] for word in every).lower()
+        places = ((x, match.start()) for x in initials for match in re.finditer(f"(?={x})", first))
+        phrases = ((self.words(" ".join(every[at : at + len(x)])), _WRITTEN.format(x)) for x, at in places)
+        known = [(words, {*self._asked([term])}) for words, term in phrases if len(words) > 1 and words <= terms.keys()]
+        return [*((frozenset({word}), own) for word, own in terms.items()), *known]
+
+    def _asked(self, words: Iterable[str], weight: float = 1.0) -> dict[int, float]:
+        return dict.fromkeys(self._model.embed_query(" ".join(words)).indices, weight)
 
     def with_names(
         self, vector: SparseVector, name: str, title: str, course: str, *, is_document: bool
@@ -450,11 +462,7 @@ class Bm25Embedder:
 
     def words(self, text: str) -> frozenset[int]:
         """Return the terms of a text's words, without those of acronyms."""
-        return frozenset(self._model.embed_query(self._terms.of(compatible(replace_surrogates(text)))).indices)
-
-    def _ends_phrase(self, word: str) -> bool:
-        # Without a list of stop words, only names are phrases.
-        return self.language is None or not self._model.embed_query(word).indices
+        return frozenset(self._asked([self._terms.of(compatible(replace_surrogates(text)))]))
 
     def _embed(self, text: str, read: Callable[[str], tuple[str, str, str, str]] | None = None) -> SparseVector:
         text = compatible(text)
@@ -462,8 +470,8 @@ class Bm25Embedder:
         phrases = self._terms.phrases(text, "".join(kinds))
         # Each on its own, since the weights of words fall with the length of the text.
         parts = (*words, *phrases), terms, (*short, *self._short(" ".join(phrases)))
-        found, written, few = (_weights(self._model.embed_document(" ".join(part))) for part in parts)
-        return _sparse(found | written | few)
+        found = [self._model.embed_document(" ".join(part)) for part in parts]
+        return _sparse({i: weight for part in found for i, weight in zip(part.indices, part.values, strict=True)})
 
     def _read(self, text: str) -> tuple[str, str, str, str]:
         """Return a compatible text's words, the kinds of its tokens, and the terms of acronyms and of short words."""
@@ -485,10 +493,6 @@ def _made_once(language: str | None, average_length: float) -> Bm25Embedder:
 
 def _marked(mark: str, letters: Iterable[str]) -> list[str]:
     return [mark.format(each) for each in letters]
-
-
-def _weights(vector: Any) -> dict[int, float]:
-    return dict(zip(vector.indices, vector.values, strict=True))
 
 
 def _sparse(weights: dict[int, float]) -> SparseVector:

@@ -144,8 +144,7 @@ def without_name(terms: SparseVector, words: Collection[int], name: Collection[i
     """
     if all(word in name for word in words):
         return None
-    rest = [(term, value) for term, value in zip(terms.indices, terms.values, strict=True) if term not in name]
-    return SparseVector(tuple(term for term, _ in rest), tuple(value for _, value in rest))
+    return terms.only({*terms.indices}.difference(name))
 
 
 def names_in_first_chunk(

@@ -53,6 +53,7 @@ class SearchQuestion:
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         where: Filter; see `Query`.
         words: Those of its terms that are words; if there are none, no document is looked for that it names.
+        alone: Each word with all terms for it, and the words of phrases with those of acronyms.
         read_name: Function that returns the terms of a document's name.
         baseline: Its expected cosine with unrelated texts, and how well the model knows its language; None if these
             aren't known, and with them whether a passage is close.
@@ -63,6 +64,7 @@ class SearchQuestion:
     level: int = 0
     where: Where | None = None
     words: frozenset[int] = frozenset()
+    alone: Sequence[tuple[frozenset[int], Collection[int]]] = ()
     read_name: Callable[[str], frozenset[int]] = _no_words
     baseline: Baseline | None = None
     # Those of the filter, which each of some twenty queries takes.
@@ -74,7 +76,9 @@ class SearchQuestion:
     @classmethod
     def of(cls, text: str, dense: NDArray[np.float32] | None, bm25: Bm25Embedder, **options: Any) -> Self:
         """Return a question with the terms of its text."""
-        return cls(dense, bm25.embed_query(text), words=bm25.words(text), read_name=bm25.words_of_name, **options)
+        terms, alone = bm25.embed_query(text), bm25.alone(text)
+        words = frozenset(chain.from_iterable(words for words, _ in alone))
+        return cls(dense, terms, words=words, alone=alone, read_name=bm25.words_of_name, **options)
 
     @property
     def vector(self) -> NDArray[np.float32]:
@@ -100,9 +104,16 @@ class SearchQuestion:
         """Return the query for the term ranking of one source, or of all."""
         return Query("bm25", self.terms, limit, level, self._within(source_id))
 
-    def by_word(self, word: int, level: int, limit: int, *, bare: bool = False) -> Query:
-        """Return the query for the ranking by one word, or for its ids and scores alone."""
-        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self._within(), bare)
+    def by_word(self, word: int, level: int, limit: int) -> Query:
+        """Return the query for the ranking by one word."""
+        return Query("bm25", SparseVector((word,), (1.0,)), limit, level, self._within())
+
+    def alone_queries(self) -> list[tuple[frozenset[int], Query]]:
+        """Return the query for the best chunk with each word, and with a phrase's acronym; of many words, a sample."""
+        # Terms are numbered by hashes, so that the first are a sample.
+        sample = frozenset(sorted(self.words)[:_ALONE])
+        asked = [(words, self.terms.only(terms)) for words, terms in self.alone if words <= sample]
+        return [(words, Query("bm25", t, 1, self.level, self._within(), bare=True)) for words, t in asked]
 
     def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
         """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
@@ -146,14 +157,14 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     }
     # Parents are known by their ids.
     queries = {n: replace(query, bare=n.startswith("parent")) for n, query in wanted.items() if query is not None}
-    # Terms are numbered by hashes, so that the first are a sample.
-    alone = [question.by_word(word, question.level, 1, bare=True) for word in sorted(question.words)[:_ALONE]]
-    answers = yield [*queries.values(), *alone]
+    alone = question.alone_queries()
+    answers = yield [*queries.values(), *(query for _, query in alone)]
     found = dict(zip(queries, answers, strict=False))
     if (course := find_course(question, chain(*found.values()))) is not None:
         name, rest = course
         return replace((yield from find_evidence(store, rest, weights, limit)), course=name)
-    share = _matched(found["bm25"], answers[len(queries) :], len(question.words))
+    best = [(words, hits) for (words, _), hits in zip(alone, answers[len(queries) :], strict=True)]
+    share = _matched(found["bm25"], best, len(question.words))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     if weights.document and (naming := (yield from find_naming(store, question, weights, found))) is not None:
         return (yield from _evidence_within(question, weights, found, naming, share))
@@ -229,17 +240,22 @@ def _evidence_within(
     )
 
 
-def _matched(best: Sequence[Entry], alone: Sequence[Sequence[Entry]], number: int) -> float:
+def _matched(best: Sequence[Entry], alone: Sequence[tuple[Collection[int], Sequence[Entry]]], number: int) -> float:
     """Return the best term score as a share of the sum of what each of so many words scores at best.
 
-    The words asked for alone may be a sample. A word that no chunk has counts as much as the rarest one found. A
-    question without words has all of them.
+    The words asked for alone may be a sample. A word that no chunk has counts as much as the rarest one found, and the
+    words of a phrase no more than its acronym. A question without words has all of them.
     """
-    known = [hits[0].score for hits in alone if hits]
-    if not known or not best:
+    scores = [(words, hits[0].score) for words, hits in alone if hits]
+    if not scores or not best:
         return 0.0 if alone else 1.0
-    mean = (sum(known) + (len(alone) - len(known)) * max(known)) / len(alone)
-    return min(1.0, best[0].score / (number * mean))
+    known = {word: score for words, score in scores if len(words) == 1 for word in words}
+    rarest = max(known.values() or (score for _, score in scores))
+    needed = {word: known.get(word, rarest) for words, _ in alone for word in words}
+    for words, score in scores:
+        total = sum(needed[word] for word in words)
+        needed |= {word: needed[word] * min(1.0, score / total) for word in words}
+    return min(1.0, best[0].score * len(needed) / (number * sum(needed.values())))
 
 
 def _lacks(ranked: Sequence[Entry], limit: int, source_id: str, number: int) -> bool:

@@ -24,6 +24,7 @@ LESSONS = {
     "Northwind Baking": {
         "welcome": "Northwind Baking is a course in nine units. Northwind Baking needs no oven of your own.",
         "proofing": "Proofing is the last rest of a shaped loaf before it is baked.",
+        "steam": "A rising loaf sensor tells the baker when to let off steam.",
         "salt": "Salt slows the yeast and tightens the dough.",
     },
     "Baking": {"cakes": "A cake is done when a needle comes out of it clean.", "sugar": "Sugar browns in the oven."},
@@ -55,6 +56,8 @@ def index() -> Iterator[Index]:
         ("proofing", True),
         ("what is the capital of Mongolia?", False),
         ("how do I join two SQL tables?", False),
+        ("what does the RLS do?", True),  # Its letters stand for what the passage spells.
+        ("what does the GPS do?", False),
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"budget": 500}, {"level": "all", "budget": 500}, {"rerank": "late"}])

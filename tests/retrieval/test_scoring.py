@@ -217,15 +217,37 @@ def test_one_rare_everyday_word_does_not_beat_meaning(vague: str) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "share"),
-    [("warranty delivery", 1.0), ("warranty", 1.0), ("warranty zebra", 0.5), ("zebra giraffe", 0.0), ("the", 1.0)],
+    [
+        ("warranty delivery", 1.0),
+        ("warranty", 1.0),
+        ("warranty zebra", 0.5),
+        ("zebra giraffe", 0.0),
+        ("the", 1.0),
+        ("What is the AFP?", 1.0),  # Letters of a phrase that a chunk spells.
+        ("an AFP for a zebra", 0.5),
+        ("the GPS", 0.0),
+        ("the net present value", 1.0),  # A phrase whose letters a chunk has, and whose words none has.
+        ("is the net present value a zebra?", 0.5),
+        ("a gross present value", 0.0),
+    ],
 )
 def test_evidence_knows_the_share_of_the_words_that_one_chunk_has(asked: str, share: float) -> None:
-    with Index("memory:", embedder="hash") as index:
-        for text in ("Warranty and delivery.", "Payment and notice.", "Liability."):
-            index.add(Document(text, text))
+    assert found_in(("Warranty and delivery.", "An advance fixed payment.", "The NPV.", "Liability."), asked).share == (
+        pytest.approx(share, abs=0.1)
+    )
+
+
+def test_a_word_with_accents_counts_as_one() -> None:
+    texts = "Die Gewährleistung endet.", "Die Zahlung.", "Die Haftung."
+    assert found_in(texts, "Gewährleistung", language="german").share == pytest.approx(1.0)
+
+
+def found_in(texts: Sequence[str], asked: str, **options: str) -> KinRankings:
+    with Index("memory:", embedder="hash", **options) as index:  # type: ignore[arg-type]
+        index.add(Document(text, text) for text in texts)
         question = SearchQuestion.of(asked, index.embedder.embed_query(asked), index.bm25)
         (found,) = rank_together(index.store, [find_evidence(index.store, question, KinWeights(), 10)])
-    assert found.share == pytest.approx(share, abs=0.02)
+    return found
 
 
 def test_a_document_of_one_chunk_counts_its_words_once_and_those_of_its_name_too() -> None:

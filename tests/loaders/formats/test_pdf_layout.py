@@ -185,6 +185,14 @@ def test_cells_of_several_lines_are_one_row() -> None:
     ]
 
 
+@pytest.mark.parametrize("first", [[], [(345, 340, "Lecture on birds 4")]])
+def test_the_boxes_of_a_picture_are_read_one_by_one_though_the_file_gives_the_footer_first(first: list[Text]) -> None:
+    boxes = [*block(60, 200, ["SENSORY", "ORGANS"]), *block(330, 200, ["CENTRAL NERVOUS", "SYSTEM"])]
+    below = [(80, 240, "eyes and ears"), (350, 240, "brain and cord"), (120, 300, "FOOD"), (360, 300, "FLIGHT")]
+
+    assert text_of(first, boxes, below).split()[:5] == ["SENSORY", "ORGANS", "CENTRAL", "NERVOUS", "SYSTEM"]
+
+
 def test_a_label_of_two_lines_beside_figures_in_its_middle() -> None:
     texts = [*block(60, 100, ["Distributions to", "other interests"]), (300, 106, "46"), (400, 106, "113")]
     rest = [(60, 140, "Buy-outs"), (300, 140, "11"), (400, 140, "34")]
