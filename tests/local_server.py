@@ -11,6 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class QuietHandler(BaseHTTPRequestHandler):
     """Request handler that writes no log."""
 
+    # Otherwise a response on a connection that is kept waits until its headers are confirmed.
+    disable_nagle_algorithm = True
+
     def respond(self, data: bytes, status: int, headers: dict[str, str], *, half: bool = False) -> None:
         """Send a response, or only half of it before closing the connection."""
         self.send_response(status)

@@ -57,6 +57,7 @@ class Server:
         key: API key that requests must have; None for any.
         version: Version that it reports.
         requests: Method, path and body of each request.
+        connections: Ports from which requests came.
         faults: Messages of requests that no model allows.
         port: Port that it listens on.
         consistencies: Consistency that each read asked for.
@@ -70,6 +71,7 @@ class Server:
     key: str | None = None
     version: str = "1.16.3"
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
+    connections: set[int] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
     port: int = 0
     consistencies: list[Any] = field(default_factory=list)
@@ -271,6 +273,7 @@ def qdrant_server() -> Iterator[Server]:
             body = json.loads(self.rfile.read(length)) if length else None
             place = urlsplit(self.path)
             server.requests.append((self.command, place.path, body))
+            server.connections.add(self.client_address[1])
             if server.key is not None and self.headers.get("api-key") != server.key:
                 self.respond(b"Must provide an API key or an Authorization bearer token", 401, {})
                 return

@@ -290,6 +290,14 @@ def ids(rankings):
     return [[entry.id for entry in ranking] for ranking in rankings]
 
 
+def test_requests_share_a_connection(server):
+    with opened(server) as store:
+        for _ in range(3):
+            store.count()
+
+    assert len(server.connections) == 1
+
+
 @pytest.mark.parametrize("grpc", [False, True])
 def test_a_ranking_reads_of_each_point_once_until_it_is_written(server, monkeypatch, grpc):
     with qdrant_grpc(server) as port, opened(server) as writer:

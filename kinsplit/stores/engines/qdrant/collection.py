@@ -23,6 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
@@ -36,6 +37,7 @@ from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
 from kinsplit.stores.schema import check_own, check_schema, parse_schema, schema_to_create
 from kinsplit.stores.values import DENSE, SPARSE, Schema
 from kinsplit.support.environment import read
+from kinsplit.support.http import certificates
 
 #: Keys of the metadata: the links per point, and the time of the load in seconds since 1970.
 POSTPONED, SINCE = "kinsplit_hnsw_m", "kinsplit_load_since"
@@ -231,8 +233,6 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
 def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
     if place == ":memory:":
         return {"location": place}
-    from kinsplit.support.http import certificates  # imports httpx, as the client does
-
     if options.grpc and (trusted := os.environ.get("SSL_CERT_FILE")):
         # gRPC knows no other name for it.
         os.environ.setdefault("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", trusted)
@@ -245,6 +245,8 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
         # The check would print a warning if no server answers.
         "check_compatibility": False,
         "verify": certificates(),
+        # The client's own choice for this machine is a new connection for each request.
+        "limits": httpx.Limits(max_connections=100, max_keepalive_connections=20),
     }
 
 
