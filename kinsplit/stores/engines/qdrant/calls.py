@@ -147,6 +147,17 @@ class GrpcCalls(LocalCalls):
         answers = client.grpc_points.QueryBatch(request, timeout=self._timeout).result
         return [[_found(p, own.keys) for p in each.result] for own, each in zip(searches, answers, strict=True)]
 
+    def read(self, client: QdrantClient, ids: Sequence[str], keys: Keys, asked: Consistency) -> dict[str, Payload]:
+        """Return the payloads of points by id, or some of their keys."""
+        request = grpc.GetPoints(
+            collection_name=self._collection,
+            ids=[grpc.PointId(uuid=id_) for id_ in ids],
+            with_payload=RestToGrpc.convert_with_payload_interface(shown(keys)),
+            read_consistency=RestToGrpc.convert_read_consistency(asked) if asked else None,
+        )
+        found = client.grpc_points.Get(request, timeout=self._timeout).result
+        return {point.id.uuid: unwrapped(GrpcToRest.convert_payload(point.payload)) for point in found}
+
     def _to_message(self, search: Search) -> grpc.QueryPoints:
         vector: Any = search.query.vector
         if isinstance(vector, SparseVector):
