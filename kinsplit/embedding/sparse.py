@@ -29,8 +29,10 @@ from kinsplit.support.extras import needs
 
 _INVISIBLE = re.compile("\u00ad(?:[ \t]*\n[ \t]*)?|[\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 # Where NFKC would make other words: before exponents and fractions after digits, and marks of trade.
-_APART = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-₎¼-¾⅐-⅞])|[™℠]")
-_HYPHENS, _APOSTROPHES = re.compile("[\u2010\u2011\u2212]"), re.compile("[\u02bb\u02bc\u2018\u2019]")
+_APART = re.compile(r"[⁰¹²³⁴-₎¼-¾⅐-⅞](?<=\d.)|[™℠]")
+_PLAIN = {"-": "\u2010\u2011\u2212", "'": "\u02bb\u02bc\u2018\u2019"}
+# All ideograms are among these characters, and a text without them is seen in a tenth of the time.
+_HIGH = re.compile("[\u2e80-\U0010ffff]")
 _IDEOGRAM = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
 _BROKEN_WORD = re.compile(r"(?<![^\W_])([^\W_]++)-[ \t]*+\n[ \t]*+([^\W_]++)")
 _BROKEN_LINE = regex.compile(rf"(?<={_IDEOGRAM})[ \t]*+\n[ \t]*+(?={_IDEOGRAM})")
@@ -44,8 +46,13 @@ def compatible(text: str) -> str:
     if "-\n" in text:
         further += map("".join, _BROKEN_WORD.findall(text))
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _APART.sub(" ", _INVISIBLE.sub("", text)))
-        text = _BROKEN_LINE.sub("", _APOSTROPHES.sub("'", _HYPHENS.sub("-", text)))
+        text = _APART.sub(lambda mark: f" {mark[0]}" if mark[0] not in "™℠" else " ", _INVISIBLE.sub("", text))
+        text = unicodedata.normalize("NFKC", text)
+        for plain, others in _PLAIN.items():
+            for other in others:
+                text = text.replace(other, plain)
+        if _HIGH.search(text):
+            text = _BROKEN_LINE.sub("", text)
     return f"{text}\n{' '.join(further)}" if further else text
 
 
@@ -369,6 +376,7 @@ class Bm25Embedder:
         self._model = qe.Bm25(config)
         # Without a list of stop words, only names are phrases.
         self._is_stop_word = Known(lambda word: language is None or not self._asked([word])).__getitem__
+        self._short_terms = Known(self._short).__getitem__
         self._terms = Terms(self._is_stop_word if language else None, keeps_marks=language not in _UNACCENTED)
         #: `words` of a name, which is remembered: those of documents recur with each question.
         self.words_of_name = lru_cache(_MOST_NAMES)(self.words)
@@ -469,7 +477,7 @@ class Bm25Embedder:
         words, kinds, terms, short = zip(*map(read or self._read, _BREAK.split(text)), strict=True)
         phrases = self._terms.phrases(text, "".join(kinds))
         # Each on its own, since the weights of words fall with the length of the text.
-        parts = (*words, *phrases), terms, (*short, *self._short(" ".join(phrases)))
+        parts = (*words, *phrases), terms, (*short, *map(self._short_terms, phrases))
         found = [self._model.embed_document(" ".join(part)) for part in parts]
         return _sparse({i: weight for part in found for i, weight in zip(part.indices, part.values, strict=True)})
 
@@ -478,11 +486,11 @@ class Bm25Embedder:
         words, kinds = self._terms.read(text)
         found = acronyms(text, self._is_stop_word)
         terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
-        return words, kinds, " ".join(terms), " ".join(self._short(words))
+        return words, kinds, " ".join(terms), " ".join(filter(None, map(self._short_terms, words.split())))
 
-    def _short(self, words: str) -> list[str]:
-        found = [word for each in _SHORT_WORD.findall(words) if not self._is_stop_word(word := each.lower())]
-        return _marked(_UNSTEMMED, found)
+    def _short(self, word: str) -> str:
+        found = [each for short in _SHORT_WORD.findall(word) if not self._is_stop_word(each := short.lower())]
+        return " ".join(_marked(_UNSTEMMED, found))
 
 
 @lru_cache
