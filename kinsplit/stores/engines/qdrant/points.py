@@ -37,7 +37,7 @@ def with_framework_keys(id_: str, payload: Payload) -> Payload:
     metadata = record.get("metadata", to_metadata(id_, payload))
     own = record.get("own") or _node_fields(payload)
     node = {"id_": record.get("id", id_), "text": payload["full_content"], "metadata": metadata, **own}
-    values = (json.dumps(node, ensure_ascii=False), node.get("class_name", "TextNode"), metadata)
+    values = (to_json(node).decode(), node.get("class_name", "TextNode"), metadata)
     return {**payload, **dict(zip(FRAMEWORK_KEYS, values, strict=True))}
 
 
