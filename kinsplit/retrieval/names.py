@@ -35,8 +35,8 @@ _LEAST = 0.3
 _RARE = 20
 # Number of chunks at the top of the term ranking, among which a first chunk with the names is.
 _TOP = 3
-# Least share of the rare words that a first chunk has if it names its document, and least number of further words.
-_SHARE, _FURTHER = 0.6, 3
+# Least number of further words if a first chunk names its document.
+_FURTHER = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,17 +44,17 @@ class Naming:
     """The document that a question names, and the question without what names it.
 
     Attributes:
-        source_id: Id of the document.
         terms: The question's terms without those that name the document.
         dense: The question's vector, shape (dimension,); without what it shares with the document's first chunk if the
             names stand there.
         likely: Ids of the documents that the question may mean, the most likely first.
+        first: Id of the document's first chunk, if that may also be what the question asks for.
     """
 
-    source_id: str
     terms: SparseVector
     dense: NDArray[np.float32]
     likely: Sequence[str]
+    first: str | None = None
 
 
 def find_naming(
@@ -62,7 +62,8 @@ def find_naming(
 ) -> Finding:
     """Find the document that a question names: by a rare word of its name, or by those that its first chunk has.
 
-    A document has to be likely by all evidence, and other words have to be left.
+    A document has to be likely by all evidence, and other words have to be left. A first chunk names its document only
+    if it has all rare words of the question that the document has.
 
     Args:
         store: The store.
@@ -87,16 +88,19 @@ def find_naming(
     one_word = [question.by_word(word, DOCUMENT, rare + 1) for word in asked]
     having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
     order = sorted(likelihood, key=lambda each: (-likelihood[each], each))
-    chunk = store.vectors([first[source_id]]).get(first[source_id]) if source_id in first else None
+    chunk_id = first.get(source_id)
+    chunk = store.vectors([chunk_id]).get(chunk_id) if chunk_id is not None else None
     if chunk is not None and chunk.dense is not None and chunk.sparse is not None:
         known = name.union(chunk.sparse.indices)
+        distinct = {word for word in question.words if len(having[word]) <= rare and source_id in having[word]}
+        further = sum(len(having[word]) > rare for word in question.words - known)
         rest = without_name(question.terms, question.words, known)
-        if rest is not None and names_in_first_chunk(question.words, known, having, source_id, rare):
+        if rest is not None and distinct and distinct <= known and further >= _FURTHER:
             dense = question.vector - float(question.vector @ chunk.dense) * chunk.dense
-            return Naming(source_id, rest, dense, order)
+            return Naming(rest, dense, order, None if distinct <= name else chunk_id)
     rest = without_name(question.terms, question.words, name)
     if rest is not None and any(0 < len(having[word]) <= rare for word in name):
-        return Naming(source_id, rest, question.vector, order)
+        return Naming(rest, question.vector, order)
     return None
 
 
@@ -145,21 +149,3 @@ def without_name(terms: SparseVector, words: Collection[int], name: Collection[i
     if all(word in name for word in words):
         return None
     return terms.only({*terms.indices}.difference(name))
-
-
-def names_in_first_chunk(
-    words: Collection[int], first: Collection[int], documents: Mapping[int, Collection[str]], source_id: str, rare: int
-) -> bool:
-    """Return whether the rare words of a question that a document has stand in its first chunk, and others are left.
-
-    Args:
-        words: Words of the question.
-        first: Terms of the first chunk and of the document's name.
-        documents: Ids of documents by each word that they have, at least `rare` + 1 if there are so many.
-        source_id: Id of the document.
-        rare: Most documents that have a rare word.
-    """
-    own = [word for word in words if len(documents[word]) <= rare and source_id in documents[word]]
-    common = [word for word in words if len(documents[word]) > rare]
-    further = sum(word not in first for word in (*own, *common))
-    return bool(own) and further >= _FURTHER and sum(word in first for word in own) >= _SHARE * len(own)

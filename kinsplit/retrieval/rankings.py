@@ -234,7 +234,7 @@ def _evidence_within(
         scores_of(found.get("parent", ())),
         scores_of(found.get("parent_dense", ())),
         {entry.source_id: entry.score for entry in found["document"]},
-        NamedRankings(naming.source_id, known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"]),
+        NamedRankings(known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"], naming.first),
         share,
         familiarity=question.familiarity,
     )

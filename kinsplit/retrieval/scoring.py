@@ -69,9 +69,9 @@ class KinRankings:
 class NamedRankings:
     """The rankings for a question that names a document, without what names it."""
 
-    source_id: str
     dense: Mapping[str, float]
     bm25: Mapping[str, float]
+    first: str | None = None  # Id of the document's first chunk if it also counts by the whole question.
 
 
 def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
@@ -256,17 +256,14 @@ def _within_named(
     own: NDArray[np.float64],
     siblings: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Score the candidates of a question that names a document by what remains of it, and by their documents.
-
-    The document's first chunk, which often has the names, may count by the whole question.
-    """
+    """Score the candidates of a question that names a document by what remains of it, and by their documents."""
     entries = list(evidence.entries.values())
     within, beside = _own_and_siblings(entries, named.dense, named.bm25, trusted * weights.bm25)
     likelihood = likelihoods(evidence.document, best_of_each(entries, own), float(own.min()))
     weight, highest = sibling_weight(entries, weights), max(likelihood.values())
     documents = np.array([max(_LOWEST, likelihood[entry.source_id] - highest) for entry in entries])
     total: NDArray[np.float64] = within + weight * standard(beside) + documents
-    first = np.array([entry.source_id == named.source_id and entry.index == 0 for entry in entries])
+    first = np.array([entry.id == named.first for entry in entries])
     total[first] = np.maximum(total, own + weight * standard(siblings))[first]
     return total
 

@@ -8,7 +8,10 @@ from kinsplit import Document, Index
 from kinsplit.embedding import sparse
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import name_of
+from kinsplit.options import KinWeights
 from kinsplit.parsers import create
+from kinsplit.retrieval import SearchQuestion
+from kinsplit.retrieval.rankings import find_evidence, rank_together
 
 PARTS = ("delivery", "payment", "warranty", "liability", "notice", "termination")
 
@@ -142,6 +145,32 @@ def test_a_name_in_the_first_chunk_is_explained_away_in_the_others():
             hits = sorted((hit for passage in found for hit in passage.hits), key=lambda hit: -hit.score)
             first = next(hit.chunk for hit in hits if hit.chunk.index)
             assert (first.source_id, first.text) == (f"{number:032x}", warranty(days))
+
+
+NAMING = "In the agreement with Acacia, Acacia House, how many days does the clause on warranty allow?"
+
+
+def named(asked, names, ending=""):
+    """Return what remains of a question that names the first of the contracts; its text has an ending of its own."""
+    texts = [contract(party, days) for party, days in CONTRACTS.items()]
+    with Index("memory:", strategy=SHORT) as index:
+        index.add([Document(*each) for each in zip(names, (texts[0] + ending, *texts[1:]), strict=True)])
+        question = SearchQuestion.of(asked, index.embedder.embed_query(asked), index.bm25)
+        (found,) = rank_together(index.store, [find_evidence(index.store, question, KinWeights(), 10)])
+        return found.named, {entry.id: entry for entry in found.entries.values() if entry.index == 0}
+
+
+def test_the_first_chunk_counts_by_the_whole_question_unless_the_file_has_all_of_the_names():
+    rest, first = named(NAMING, [f"{number:032x}" for number in range(4)])
+    assert first[rest.first].source_id == f"{0:032x}"
+    rest, _ = named(NAMING, [f"{party.lower()}.md" for party in CONTRACTS])
+    assert rest.first is None
+
+
+def test_a_rare_word_beyond_the_first_chunk_belongs_to_the_question_and_not_to_a_name():
+    names, ending = [f"{number:032x}" for number in range(4)], "\n\nThe clause on arbitration comes last."
+    assert named(NAMING, names, ending)[0] is not None
+    assert named(NAMING.replace("warranty", "arbitration"), names, ending)[0] is None
 
 
 def test_a_question_without_a_word_of_a_name_is_ranked_as_without_names():
