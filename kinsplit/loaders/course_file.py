@@ -20,8 +20,8 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
@@ -131,15 +131,16 @@ def kin_facts(
     another group, and in the series of `lecture_10.pdf`. `beside` are the ids of files of other folders by number.
     """
     stems = [PurePath(name).stem for name in names]
-    known = set(stems)
-    lectures = {number: stem for stem in sorted(known, reverse=True) if (number := _number(_LECTURE, stem))}
+    by_stem: defaultdict[str, list[str]] = defaultdict(list)
+    for name, stem in zip(names, stems, strict=True):
+        by_stem[stem].append(name)
+    lectures = {number: stem for stem in sorted(by_stem, reverse=True) if (number := _number(_LECTURE, stem))}
 
     def group(stem: str) -> str:
-        own = _group(stem, known)
+        own = _group(stem, by_stem)
         return lectures.get(_number(_WITH_LECTURE, own), own)
 
     groups = [stated.get(name) or group(stem) for name, stem in zip(names, stems, strict=True)]
-    there = set(names)
     # Most files have no kin, and a folder may have very many files.
     members: dict[str, list[str]] = {named: [] for named, number in Counter(groups).items() if number > 1}
     for name, named in zip(names, groups, strict=True):
@@ -147,7 +148,7 @@ def kin_facts(
             members[named].append(_id(folder_id, name))
     for name, named in zip(names, groups, strict=True):
         own = _id(folder_id, name)
-        found = {"previous_file": _neighbour(name, there, -1), "next_file": _neighbour(name, there, 1)}
+        found = {"previous_file": _neighbour(name, by_stem, -1), "next_file": _neighbour(name, by_stem, 1)}
         neighbours = {key: _id(folder_id, other) for key, other in found.items() if other is not None}
         siblings = [other for other in members.get(named, ()) if other != own]
         yield FileKin(own, readable(named), [*siblings, *beside.get(number_of(name), ())], neighbours)
@@ -247,17 +248,22 @@ def number_of(name: str) -> int:
     return int(found[1]) if found and len(found[1]) < 4 else -1
 
 
-def _neighbour(name: str, names: Set[str], step: Literal[1, -1]) -> str | None:
-    """Return the next or previous file of a series, whose names differ in one number; up to two may be missing."""
-    before, digits, after = (*_NUMBER.split(name, maxsplit=1), "", "")[:3]
+def _neighbour(name: str, by_stem: Mapping[str, Sequence[str]], step: Literal[1, -1]) -> str | None:
+    """Return the next or previous file of a series, whose stems differ in one number; up to two may be missing.
+
+    Of several with one stem, it is the one in the same format, or the first.
+    """
+    path = PurePath(name)
+    before, digits, after = (*_NUMBER.split(path.stem, maxsplit=1), "", "")[:3]
     if not 0 < len(digits) < 10:  # Longer ones are no places in a series.
         return None
     numbers = (int(digits) + step * distance for distance in (1, 2, 3))
     others = (f"{before}{number:0{width}}{after}" for number in numbers if number >= 0 for width in (1, len(digits)))
-    return next((other for other in others if other in names), None)
+    found = next((by_stem[other] for other in others if other in by_stem), ())
+    return min(found, key=lambda other: PurePath(other).suffix != path.suffix, default=None)
 
 
-def _group(stem: str, known: set[str]) -> str:
+def _group(stem: str, known: Collection[str]) -> str:
     """Return the shortest known stem that is a prefix of this one up to a `_` or `-`."""
     for at, character in enumerate(stem):
         if character in "_-" and stem[:at] in known:

@@ -142,6 +142,22 @@ def test_the_next_and_the_previous_file_of_a_series_are_named(tmp_path):
     }
 
 
+def test_a_series_goes_on_in_another_format_and_keeps_its_own_if_it_can(tmp_path):
+    names = ("lec1.md", "lec2.ipynb", "lec2.pdf", "lec3.pdf", "lec3.vtt", "lec2_code.py", "lec3_code.py")
+    found = facts(tree(tmp_path / "c", *names))
+
+    assert {name.removeprefix("c/"): own.get("next_file", "").removeprefix("c/") for name, own in found.items()} == {
+        "lec1.md": "lec2.ipynb",
+        "lec2.ipynb": "lec3.pdf",
+        "lec2.pdf": "lec3.pdf",
+        "lec3.pdf": "",
+        "lec3.vtt": "",
+        "lec2_code.py": "lec3_code.py",
+        "lec3_code.py": "",
+    }
+    assert found["c/lec3.pdf"]["previous_file"] == "c/lec2.pdf"
+
+
 def test_siblings_of_a_file_given_by_itself_come_from_its_folder(tmp_path):
     folder = tree(tmp_path / "cs", "lecture_10.pdf", "lecture_10_code.py", "other.md")
 
