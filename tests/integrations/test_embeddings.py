@@ -151,6 +151,13 @@ def test_what_is_no_store_is_refused_at_once(value: Any) -> None:
         llama_index.KinsplitVectorStore(value)
 
 
+@pytest.mark.parametrize("framework", [langchain, llama_index])
+def test_what_is_no_index_is_refused_at_once(framework: Any) -> None:
+    for make in (framework.KinsplitRetriever, framework.search_tool):
+        with pytest.raises(InvalidParameterError, match=r"^index: must be an "):
+            make("memory:")
+
+
 class NoReranker:
     rerank = None
 

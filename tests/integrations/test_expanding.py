@@ -177,6 +177,9 @@ def test_what_kinsplit_did_not_split_stays_where_it_is(framework: str, index: In
 
 
 def test_a_question_is_refused_where_documents_are_expanded(index: Index) -> None:
+    for wrong in ("What is a loop?", [TextNode(text="A loop.")]):
+        with pytest.raises(InvalidParameterError, match=r"^nodes.*: must be .*call as_retriever"):
+            llama_index.SiblingExpansion(index).postprocess_nodes(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match=r"^documents: must be several .*call as_retriever"):
         langchain.SiblingExpansion(index).invoke("What is a loop?")
 

@@ -117,8 +117,9 @@ def warn_of_long_metadata(documents: Sequence[schema.BaseNode], arranged: Sequen
         shown = {key: str(value) for key, value in document.metadata.items() if key not in hidden}
         if len(pieces) > 1 and sum(map(len, shown.values())) > max(len(piece.text) for piece in pieces):
             warnings.warn(
-                f"metadata: {', '.join(map(repr, shown))} are embedded with every chunk and longer than the chunks, "
-                "whose size is not reduced. Add them to excluded_embed_metadata_keys unless that is intended.",
+                f"metadata: the values of {', '.join(map(repr, shown))} are embedded with every chunk and longer than "
+                "the chunks, whose size is not reduced. Add these keys to excluded_embed_metadata_keys unless that is "
+                "intended.",
                 stacklevel=3,
             )
             return

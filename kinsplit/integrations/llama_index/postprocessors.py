@@ -16,6 +16,7 @@ from kinsplit.details import DETAILS
 from kinsplit.errors import InvalidParameterError, require
 from kinsplit.integrations.llama_index.nodes import EXCLUDED, text_of
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
+from kinsplit.integrations.shared.pages import checked_documents
 from kinsplit.integrations.shared.results import RerankStage, text_to_rerank, with_rerank_score
 from kinsplit.integrations.shared.siblings import ExpansionStage
 from kinsplit.keywords import ExpansionKeywords
@@ -105,6 +106,7 @@ class SiblingExpansion(ExpansionStage, BaseNodePostprocessor, AbstractContextMan
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
+        nodes = checked_documents(nodes, NodeWithScore, "nodes", "call as_retriever with a retriever")
         expanded = self.expand(list(map(to_found, nodes)))
         return [
             nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)

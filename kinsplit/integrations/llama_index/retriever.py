@@ -11,7 +11,15 @@ from llama_index.core.tools import FunctionTool
 
 from kinsplit.index import Index
 from kinsplit.integrations.llama_index.records import node_with_score
-from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
+from kinsplit.integrations.shared.results import (
+    DESCRIPTION,
+    NAME,
+    SearchArguments,
+    check_index,
+    to_prompt,
+    to_results,
+    tool_search,
+)
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
 from kinsplit.retrieval import Passages
@@ -48,6 +56,7 @@ class KinsplitRetriever(BaseRetriever):
         slim: bool = False,
         **options: Unpack[SearchKeywords],
     ) -> None:
+        check_index(index)
         SearchOptions(**options)
         self._index = index
         self._options = options
