@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kinsplit.retrieval.rankings import SearchQuestion
 
 #: Steps of a search for the document that a question names; see `kinsplit.retrieval.rankings.Steps`.
-Finding = Generator[Sequence[Query], list[list[Entry]], "Naming | None"]
+Finding = Generator[Sequence[Query], list[list[Entry]], "Naming | SearchQuestion | None"]
 
 # Constants of a study on six labelled sets; see docs/kin-scoring.md.
 # Least share of the likelihood for a document to be the one that a question means.
@@ -37,6 +37,8 @@ _RARE = 20
 _TOP = 3
 # Least number of further words if a first chunk names its document.
 _FURTHER = 3
+# Names of files that describe a whole course.
+_OF_COURSES = frozenset({"readme", "index", "syllabus", "about", "welcome", "overview"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +65,8 @@ def find_naming(
     """Find the document that a question names: by a rare word of its name, or by those that its first chunk has.
 
     A document has to be likely by all evidence, and other words have to be left. A first chunk names its document only
-    if it has all rare words of the question that the document has.
+    if it has all rare words of the question that the document has. Who is named in the description of a course, as its
+    lecturer is, names the course: the question is then to be asked without that name.
 
     Args:
         store: The store.
@@ -98,10 +101,28 @@ def find_naming(
         if rest is not None and distinct and distinct <= known and further >= _FURTHER:
             dense = question.vector - float(question.vector @ chunk.dense) * chunk.dense
             return Naming(rest, dense, order, None if distinct <= name else chunk_id)
+        if (unnamed := _without_people(question, chunk.sparse.indices, having, source_id)) is not None:
+            return unnamed
     rest = without_name(question.terms, question.words, name)
     if rest is not None and any(0 < len(having[word]) <= rare for word in name):
         return Naming(rest, question.vector, order)
     return None
+
+
+def _without_people(
+    question: SearchQuestion, first: Collection[int], having: Mapping[int, Collection[str]], source_id: str
+) -> SearchQuestion | None:
+    """Return a question without the names, of two words, that only the first chunk of a course's description has.
+
+    It is None if there are none, or if no other document has a word that the description lacks.
+    """
+    known = {word for word in having if word in first and having[word] == {source_id}}
+    people = frozenset[int]().union(*(words for words, _ in question.alone if len(words) == 2 and words <= known))
+    elsewhere = any(having[word] and source_id not in having[word] for word in question.words - people)
+    if not people or not elsewhere or name_of(source_id).lower() not in _OF_COURSES:
+        return None
+    terms = question.terms.only({*question.terms.indices} - people)
+    return replace(question, terms=terms, words=question.words - people)
 
 
 def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:

@@ -167,7 +167,9 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     share = _matched(found["bm25"], best, len(question.words))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     if weights.document and (naming := (yield from find_naming(store, question, weights, found))) is not None:
-        return (yield from _evidence_within(question, weights, found, naming, share))
+        if isinstance(naming, Naming):
+            return (yield from _evidence_within(question, weights, found, naming, share))
+        return (yield from find_evidence(store, naming, weights, limit))
     inside = [
         ask(question.level, weights.inside, source_id)
         for source_id in _best_documents(found["dense"], documents, weights.best_documents)

@@ -136,6 +136,28 @@ def test_the_only_course_of_a_collection_is_not_named() -> None:
         assert opened.search("which birds hunt at night?").named_course == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Mara Quill's course: what is a starter?", "starter"),
+        ("In Mara Quill's course, what does salt do?", "salt"),
+        ("In Northwind Baking, what does proofing mean?", "proofing"),
+        ("What does Mara Quill's course cost?", "README"),
+        ("Who is Mara Quill, and what does she bake?", "README"),
+    ],
+)
+def test_a_lecturer_stands_for_the_course_unless_the_question_is_about_her(question: str, first: str) -> None:
+    texts = {
+        "README": "Northwind Baking is a course in nine units by Mara Quill. What does the course cost? Nothing.",
+        **LESSONS["Northwind Baking"],
+        "starter": "A starter is flour and water in which wild yeast lives. It is fed every day.",
+        "cooling": "A loaf is cut only after it has cooled for an hour.",
+    }
+    with Index("memory:") as opened:
+        opened.add(Document(f"{name}.md", text, {"course": "Northwind Baking"}) for name, text in texts.items())
+        assert opened.search(question, top_k=1)[0].source_id == f"{first}.md"
+
+
 NAMING = "in Bees, how do I join two SQL tables?"
 
 
