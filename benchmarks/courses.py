@@ -4,6 +4,9 @@ The 60 questions of courses_questions.json were written before anything was meas
 words than the text, ones that name a course (and the same without its name), ones on what two courses share, and ones
 without an answer. Each quotes the places of its answer. course_statistics was written for this; the other two courses
 are the sample course and a real one.
+
+`--others` prints the errors of the verdict on other collections instead, each asked its own questions and those of the
+others.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from labelled import read
+from labelled import labelled_sets, read, sampled, vague_sets
 from rich.console import Console
 from rich.table import Table
 from texts import ROOT, SHARED_DATA
@@ -38,13 +41,26 @@ RANKINGS = ("kin", "dense", "hybrid")
 #: Kind of the questions without an answer, and of those that name a course.
 UNANSWERED, NAMED = "unanswered", "named"
 
+#: Other collections by the sets with their questions, and how many questions of each are asked of it and of the others.
+OTHERS = {
+    "sample course": ("vague course",),
+    "articles of Wikipedia on AI": ("vague wikipedia_ai",),
+    "Alice in Wonderland": ("alice", "vague alice"),
+    "privacy policies": ("privacy_qa",),
+    "German articles": ("xquad de",),
+}
+OWN, STRANGE = 60, 20
+
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 140)
 
 
 @app.command()
-def main() -> None:
+def main(others: bool = typer.Option(default=False, help="Errors of the verdict on other collections.")) -> None:
     """Print how many questions of each kind have their answer in the first hit, and the errors of the verdict."""
+    if others:
+        console.print(other_verdicts())
+        return
     if not all(folder.is_dir() for folder in COURSES):
         raise typer.BadParameter(f"There is no course below {SHARED_DATA}.")
     documents = {document.id: document for document in courses()}
@@ -73,6 +89,23 @@ def verdicts(index: Index, questions: list[dict[str, Any]]) -> Table:
         table.add_row(name, str(len(rows)), str(len(wrong)))
         for question in wrong:
             console.print(f"wrong verdict: {question}", markup=False)
+    return table
+
+
+def other_verdicts() -> Table:
+    """Return a table of the errors of the verdict on other collections."""
+    known = {dataset.name: sampled(dataset, OWN) for dataset in (*vague_sets(), *labelled_sets())}
+    table = Table("collection", "with an answer", "wrong", "without", "wrong", title="Verdict on other collections")
+    for name, sets in OTHERS.items():
+        strange = [known[other] for others in OTHERS.values() if others != sets for other in others]
+        asked = {
+            True: [question.text for own in sets for question in known[own].questions],
+            False: [question.text for other in strange for question in other.questions[:STRANGE]],
+        }
+        with Index("memory:") as index:
+            index.add(known[sets[0]].documents)
+            wrong = {wanted: sum(index.search(q).is_close is not wanted for q in asked[wanted]) for wanted in asked}
+        table.add_row(name, *(str(each) for wanted in asked for each in (len(asked[wanted]), wrong[wanted])))
     return table
 
 

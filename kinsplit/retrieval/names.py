@@ -118,10 +118,10 @@ def _without_people(
     """
     known = {word for word in having if word in first and having[word] == {source_id}}
     people = frozenset[int]().union(*(words for words, _ in question.alone if len(words) == 2 and words <= known))
-    elsewhere = any(having[word] and source_id not in having[word] for word in question.words - people)
-    if not people or not elsewhere or name_of(source_id).lower() not in _OF_COURSES:
+    elsewhere = any(having[word] and source_id not in having[word] for word in question.words.difference(first))
+    terms = without_name(question.terms, question.words, people)
+    if not people or not elsewhere or terms is None or name_of(source_id).lower() not in _OF_COURSES:
         return None
-    terms = question.terms.only({*question.terms.indices} - people)
     return replace(question, terms=terms, words=question.words - people)
 
 
