@@ -174,33 +174,25 @@ class Punkt:
 
     def _ends(self, text: str) -> list[int]:
         """Return the ends of sentences, before closing quotation marks and brackets."""
-        places = self._candidates(text)
-        words = [text[word:stop] for word, stop in places]
-        plain = set(filter(self._is_plain, set(words)))
-        return [
-            stop + 1
-            for (start, stop), word in zip(places, words, strict=True)
-            if word in plain or text[stop] != "." or self._full_stop_ends(text, start, stop)
-        ]
-
-    def _candidates(self, text: str) -> list[tuple[int, int]]:
-        """Return the stops at which a sentence could end, each as offsets of its word and of the stop."""
         inside = image_marks(text).union(i for m in _DOTTED.finditer(text) for i in range(m.start(), m.end() - 1))
+        stops = sorted([match.start() for mark in self._candidate for match in mark.finditer(text)])
+        if inside:
+            stops = [stop for stop in stops if stop not in inside]
         # Punkt splits words at ASCII white space only.
         spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), "\n\t\r\x0b\x0c", text)
-        found: list[tuple[int, int]] = []
-        word = before = 0
-        for stop in sorted([match.start() for mark in self._candidate for match in mark.finditer(text)]):
-            if stop in inside:
-                continue
-            space = spaced.rfind(" ", before, stop)
-            if space >= before:
+        is_plain = functools.cache(self._is_plain)
+        ends: list[int] = []
+        word = spaced.rfind(" ", 0, stops[0]) + 1 if stops else 0
+        for stop, following in pairwise([*stops, len(text)]):
+            space = spaced.rfind(" ", stop, following)
+            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
+            if (space > 0 or word >= stop or following == len(text)) and (
+                text[stop] != "." or is_plain(text[word:stop]) or self._full_stop_ends(text, word, stop)
+            ):
+                ends.append(stop + 1)
+            if space > 0:
                 word = space + 1
-            elif found and word < before:
-                found.pop()  # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-            found.append((word, stop))
-            before = stop
-        return found
+        return ends
 
     def _is_plain(self, word: str) -> bool:
         """Return whether a full stop ends a sentence whatever follows, judged by the word before it."""
