@@ -110,8 +110,9 @@ _DEEPEST = 4  # lines inside lines
 
 # Line ends, brackets, strings and comments. A pattern that begins with a class of characters is searched for fast, so
 # what a token begins with is told apart behind its first character. Not every sign begins a comment: `a // b)`,
-# `#include`, `#[test]`, `#fff;`, `--option`. It is compiled when it is first needed.
-_ELEMENT = r"""(?mx)[\n/\#;"'`=<()\[\]{}-](?:
+# `#include`, `#[test]`, `#fff;`, `--option`.
+_TOKEN = re.compile(
+    r"""[\n/\#;"'`=<()\[\]{}-](?:
     (?<=\n)\s*+(?P<line>)
   | (?<=\()[^()\[\]{}"'`\#/\n<;-]*+\)
   | (?<=[()\[\]{}])(?P<bracket>)
@@ -126,7 +127,9 @@ _ELEMENT = r"""(?mx)[\n/\#;"'`=<()\[\]{}-](?:
   | (?<=<)<[-~]?["']?(?P<word>[A-Z_]\w*)["']?(?P<heredoc>)
   | (?<=[<&]')\w+(?:,[ ]?'\w+)*(?!['\w])  # lifetimes of Rust
   | (?:(?<=")(?:[^"\\\n]|\\[\s\S])*+(?:"|(?P<unclosed>))|(?<=')(?:[^'\\\n]|\\[\s\S])*+(?:'|(?P<quote>)))
-    )"""
+    )""",
+    re.VERBOSE | re.MULTILINE,
+)
 # Ends of what extends over lines; other openings are their own ends.
 _ENDS = {"/*": "*/", "--[[": "]]", "=begin": "\n=end"}
 _BRACKET = re.compile(r"[()\[\]{}]")
@@ -270,8 +273,7 @@ def _rows(text: str, start: int, end: int) -> Iterator[_Row]:
     missing: set[str] = set()  # openings without an end
     heredoc = ""
     begin = code_end = mark = at = start
-    search = re.compile(_ELEMENT).search
-    while token := search(text, at, end):
+    while token := _TOKEN.search(text, at, end):
         kind, at = token.lastgroup, token.end()
         if kind == "line" and heredoc:
             closing = re.compile(rf"\n[ \t]*{heredoc}\b").search(text, token.start(), end)

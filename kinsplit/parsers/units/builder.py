@@ -372,9 +372,9 @@ def _by_outer_line(text: str, start: int, end: int, _: UnitKind) -> Units:
     return _between(text, start, end, inner_lines(text, start, end))
 
 
-def _by_mark(level: Level, marks: str, kinds: Collection[UnitKind]) -> Rung:
+def _by_mark(level: Level, marks: re.Pattern[str], kinds: Collection[UnitKind]) -> Rung:
     def cut(text: str, start: int, end: int, _: UnitKind) -> Units:
-        return _between(text, start, end, [match.end() for match in re.compile(marks).finditer(text, start, end)])
+        return _between(text, start, end, [match.end() for match in marks.finditer(text, start, end)])
 
     return Rung(level, cut, frozenset(kinds))
 
@@ -383,12 +383,12 @@ _LINE_END = re.compile(r"[\r\n]")
 #: Cuts statements at the outermost lines inside them.
 BY_OUTER_LINE = Rung(Level.ITEM, _by_outer_line, frozenset({"code"}))
 #: Cuts records and statements into their lines.
-BY_LINE = _by_mark(Level.ITEM, _LINE_END.pattern, {"records", "code"})
+BY_LINE = _by_mark(Level.ITEM, _LINE_END, {"records", "code"})
 _WITH_CLAUSES = frozenset(KINDS) - {"fence", "table", "code"}
 _QUOTES = r"""(?:[”’»」』）】》]|["'](?=\s))*"""
 #: Cuts sentences into clauses: behind semicolons and colons, and what is still too long behind commas and dashes. The
 #: marks of scripts with spaces stand before a space. Quotation marks that close a clause stay with it.
 BY_CLAUSE = (
-    _by_mark(Level.CLAUSE, rf"[;:]{_QUOTES}(?=\s)|[；：؛]+{_QUOTES}", _WITH_CLAUSES),
-    _by_mark(Level.CLAUSE, rf"(?:,{_QUOTES}|\s[–—-])(?=\s)|[，、،]+{_QUOTES}", _WITH_CLAUSES),
+    _by_mark(Level.CLAUSE, re.compile(rf"[;:]{_QUOTES}(?=\s)|[；：؛]+{_QUOTES}"), _WITH_CLAUSES),
+    _by_mark(Level.CLAUSE, re.compile(rf"(?:,{_QUOTES}|\s[–—-])(?=\s)|[，、،]+{_QUOTES}"), _WITH_CLAUSES),
 )

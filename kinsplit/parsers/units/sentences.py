@@ -50,9 +50,11 @@ _CLOSE = r"(?:[\p{SB=Close}--[\p{Ps}\p{Pi}]]|\p{Pi}(?!\w))"  # some languages cl
 _BLANK = r"\p{SB=Sp}\p{SB=Sep}\r\n"
 # SB9 to SB11: closing marks and spaces go with the sentence before them. Patterns that few texts need are compiled when
 # they are first needed.
-_STOP = (
-    rf"(?V1)(?:(?P<dot>\p{{SB=ATerm}})|[{TERMINALS}]){_EXTEND}"
-    rf"(?P<closing>(?:(?:{_CLOSE}|_(?!\w)){_EXTEND})*+)(?P<space>(?:[{_BLANK}]{_EXTEND})*+)"
+_stop = functools.cache(
+    lambda: regex.compile(
+        rf"(?V1)(?:(?P<dot>\p{{SB=ATerm}})|[{TERMINALS}]){_EXTEND}"
+        rf"(?P<closing>(?:(?:{_CLOSE}|_(?!\w)){_EXTEND})*+)(?P<space>(?:[{_BLANK}]{_EXTEND})*+)"
+    )
 )
 # SB8a: the sentence goes on at another stop, or at a comma, a colon or a dash.
 _NEXT_STOP = regex.compile(rf"[\p{{SB=ATerm}}{TERMINALS}]")
@@ -71,7 +73,7 @@ _COMBINING = regex.compile(r"[\p{SB=Extend}\p{SB=Format}]")
 def unicode_starts(text: str) -> list[int]:
     """Return the starts of all sentences except the first, in linear time."""
     found = []
-    for stop in regex.finditer(_STOP, text):
+    for stop in _stop().finditer(text):
         end = stop.end()
         if end == len(text) or _NEXT_STOP.match(text, end):
             continue
@@ -105,7 +107,7 @@ IntArray = npt.NDArray[np.int64]
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
-_UNSPACED_WORDS = rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}{_SPACE}]){CLUSTER})+"
+_UNSPACED_WORDS = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}{_SPACE}]){CLUSTER})+")
 
 _CLAUSE = re.compile(r"[^\s，、；：]+[，、；：]*")
 
@@ -209,8 +211,7 @@ def _words(text: str) -> Units:
     clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & ~space)
     numbers = np.searchsorted(units.ends, clustered, side="right")
     cut = numbers[np.diff(numbers, prepend=-1) > 0]
-    find = regex.compile(_UNSPACED_WORDS).finditer
-    return cut_units(text, units, cut, lambda *part: as_units([match.span() for match in find(*part)]))[0]
+    return cut_units(text, units, cut, lambda *part: as_units([m.span() for m in _UNSPACED_WORDS.finditer(*part)]))[0]
 
 
 def _merged(offsets: IntArray, others: IntArray) -> IntArray:
@@ -270,9 +271,11 @@ _CLOSING = r"[\"'”’»」』）)\]]*\s*"
 # A full stop of full width inside a number or behind an abbreviation of it ("３．１４").
 _INSIDE_NUMBER = re.compile(r"．(?<=[\dA-Za-zＡ-Ｚａ-ｚ]．)(?=\d)")
 # Behind a closing mark: a comma, or what continues a sentence in Japanese ("と" in "「…。」と言った") or Korean.
-_SPEECH = (
-    r"[、，,]|と(?!ころ[がで]|にかく|ても|りあえず|もかく|もあれ|たんに|きどき|なり)|って|など|なんて|です|でした|だ(?:と|った)"
-    r"|[をがのはにもへや](?=[一-鿿ァ-ヴ、「『])|이?라[고는며]|하[고며]\s"
+_speech = functools.cache(
+    lambda: re.compile(
+        r"[、，,]|と(?!ころ[がで]|にかく|ても|りあえず|もかく|もあれ|たんに|きどき|なり)|って|など|なんて|です|でした|だ(?:と|った)"
+        r"|[をがのはにもへや](?=[一-鿿ァ-ヴ、「『])|이?라[고는며]|하[고며]\s"
+    )
 )
 _CLOSER = regex.compile(r"[\p{Pe}\p{Pf}]")
 # Last characters but one of most enumerators that end with a full stop; the others have a single letter there.
@@ -385,9 +388,7 @@ def _others(text: str) -> list[str]:
 
 def _may_begin(text: str, start: int) -> bool:
     """Return whether a sentence may begin without a space before it: nothing goes on, and no grapheme is cut."""
-    if _INSIDE_NUMBER.match(text, start - 1) or (
-        re.compile(_SPEECH).match(text, start) and _CLOSER.match(text, start - 1)
-    ):
+    if _INSIDE_NUMBER.match(text, start - 1) or (_speech().match(text, start) and _CLOSER.match(text, start - 1)):
         return False
     return grapheme_floor(text, start, 0) == start
 
