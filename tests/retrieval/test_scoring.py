@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -200,7 +201,8 @@ def test_the_only_document_with_a_word_counts_no_more_among_more_candidates() ->
 @pytest.mark.parametrize(
     "vague", ["How do I stop creatures nibbling my greens?", "something gnaws my plants, what stops it?"]
 )
-def test_one_rare_everyday_word_does_not_beat_meaning(vague: str) -> None:
+@pytest.mark.parametrize("options", [{}, {"weights": KinWeights(bm25=0.0)}, {"weights": NO_KIN}])
+def test_one_rare_everyday_word_does_not_beat_meaning(vague: str, options: dict[str, Any]) -> None:
     tasks = ("likes cool weather.", "needs fine soil.", "tastes bitter when dry.", "plants stand well in half shade.")
     texts = {
         f"{crop}{i}": f"{crop} {task}" for crop in ("Kale", "Chard", "Endive", "Cress") for i, task in enumerate(tasks)
@@ -210,7 +212,7 @@ def test_one_rare_everyday_word_does_not_beat_meaning(vague: str) -> None:
     with Index("memory:") as index:
         for name, text in texts.items():
             index.add(Document(name, text))
-        best, *_ = index.search(vague, top_k=1)
+        best, *_ = index.search(vague, top_k=1, **options)
         (known, *_) = index.search("When does the bus to the fair stop at the mill?", top_k=1)
     assert (best.source_id, known.source_id) == ("slugs", "bus")
 
