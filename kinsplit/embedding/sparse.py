@@ -29,7 +29,7 @@ from kinsplit.support.extras import needs
 
 _INVISIBLE = re.compile("\u00ad(?:[ \t]*\n[ \t]*)?|[\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 # Where NFKC would make other words: before exponents and fractions after digits, and marks of trade.
-_APART = re.compile(r"[⁰¹²³⁴-₎¼-¾⅐-⅞](?<=\d.)|[™℠]")
+_APART = re.compile(r"([⁰¹²³⁴-₎¼-¾⅐-⅞](?<=\d.))|[™℠]")
 _PLAIN = dict(zip("\u2010\u2011\u2212\u02bb\u02bc\u2018\u2019", "---''''", strict=True))
 # All ideograms are among these characters, and a text without them is seen in a tenth of the time.
 _HIGH = re.compile("[\u2e80-\U0010ffff]")
@@ -46,12 +46,10 @@ def compatible(text: str) -> str:
     if "-\n" in text:
         further += map("".join, _BROKEN_WORD.findall(text))
     if not text.isascii():
-        text = _APART.sub(lambda mark: f" {mark[0]}" if mark[0] not in "™℠" else " ", _INVISIBLE.sub("", text))
-        text = unicodedata.normalize("NFKC", text)
+        text = unicodedata.normalize("NFKC", _APART.sub(r" \1", _INVISIBLE.sub("", text)))
         for other, plain in _PLAIN.items():
             text = text.replace(other, plain)
-        if _HIGH.search(text):
-            text = _BROKEN_LINE.sub("", text)
+        text = _BROKEN_LINE.sub("", text) if _HIGH.search(text) else text
     return f"{text}\n{' '.join(further)}" if further else text
 
 

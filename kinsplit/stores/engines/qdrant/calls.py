@@ -176,6 +176,12 @@ class GrpcCalls(LocalCalls):
         )
 
 
+def choose_calls(collection: str, options: QdrantOptions | None) -> LocalCalls:
+    """Return the calls of a server with some options, or of the client's local mode."""
+    kind = LocalCalls if options is None else GrpcCalls if options.grpc else HttpCalls
+    return kind(collection, options or QdrantOptions())
+
+
 class EntryCache:
     """Entries of ranked points, each kept for the version of its point, which every write raises. Thread-safe.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from kinsplit.chunk import PLACED, RECORD, RESERVED, UNSEEN
 from kinsplit.details import DETAILS
@@ -33,7 +32,7 @@ def with_framework_keys(id_: str, payload: Payload) -> Payload:
     """Add `FRAMEWORK_KEYS` to a leaf's payload; others stay as they are, since the frameworks find leaves only."""
     if payload["level"]:
         return payload
-    record = json.loads(payload.get(RECORD) or "{}")
+    record = from_json(payload.get(RECORD) or "{}")
     metadata = record.get("metadata", to_metadata(id_, payload))
     own = record.get("own") or _node_fields(payload)
     node = {"id_": record.get("id", id_), "text": payload["full_content"], "metadata": metadata, **own}

@@ -15,15 +15,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.catalog import Catalog
 from kinsplit.stores.engines.open_engines import Lease, Sharing
-from kinsplit.stores.engines.qdrant.calls import (
-    EntryCache,
-    GrpcCalls,
-    HttpCalls,
-    LocalCalls,
-    shown,
-    to_filter,
-    to_search,
-)
+from kinsplit.stores.engines.qdrant.calls import EntryCache, choose_calls, shown, to_filter, to_search
 from kinsplit.stores.engines.qdrant.collection import (
     alias,
     aliases_of,
@@ -127,8 +119,7 @@ class QdrantStore(ChunkStore):
         if info is not None and options is not None:
             place = name.rpartition("/")[0]
             self._indexes = ServerIndexes(place, name, collection, info)
-        calls = LocalCalls if options is None else GrpcCalls if options.grpc else HttpCalls
-        self._calls = calls(collection, self._options)
+        self._calls = choose_calls(collection, options)
         self._copies = 1 if info is None else info.config.params.replication_factor or 1
         self._sources_at_once = min(self._sources_at_once, self._limits.values)
         self._client, self._name, self._collection = client, name, collection
