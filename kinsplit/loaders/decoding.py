@@ -185,7 +185,7 @@ def _are_numbers(high: bytes, low: bytes) -> bool:
 def _is_in_use(text: str) -> bool:
     """Return whether nearly all ideographs of a text are among the several thousand in use, of over ninety thousand."""
     others = "".join(character for character in text if character >= "\x80")
-    known = max(len(others.encode(name, "ignore").decode(name)) for name in _IDEOGRAPHS)
+    known = max(len(others.encode(name, "ignore").decode(name, "ignore")) for name in _IDEOGRAPHS)
     return bool(others) and known >= 0.98 * len(others)
 
 

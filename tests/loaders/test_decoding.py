@@ -247,6 +247,11 @@ def test_decoding_never_fails_and_says_what_it_decided(data):
         assert warnings or text in (plain, plain[1:])
 
 
+def test_a_hangul_filler_which_korean_encodings_write_but_do_not_read_is_no_fault():
+    text = "一\u3164亀"
+    assert decode(text.encode("utf-16-le")).warnings
+
+
 def test_cleaning_replaces_one_for_one_and_counts():
     assert clean("a\0b\ud800c\udfff😀") == (
         "a\ufffdb\ufffdc\ufffd😀",
