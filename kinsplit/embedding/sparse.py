@@ -433,7 +433,7 @@ class Bm25Embedder:
             for word in terms.keys() & self._asked([letters]).keys():
                 terms[word].update(further)
         first = "".join(word[0] for word in every).lower()
-        places = ((x, match.start()) for x in initials for match in re.finditer(f"(?={x})", first))
+        places = ((x, at) for x in initials for at in range(len(first)) if first.startswith(x, at))
         phrases = ((self.words(" ".join(every[at : at + len(x)])), _WRITTEN.format(x)) for x, at in places)
         known = [(words, {*self._asked([term])}) for words, term in phrases if len(words) > 1 and words <= terms.keys()]
         return [*((frozenset({word}), own) for word, own in terms.items()), *known]

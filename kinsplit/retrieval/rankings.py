@@ -170,11 +170,17 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
         if isinstance(naming, Naming):
             return (yield from _evidence_within(question, weights, found, naming, share))
         return (yield from find_evidence(store, naming, weights, limit))
+    # A full ranking may lack one of the first chunks of a document, so that one inside it is needed.
+    full = [
+        (ask, [entry.source_id for entry in found[using]])
+        for using, ask in (("dense", question.by_meaning), ("bm25", question.by_terms))
+        if len(found[using]) >= pool
+    ]
     inside = [
         ask(question.level, weights.inside, source_id)
         for source_id in _best_documents(found["dense"], documents, weights.best_documents)
-        for ask, ranked in ((question.by_meaning, found["dense"]), (question.by_terms, found["bm25"]))
-        if _lacks(ranked, pool, source_id, weights.inside)
+        for ask, sources in full
+        if sources.count(source_id) < weights.inside
     ]
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
     answers = yield [*inside, *missing]
@@ -260,11 +266,6 @@ def _matched(best: Sequence[Entry], alone: Sequence[tuple[Collection[int], Seque
     return min(1.0, best[0].score * len(needed) / (number * sum(needed.values())))
 
 
-def _lacks(ranked: Sequence[Entry], limit: int, source_id: str, number: int) -> bool:
-    """Return whether a ranking may lack one of the first chunks of a document, so that one inside it is needed."""
-    return len(ranked) >= limit and sum(entry.source_id == source_id for entry in ranked) < number
-
-
 def _wanted(found: Sequence[Sequence[Entry]], *, siblings: bool) -> set[str]:
     """Return the ids of the chunks that rankings found, and of the siblings of each one's best."""
     wanted = {entry.id for entry in chain(*found)}
@@ -290,8 +291,9 @@ def _best_documents(dense: Sequence[Entry], documents: dict[str, float], number:
     meaning: dict[str, float] = {}
     for entry in dense:
         meaning.setdefault(entry.source_id, entry.score)  # Entries come best first.
-    shares = unit(meaning), unit(documents)
-    total = {source: sum(share.get(source, 0.0) for share in shares) for source in {**meaning, **documents}}
+    total = unit(meaning)
+    for source, share in unit(documents).items():
+        total[source] = total.get(source, 0.0) + share
     return sorted(total, key=lambda source: (-total[source], source))[:number]
 
 

@@ -101,9 +101,10 @@ def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None
             + trusted * weights.document * beyond * outstanding(_values(sources, evidence.document), highest=_HIGHEST)
             + weights.best_chunk * standard(best_chunks)
         )
-    order = zip((-total).tolist(), sources, [entry.index for entry in entries], range(len(entries)), strict=True)
+    rows = range(len(entries)) if limit is None else np.flatnonzero(total >= np.sort(total)[-limit:][0]).tolist()
+    order = sorted((-float(total[row]), sources[row], entries[row].index, row) for row in rows)
     found = []
-    for *_, row in sorted(order)[:limit]:
+    for *_, row in order[:limit]:
         entry = entries[row]
         stages = {
             "dense": evidence.dense.get(entry.id),
@@ -219,14 +220,13 @@ def _own_and_siblings(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
     number = len(entries)
-    ids = list(dict.fromkeys((*(entry.id for entry in entries), *dense, *bm25)))
+    ids = [*{**dict.fromkeys([entry.id for entry in entries]), **dense, **bm25}]
     own = own_scores(ids, dense, bm25, weight, number)
     # Two more rows: one for no neighbour, one for neighbours without a score.
     nobody, others = len(ids), len(ids) + 1
-    rows: dict[str | None, int] = {id_: row for row, id_ in enumerate(ids)}
-    rows[None] = nobody
-    before = np.array([rows.get(entry.prev_id, others) for entry in entries])
-    after = np.array([rows.get(entry.next_id, others) for entry in entries])
+    row_of = dict[str | None, int](zip([*ids, None], range(others), strict=True)).get
+    before = np.array([row_of(entry.prev_id, others) for entry in entries])
+    after = np.array([row_of(entry.next_id, others) for entry in entries])
     scores = np.append(own, [0.0, own[:number].min()])
     count = (before != nobody).astype(int) + (after != nobody)
     own = own[:number]

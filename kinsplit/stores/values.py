@@ -175,6 +175,10 @@ class Hit:
     score: float
 
 
+# `Entry._make` also counts the values, which takes as long again.
+_new = tuple.__new__
+
+
 class Entry(NamedTuple):
     """A chunk in a ranking: its position and its kin, without its text.
 
@@ -212,12 +216,12 @@ class Entry(NamedTuple):
 
     def scored(self, score: float) -> Entry:
         """Return the entry with another score."""
-        return Entry._make((*self[:-1], score))
+        return _new(Entry, (*self[:-1], score))
 
     @classmethod
     def bare(cls, id_: str, score: float) -> Self:
         """Return an entry with an id and a score alone; see `Query.bare`."""
-        return cls._make((id_, "", 0, 0, 0, None, None, None, None, 0, (), "", (), score))
+        return _new(cls, (id_, "", 0, 0, 0, None, None, None, None, 0, (), "", (), score))
 
 
 @dataclass(frozen=True, slots=True)
