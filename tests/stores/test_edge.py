@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from itertools import groupby
@@ -19,7 +20,9 @@ from kinsplit_testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, e
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import LockWarning, StoreError
 from kinsplit.stores import open_catalog
+from kinsplit.stores.engines import arrays
 from kinsplit.stores.engines.edge import cache, folder
+from kinsplit.stores.engines.edge.engine import _read_all
 from kinsplit.stores.engines.edge.points import _boolean
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_entry, to_payload
@@ -37,13 +40,34 @@ class TestEdgeStore(ChunkStoreContract):
 
 @pytest.fixture
 def large(monkeypatch):
-    """Have the engine rank, as in a large collection."""
+    """Have the engine rank, as in a very large collection."""
     monkeypatch.setattr(cache, "_MOST_COPIED", 0)
+    monkeypatch.setattr(cache, "_MOST_BYTES", 0)
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    """Have copies made by the first call, which then waits for them."""
+    monkeypatch.setattr(cache, "_PER_CALL", 10**9)
+    monkeypatch.setattr(cache, "_LEAVES_PER_CALL", 10**9)
+    monkeypatch.setattr(cache, "Thread", type("AtOnce", (threading.Thread,), {"start": threading.Thread.run}))
+
+
+@pytest.fixture
+def leaves_copied(monkeypatch, copied):
+    """Have the engine rank only parents, documents, and more than three dense vectors."""
+    monkeypatch.setattr(cache, "_MOST_COPIED", 0)
+    monkeypatch.setattr(arrays, "MOST_COMPARED", 3)
 
 
 @pytest.mark.usefixtures("large")
 class TestLargeEdgeStore(TestEdgeStore):
     """The same contract without a copy in memory."""
+
+
+@pytest.mark.usefixtures("leaves_copied")
+class TestCopiedEdgeStore(TestEdgeStore):
+    """The same contract with a copy of the leaves."""
 
 
 def test_no_boolean_of_a_filter_is_an_integer_too():
@@ -137,6 +161,7 @@ def test_search_get_known_and_sources_are_at_most_two_engine_calls_each(store, l
     store.sources(0)
     assert calls == [
         "count",
+        "count",
         "query_batch",
         "retrieve",
         "retrieve",
@@ -162,13 +187,13 @@ def test_a_ranking_reads_no_entry_again_until_it_is_written(store, large):
     queries = [Query("dense", DENSE.embed_query("a"), limit) for limit in (2, 5)]
     first = store.rank(queries)
     assert store.rank(queries) == first
-    assert calls == ["count", "query_batch", "retrieve", "query_batch"]
+    assert calls == ["count", "count", "query_batch", "retrieve", "query_batch"]
     record(store, fail_on_update=1)
     with pytest.raises(StoreError, match="the disk is full"):
         save(store, "doc", make_chunks("doc", [*TEXTS, "more"]))
     calls = record(store)
     assert store.rank(queries) == first
-    assert calls == ["count", "query_batch", "retrieve"]
+    assert calls == ["count", "count", "query_batch", "retrieve"]
 
 
 PAYLOAD = to_payload(make_chunks("doc", TEXTS)[0])
@@ -201,7 +226,7 @@ def test_only_some_entries_are_kept():
     assert fetched == [[*map(str, (ONE, TWO, THREE, GONE))], [str(ONE)]]
 
 
-def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_after_a_write(store, monkeypatch):
+def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_after_a_write(store, monkeypatch, copied):
     save(store, "doc", make_chunks("doc", TEXTS))
     monkeypatch.setattr(cache, "_PER_CALL", 3)
     query = Query("dense", DENSE.embed_query("a"), 2)
@@ -220,14 +245,50 @@ def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_afte
     assert calls.count("scroll") > 1
 
 
-def test_a_copy_that_was_made_during_a_write_is_not_kept():
-    def read():
+def test_of_a_larger_collection_the_leaves_are_copied(store, leaves_copied):
+    save(store, "doc", [*make_chunks("doc", TEXTS), *make_chunks("doc", TEXTS[:2], 1)])
+    vector, ids = DENSE.embed_query("a"), tuple(chunk.id for chunk in make_chunks("doc", TEXTS)[:3])
+    few, terms = Query("dense", vector, 9, 0, {"$id": ids}), Query("bm25", SPARSE.embed_query("class"), 9)
+    calls = record(store)
+    store.rank([few, terms])
+    assert calls == ["count", "count", "scroll", "retrieve"]
+    found = store.rank([Query("dense", vector, 9), few, Query("bm25", terms.vector, 9, 1)])
+    assert calls[4:] == ["query_batch", "retrieve"]
+    scores = {entry.id: entry.score for entry in found[0]}
+    assert {entry.id: entry.score for entry in found[1]} == pytest.approx({id_: scores[id_] for id_ in ids}, abs=1e-6)
+    assert [{entry.level for entry in each} for each in found] == [{0}, {0}, {1}]
+
+
+def test_a_copy_that_was_made_during_a_write_is_not_kept(copied):
+    def read(level):
         copy.forget()
         yield from ()
 
-    copy = cache.ArrayCopy()
-    assert copy.find(lambda: 0, read) is None
+    copy = cache.ArrayCopy(3)
+    assert copy.find(lambda level: 0, read) is None
     assert copy.made is None
+
+
+def test_a_copy_whose_engine_is_closed_is_not_made(copied):
+    def read(level):
+        raise StoreError("closed")
+        yield
+
+    copy = cache.ArrayCopy(3)
+    assert copy.find(lambda level: 0, read) is None
+    assert copy.find(lambda level: 0, lambda level: iter(())) is not None
+
+
+def test_an_engine_that_is_let_go_of_while_it_is_copied_leaves_its_folder(tmp_path, monkeypatch, copied):
+    gone = EdgeStore(str(tmp_path), "edge", SCHEMA)
+    save(gone, "doc", make_chunks("doc", TEXTS))
+    points = _read_all(weakref.ref(engine(gone)), None)
+    next(points)
+    del gone
+    gc.collect()
+    with EdgeStore(str(tmp_path), "edge") as again:
+        assert again.count() == len(TEXTS)
+    assert len(list(points)) < len(TEXTS)
 
 
 def test_an_unchanged_source_costs_no_write(store):

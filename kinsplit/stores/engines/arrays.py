@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypeGuard
 
 import numpy as np
@@ -18,6 +19,9 @@ Rows = NDArray[np.intp]
 
 # Share of a matrix's rows up to which a product with these alone, which copies them, takes less time than with all.
 _FEW = 1 / 8
+#: Largest number of dense vectors that are compared without an engine, which needs less time for more: it compares
+#: copies of a few bits per dimension first.
+MOST_COMPARED = 10_000
 
 
 class PointArrays:
@@ -25,26 +29,28 @@ class PointArrays:
 
     Args:
         points: The points; of equal scores, the earlier one ranks first.
+        level: Level of the points, if those of others are missing.
     """
 
-    def __init__(self, points: Iterable[tuple[Entry, Vectors]]) -> None:
+    def __init__(self, points: Iterable[tuple[Entry, Vectors]], level: int | None = None) -> None:
+        self._level = level
         #: The points' entries, without scores.
         self.entries: list[Entry] = []
         rows: dict[int, list[int]] = defaultdict(list)
-        dense: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
-        sparse: dict[str, list[_Terms]] = defaultdict(list)
-        places = []
+        # Arrays that grow, since objects for each point would take several times the memory.
+        dense: dict[str, array[float]] = defaultdict(lambda: array("f"))
+        sparse: dict[str, _Terms] = defaultdict(_Terms)
+        places, dimension = [], 1
         for row, (entry, vectors) in enumerate(points):
             self.entries.append(entry)
             rows[entry.level].append(row)
             layer = layer_of(entry.level)
             places.append(len(dense[layer.dense]) if layer.dense is not None else 0)
             if layer.dense is not None and vectors.dense is not None:
-                dense[layer.dense].append(vectors.dense)
+                dense[layer.dense].frombytes(vectors.dense.tobytes())
+                dimension = len(vectors.dense)
             if vectors.sparse is not None and vectors.sparse.indices:
-                # Numbers as objects would take seven times the memory.
-                terms, values = np.array(vectors.sparse.indices), np.array(vectors.sparse.values, dtype=np.float32)
-                sparse[layer.sparse].append((np.full(len(terms), row, dtype=np.int32), terms, values))
+                sparse[layer.sparse].add(row, vectors.sparse)
         self._row_of = {entry.id: row for row, entry in enumerate(self.entries)}
         of_source: dict[tuple[int, str], list[int]] = defaultdict(list)
         for row, entry in enumerate(self.entries):
@@ -54,27 +60,31 @@ class PointArrays:
         self._level_of = np.array([entry.level for entry in self.entries], dtype=np.intp)
         self._levels = {level: np.array(of_level, dtype=np.intp) for level, of_level in rows.items()}
         # Row of each point in the matrix that holds its dense vector.
-        self._places = np.array(places, dtype=np.intp)
-        self._unit = {name: _unit(np.array(vectors, dtype=np.float32)) for name, vectors in dense.items() if vectors}
-        self._postings = {name: _Postings(vectors, len(self.entries)) for name, vectors in sparse.items()}
+        self._places = np.array(places, dtype=np.intp) // dimension
+        self._unit = {name: _unit(numbers, dimension) for name, numbers in dense.items() if numbers}
+        self._postings = {name: _Postings(sparse.pop(name), len(self.entries)) for name in [*sparse]}
         # The last vector that was multiplied by each whole matrix, and the product.
         self._products: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
 
-    def count(self, level: int) -> int:
-        """Return the number of points of a level."""
-        return len(self._levels.get(level, ()))
+    def count(self, level: int) -> int | None:
+        """Return the number of points of a level; None if they are missing."""
+        return len(self._levels.get(level, ())) if self._level in (None, level) else None
 
-    def rank(self, queries: Sequence[Query]) -> list[list[Entry]] | None:
-        """Return the entries that queries find, best first; None if a filter reads other keys than ids and sources."""
-        rankings = []
-        for query in queries:
-            conditions = to_conditions(None, query.where)
-            known = [condition for condition in conditions if is_place(condition)]
-            if len(known) < len(conditions):
-                return None
-            found = self.best(query, self.matching(query.level, known))
-            rankings.append(self.bare(found) if query.bare else self.scored(found))
-        return rankings
+    def rank(self, query: Query) -> list[Entry] | None:
+        """Return the entries that a query finds, best first.
+
+        It is None if an engine should answer it: if points of its level are missing, if its filter reads other keys
+        than ids and sources, or if more than `MOST_COMPARED` dense vectors would be compared.
+        """
+        conditions = to_conditions(None, query.where)
+        known = [condition for condition in conditions if is_place(condition)]
+        if self._level not in (None, query.level) or len(known) < len(conditions):
+            return None
+        rows = self.matching(query.level, known)
+        if query.using == "dense" and len(rows) > MOST_COMPARED:
+            return None
+        found = self.best(query, rows)
+        return self.bare(found) if query.bare else self.scored(found)
 
     def scored(self, found: Iterable[tuple[int, float]]) -> list[Entry]:
         """Return the entries of rows with their scores."""
@@ -91,8 +101,8 @@ class PointArrays:
         rows: Rows | None = None
         for condition in conditions:
             if isinstance(condition, HasId):
-                named = sorted(row for id_ in condition.ids if (row := self._row_of.get(id_)) is not None)
-                wanted = np.array(named, dtype=np.intp)
+                known = [row for row in map(self._row_of.get, condition.ids) if row is not None]
+                wanted = np.sort(np.array(known, dtype=np.intp))
                 wanted = wanted[self._level_of[wanted] == level]
             else:
                 found = [self._of_source.get((level, name), _NO_ROWS) for name in condition.strings]
@@ -112,10 +122,11 @@ class PointArrays:
         if layer.sparse not in self._postings:
             return []
         postings = self._postings[layer.sparse]
-        if len(query.vector.indices) == 1 and len(layer.levels) == 1 and rows is self._levels[query.level]:
+        is_all = len(layer.levels) == 1 and rows is self._levels[query.level]
+        if is_all and len(query.vector.indices) == 1:
             return _best(*postings.weighted(query.vector.indices[0], query.vector.values[0]), query.limit)
-        scores, holds = postings.scores(query.vector)
-        rows = rows[holds[rows]]
+        scores = postings.scores(query.vector)
+        rows = _candidates(scores, query.limit) if is_all else rows[scores[rows] != 0]
         return _best(rows, scores[rows], query.limit)
 
     def _cosines(self, name: str, vector: NDArray[np.float32], places: Rows) -> NDArray[np.float32]:
@@ -135,48 +146,60 @@ class PointArrays:
 _NO_ROWS = np.array([], dtype=np.intp)
 
 
-# The row of a point for each of its terms, the terms, and their weights.
-_Terms = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]
+class _Terms:
+    """The terms of points and their weights: a row, a term and a weight for each."""
+
+    def __init__(self) -> None:
+        self.number, self.rows, self.terms, self.values = 0, array("i"), array("q"), array("f")
+
+    def add(self, row: int, vector: SparseVector) -> None:
+        """Add the terms of a point."""
+        self.number += 1
+        self.rows.extend([row] * len(vector.indices))
+        self.terms.extend(vector.indices)
+        self.values.extend(vector.values)
 
 
 class _Postings:
     """The points, of so many in all, that have each term, and their weights."""
 
-    def __init__(self, points: Sequence[_Terms], size: int) -> None:
-        rows, terms, values = map(np.concatenate, zip(*points, strict=True))
+    def __init__(self, found: _Terms, size: int) -> None:
+        terms = np.frombuffer(found.terms, np.int64)
         order = np.argsort(terms, kind="stable")
-        found, starts = np.unique(terms[order], return_index=True)
-        self._number, self._size = len(points), size
+        terms = terms[order]
+        self._number, self._size = found.number, size
         # The last vector that was asked for, and its scores: a search has several queries with one.
-        self._last: tuple[SparseVector, NDArray[np.float64], NDArray[np.bool_]] | None = None
-        self._rows, self._values = rows[order], values[order]
-        parts = zip(starts.tolist(), [*starts[1:].tolist(), len(terms)], strict=True)
-        self._parts = dict(zip(found.tolist(), parts, strict=True))
+        self._last: tuple[SparseVector, NDArray[np.float64]] | None = None
+        self._rows: NDArray[np.int32] = np.frombuffer(found.rows, np.int32)[order]
+        self._values: NDArray[np.float32] = np.frombuffer(found.values, np.float32)[order]
+        # Each term with its first place, and the end.
+        starts = np.flatnonzero(np.diff(terms, prepend=-1))
+        self._terms, self._starts = terms[starts], np.append(starts, len(terms))
 
     def weighted(self, term: int, asked: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the points that have a term, in order, and its weights times its IDF and its weight in a question.
 
         As in Qdrant, the IDF counts all points with a sparse vector of that name.
         """
-        start, end = self._parts.get(term, (0, 0))
+        place = int(np.searchsorted(self._terms, term))
+        if place == len(self._terms) or self._terms[place] != term:
+            return self._rows[:0], np.zeros(0)
+        start, end = self._starts[place : place + 2].tolist()
         having = end - start
         idf = math.log((self._number - having + 0.5) / (having + 0.5) + 1)
         return self._rows[start:end], self._values[start:end] * np.float64(asked * idf)
 
-    def scores(self, vector: SparseVector) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the score of each point, and whether it has a term at all."""
+    def scores(self, vector: SparseVector) -> NDArray[np.float64]:
+        """Return the score of each point; it is 0 only if the point has none of the terms."""
         last = self._last
         if last is not None and last[0] is vector:
-            return last[1:]
-        scores, holds = np.zeros(self._size), np.zeros(self._size, dtype=bool)
-        for term, asked in zip(vector.indices, vector.values, strict=True):
-            # Half of a question's terms are other spellings and names, which few collections have.
-            if term in self._parts:
-                rows, weights = self.weighted(term, asked)
-                scores[rows] += weights
-                holds[rows] = True
-        self._last = vector, scores, holds
-        return scores, holds
+            return last[1]
+        pairs = zip(vector.indices, vector.values, strict=True)
+        found = [(self._rows[:0], np.zeros(0)), *(self.weighted(term, asked) for term, asked in pairs)]
+        rows, weights = zip(*found, strict=True)
+        scores = np.bincount(np.concatenate(rows), np.concatenate(weights), self._size).astype(np.float64, copy=False)
+        self._last = vector, scores
+        return scores
 
 
 def is_place(condition: Condition) -> TypeGuard[HasId | OneOf]:
@@ -184,14 +207,31 @@ def is_place(condition: Condition) -> TypeGuard[HasId | OneOf]:
     return isinstance(condition, HasId) or (isinstance(condition, OneOf) and condition.key == "source_id")
 
 
-def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Normalise each row to length 1; a row of length 0 stays."""
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return (matrix / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
+def _unit(numbers: array[float], dimension: int) -> NDArray[np.float32]:
+    """Normalise vectors in place to length 1, each a row of the matrix; one of length 0 stays."""
+    matrix = np.frombuffer(numbers, np.float32).reshape(-1, dimension)
+    lengths = np.sqrt(np.vecdot(matrix, matrix))
+    matrix /= np.where(lengths > 0, lengths, 1)[:, np.newaxis]
+    return matrix
+
+
+def _candidates(scores: NDArray[np.float64], limit: int) -> Rows:
+    """Return the rows whose scores aren't 0, without most of those that aren't among the best."""
+    size = len(scores) // (8 * limit)
+    if size > 1:
+        # Of the best scores of blocks, the one at the limit is at most as good as that of all scores.
+        blocks = scores[: len(scores) // size * size].reshape(size, -1).max(axis=0)
+        least = np.partition(blocks, -limit)[-limit]
+        if least > 0:
+            return np.flatnonzero(scores >= least)
+    return np.flatnonzero(scores != 0)
 
 
 def _best(rows: NDArray[np.integer], scores: NDArray[np.floating], limit: int) -> list[tuple[int, float]]:
     """Return the rows with the highest scores; of equal scores, the earlier row comes first."""
+    if limit == 1 and len(scores):
+        first = int(scores.argmax())
+        return [(int(rows[first]), float(scores[first]))]
     if len(scores) > 2 * limit:
         chosen = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
         rows, scores = rows[chosen], scores[chosen]

@@ -6,9 +6,12 @@ import os
 import re
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import qdrant_edge as qe
@@ -20,9 +23,9 @@ from kinsplit.stores.engines.edge import folder
 from kinsplit.stores.engines.edge.cache import ArrayCopy, PointCache
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
-from kinsplit.stores.engines.edge.points import to_point
+from kinsplit.stores.engines.edge.points import to_filter, to_point
 from kinsplit.stores.engines.qdrant.payload import places_of, to_vectors, unwrapped, wrapped
-from kinsplit.stores.filters import Condition
+from kinsplit.stores.filters import Condition, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
 from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.store import batches
@@ -89,6 +92,8 @@ ALL = 2**31
 _MOST_ENTRIES, _MOST_CHUNKS = 50_000, 2_000
 #: Points per write or read.
 _BATCH = 500
+#: Points that are read at once for a copy; the engine keeps the interpreter's lock meanwhile.
+_COPIED_AT_ONCE = 100
 #: Largest size of a payload index on disk, in bytes.
 _INDEX_BYTES = 8_000_000
 #: Seconds between flushes, as in Qdrant's server. The log survives a crash of the process; only a flush survives a
@@ -117,7 +122,7 @@ class EdgeEngine:
         self.schema, self.shard = folder.open_folder(path, schema)
         self.entries = PointCache[int, Entry](to_entry, _MOST_ENTRIES)
         self.chunks = PointCache[str, Chunk](from_payload, _MOST_CHUNKS)
-        self.arrays = ArrayCopy()
+        self.arrays = ArrayCopy(self.schema.dimension)
         self.writing = threading.RLock()
         self._indexes = KeyIndexes()
         self._ledger: Ledger | None = None
@@ -253,19 +258,18 @@ class EdgeEngine:
 
     def find_arrays(self) -> PointArrays | None:
         """Return the copy of the points for one call, or None if the shard should answer it."""
-        # The copy keeps neither function, since an engine in a circle would keep its lock after its last use.
-        return self.arrays.find(self._count, self._all)
+        # Neither the copy nor its thread keeps the engine, which would keep its lock after its last use.
+        return self.arrays.find(self._count, partial(_read_all, weakref.ref(self)))
 
-    def _count(self) -> int:
+    def _count(self, level: int | None) -> int:
         with self.calling() as shard:
-            return shard.count(qe.CountRequest())
+            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, None))))
 
-    def _all(self) -> Iterator[tuple[Entry, Vectors]]:
-        """Yield the entries of all points with their vectors."""
+    def _ids(self, level: int | None) -> list[str]:
+        wanted = to_filter(to_conditions(level, None))
         with self.calling() as shard:
-            found, _ = shard.scroll(qe.ScrollRequest(limit=ALL, with_payload=False, with_vector=False))
-        for record in self._records([str(record.id) for record in found], places_of(ENTRY_KEYS)):
-            yield to_entry(str(record.id), unwrapped(record.payload)), to_vectors(record.vector)
+            found, _ = shard.scroll(qe.ScrollRequest(limit=ALL, filter=wanted, with_payload=False, with_vector=False))
+        return [str(record.id) for record in found]
 
     def acknowledged(self) -> tuple[dict[str, dict[str, LedgerMark]], bool]:
         """Return the marks of all points by source and by id, and whether every point must have one."""
@@ -329,6 +333,21 @@ class EdgeEngine:
 def read(shard: qe.EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
     """Return the payloads of points, or some of their keys, by id, without points that are not stored."""
     return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
+
+
+def _read_all(engine: weakref.ref[EdgeEngine], level: int | None) -> Iterator[tuple[Entry, Vectors]]:
+    """Yield the entries of the points of a level, or of all, with their vectors, as long as the engine is in use."""
+    # Entries share their equal values: ids of siblings, and names and titles of documents.
+    shared: dict[Any, Any] = {}
+    found = engine()
+    for batch in batches(found._ids(level) if found else (), _COPIED_AT_ONCE):
+        found = engine()
+        records = list(found._records(batch, places_of(ENTRY_KEYS))) if found else []
+        found = None  # An engine that nobody closed is let go of by its last user.
+        for record in records:
+            entry = to_entry(str(record.id), unwrapped(record.payload))
+            values = (shared.setdefault(each, each) if isinstance(each, str | tuple) else each for each in entry)
+            yield Entry._make(values), to_vectors(record.vector)
 
 
 def _mark(payload: Payload, encoded: bytes, vectors: float) -> LedgerMark:

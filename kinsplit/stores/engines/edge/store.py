@@ -76,8 +76,8 @@ class EdgeStore(ChunkStore):
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         arrays = self._lease.engine.arrays.made
-        if arrays is not None and level is not None and not where:
-            return arrays.count(level)
+        if arrays is not None and level is not None and not where and (known := arrays.count(level)) is not None:
+            return known
         conditions = to_conditions(level, where)
         self._lease.engine.prepare(conditions)
         with self._engine() as shard:
@@ -193,32 +193,36 @@ class EdgeStore(ChunkStore):
         """Return what queries find, from the copy or the engine, and the payloads by id if they are wanted."""
         engine = self._lease.engine
         arrays = engine.find_arrays()
-        found = None if arrays is None else arrays.rank(queries)
-        if found is not None and not whole:
-            return found, {}
-        engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
+        found = [None if arrays is None else arrays.rank(query) for query in queries]
+        rest = [query for query, own in zip(queries, found, strict=True) if own is None]
+        engine.prepare([each for query in rest for each in to_conditions(None, query.where)])
         with engine.calling() as shard:
-            if found is None:
-                answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
-                rankings = [[(cast("UUID", point.id), point.score) for point in answer] for answer in answers]
-                placed = (own for query, own in zip(queries, rankings, strict=True) if whole or not query.bare)
-                wanted = {id_.int: id_ for ranking in placed for id_, _ in ranking}
-                entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
-                # Points may have been deleted in between.
-                found = [
-                    [Entry.bare(str(id_), score) for id_, score in own]
-                    if query.bare and not whole
-                    else [entries[id_.int].scored(score) for id_, score in own if id_.int in entries]
-                    for query, own in zip(queries, rankings, strict=True)
-                ]
-            ids = list({entry.id for own in found for entry in own}) if whole else []
-            return found, read(shard, True, ids) if ids else {}
+            asked = iter(_ranked_by(engine, shard, rest, whole=whole) if rest else ())
+            rankings = [next(asked) if own is None else own for own in found]
+            ids = list({entry.id for own in rankings for entry in own}) if whole else []
+            return rankings, read(shard, True, ids) if ids else {}
 
     def _chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
         return self._lease.engine.chunks.read(dict(zip(ids, ids, strict=True)), self._fetch)
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return self._lease.engine.payloads(ids)
+
+
+def _ranked_by(engine: EdgeEngine, shard: qe.EdgeShard, queries: Sequence[Query], *, whole: bool) -> list[list[Entry]]:
+    """Return what the engine finds; entries of bare queries are whole if their payloads are wanted."""
+    answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
+    rankings = [cast("list[tuple[UUID, float]]", [(each.id, each.score) for each in own]) for own in answers]
+    placed = (own for query, own in zip(queries, rankings, strict=True) if whole or not query.bare)
+    wanted = {id_.int: id_ for ranking in placed for id_, _ in ranking}
+    entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
+    # Points may have been deleted in between.
+    return [
+        [Entry.bare(str(id_), score) for id_, score in own]
+        if query.bare and not whole
+        else [entries[id_.int].scored(score) for id_, score in own if id_.int in entries]
+        for query, own in zip(queries, rankings, strict=True)
+    ]
 
 
 def _values(value: object) -> set[str]:
