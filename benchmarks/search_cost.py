@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +34,10 @@ from kinsplit.stores.engines.edge.store import EdgeStore
 EXAMPLES = Path(__file__).parents[1] / "examples"
 #: Largest ratios that are wanted: of a small collection's search to the vector, and of a large one's to both.
 SMALL, LARGE = 2.0, 1.5
-#: Chunks to take from each of the engine's own rankings, and searches before any is measured, after which small
-#: collections are copied.
-_POOL, _BEFORE = 100, 150
+#: Chunks to take from each of the engine's own rankings.
+_POOL = 100
+#: Searches before any is measured, and chunks for each further one: then the collection is copied into memory.
+_BEFORE, _PER_SEARCH = 150, 20
 
 
 def main(
@@ -81,8 +84,11 @@ def measure(
                 shard.query_batch(qe.QueryBatchRequest(requests))
 
         tasks: list[Callable[[str], object]] = [model.embed_query, embedder.embed_query, rank, index.search]
-        for question in (questions * _BEFORE)[:_BEFORE]:
+        for question in islice(cycle(questions), _BEFORE + index.count() // _PER_SEARCH):
             index.search(question)
+        for thread in threading.enumerate():
+            if thread.name == "kinsplit-copy":
+                thread.join()
         times = [[[_seconds(task, question) for task in tasks] for _ in range(rounds)] for question in questions]
         medians = [[statistics.median(task) for task in zip(*of_question, strict=True)] for of_question in times]
         vector, own, ranked, searched = (statistics.mean(column) * 1e3 for column in zip(*medians, strict=True))

@@ -170,18 +170,8 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
         if isinstance(naming, Naming):
             return (yield from _evidence_within(question, weights, found, naming, share))
         return (yield from find_evidence(store, naming, weights, limit))
-    # A full ranking may lack one of the first chunks of a document, so that one inside it is needed.
-    full = [
-        (ask, [entry.source_id for entry in found[using]])
-        for using, ask in (("dense", question.by_meaning), ("bm25", question.by_terms))
-        if len(found[using]) >= pool
-    ]
-    inside = [
-        ask(question.level, weights.inside, source_id)
-        for source_id in _best_documents(found["dense"], documents, weights.best_documents)
-        for ask, sources in full
-        if sources.count(source_id) < weights.inside
-    ]
+    likely = _best_documents(found["dense"], documents, weights.best_documents)
+    inside = _inside(question, weights.inside, found, pool, likely)
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
     answers = yield [*inside, *missing]
     entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *answers[: len(inside)])}
@@ -264,6 +254,23 @@ def _matched(best: Sequence[Entry], alone: Sequence[tuple[Collection[int], Seque
         total = sum(needed[word] for word in words)
         needed |= {word: needed[word] * min(1.0, score / total) for word in words}
     return min(1.0, best[0].score * len(needed) / (number * sum(needed.values())))
+
+
+def _inside(
+    question: SearchQuestion, number: int, found: Mapping[str, Sequence[Entry]], limit: int, best: Sequence[str]
+) -> list[Query]:
+    """Return the queries for the first chunks of the best documents, so many of each, that full rankings may lack."""
+    full = [
+        (ask, [entry.source_id for entry in found[using]])
+        for using, ask in (("dense", question.by_meaning), ("bm25", question.by_terms))
+        if len(found[using]) >= limit
+    ]
+    return [
+        ask(question.level, number, source_id)
+        for source_id in best
+        for ask, sources in full
+        if sources.count(source_id) < number
+    ]
 
 
 def _wanted(found: Sequence[Sequence[Entry]], *, siblings: bool) -> set[str]:
