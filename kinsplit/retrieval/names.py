@@ -148,9 +148,9 @@ def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str
     courses = {entry.course for entry in entries}
     if len(courses) < 2:
         return None
-    read = {course: [question.read_name(name) for name in course] for course in courses}
-    asked = {course: [words for words in names if words and words <= question.words] for course, names in read.items()}
-    named = {course: frozenset[int]().union(*names) for course, names in asked.items() if names}
+    read = question.read_name
+    asked = {course: [words for name in course if (words := read(name)) <= question.words] for course in courses}
+    named = {course: words for course, names in asked.items() if (words := frozenset[int]().union(*names))}
     longest = [each for each in named if not any(named[each] < other for other in named.values())]
     if len(longest) != 1:
         return None

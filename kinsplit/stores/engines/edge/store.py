@@ -52,7 +52,7 @@ class EdgeStore(ChunkStore):
     Dense vectors are compared by copies of four bits per dimension, and the best ones exactly. From 20 MB of them on,
     13,000 of 384 dimensions, a write or `close` also moves points into read-only segments.
 
-    Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (5 to 10 kB each). Of
+    Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (about 3 kB each). Of
     more points the leaves are copied, if their vectors and 900 bytes for each take at most 300 MB, and the engine ranks
     parents, documents, and more than 10,000 vectors. A copy is made in the background once there were enough searches
     since the last write. A filter by other keys than ids and sources needs the engine.
