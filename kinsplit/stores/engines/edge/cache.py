@@ -74,8 +74,8 @@ Reading: TypeAlias = Callable[[int | None], Iterator[tuple[Entry, Vectors]]]
 class ArrayCopy:
     """Copy of a collection's points as arrays: of all if they are few, otherwise of the leaves. Thread-safe.
 
-    It is made in the background once enough calls were made since the last write that making it after the first would
-    have paid off, so that neither a single search nor searches between many writes pay for it.
+    It is made, that of leaves in the background, once enough calls were made since the last write that making it after
+    the first would have paid off, so that neither a single search nor searches between many writes pay for it.
 
     Args:
         dimension: Length of a dense vector.
@@ -101,8 +101,10 @@ class ArrayCopy:
             calls, level = self._due = self._due or self._choose(count)
             self._calls += 1
             if calls <= self._calls and self._making.acquire(blocking=False):
-                # A daemon, since nothing is lost if the process ends.
-                Thread(target=self._make, args=(read, level), name="kinsplit-copy", daemon=True).start()
+                if level is None:
+                    self._make(read, level)
+                else:  # A daemon, since nothing is lost if the process ends.
+                    Thread(target=self._make, args=(read, level), name="kinsplit-copy", daemon=True).start()
         return self.made
 
     def _choose(self, count: Callable[[int | None], int]) -> tuple[float, int | None]:

@@ -54,8 +54,8 @@ class EdgeStore(ChunkStore):
 
     Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (about 3 kB each). Of
     more points the leaves are copied, if their vectors and 900 bytes for each take at most 300 MB, and the engine ranks
-    parents, documents, and more than 10,000 vectors. A copy is made in the background once there were enough searches
-    since the last write. A filter by other keys than ids and sources needs the engine.
+    parents, documents, and more than 10,000 vectors. A copy is made, that of leaves in the background, once there were
+    enough searches since the last write. A filter by other keys than ids and sources needs the engine.
 
     Opening a collection between 100 MB and half of the available memory also reads it into the system's cache, in the
     background and on Linux only.
