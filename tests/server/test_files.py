@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from kinsplit import Document, Index
+from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.server.processes.pdf_page import located
 from kinsplit.server.processes.viewer import recording_at
@@ -131,6 +132,9 @@ async def test_a_file_is_returned_as_it_was_indexed(client: httpx.AsyncClient, c
     assert response.headers["content-disposition"] == "attachment; filename*=UTF-8''walrus.pdf"
     assert response.headers["content-type"] == "application/octet-stream"
     assert "default-src 'none'" in response.headers["content-security-policy"]
+    with pytest.raises(InvalidParameterError, match=r"^originals: must be folders"):
+        await connect(store=STORE, collections="files", originals=str(folder / "none"))
+    (folder.parent / "other").mkdir()
     for given in ({}, {"originals": str(folder.parent / "other")}, {"originals": f"{folder}/notes.md"}):
         other = await connect(store=STORE, collections="files", **given)
         error = error_of(await other.get("/documents/arctic/walrus.pdf/original"), 404)

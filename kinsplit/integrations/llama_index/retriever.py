@@ -11,17 +11,8 @@ from llama_index.core.tools import FunctionTool
 
 from kinsplit.index import Index
 from kinsplit.integrations.llama_index.records import node_with_score
-from kinsplit.integrations.shared.results import (
-    DESCRIPTION,
-    NAME,
-    SearchArguments,
-    check_index,
-    to_prompt,
-    to_results,
-    tool_search,
-)
+from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
-from kinsplit.options import SearchOptions
 from kinsplit.retrieval import Passages
 from kinsplit.support.threads import in_thread
 
@@ -56,15 +47,12 @@ class KinsplitRetriever(BaseRetriever):
         slim: bool = False,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        check_index(index)
-        SearchOptions(**options)
-        self._index = index
-        self._options = options
+        self._find = tool_search(index, options)
         self._slim = slim
         super().__init__(callback_manager=callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        passages = self._index.search(query_bundle.query_str, **self._options)
+        passages = self._find(query_bundle.query_str, None)
         return [node_with_score(result) for result in to_results(passages, slim=self._slim)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -112,15 +112,10 @@ class SearchArguments(BaseModel):
     )
 
 
-def check_index(index: object) -> None:
-    """Raise InvalidParameterError unless this is an index of kinsplit."""
-    remedy = 'Open one, such as kinsplit.Index("edge:./kinsplit-data").'
-    require(isinstance(index, Index), "index", "must be an Index of kinsplit", index, remedy)
-
-
 def tool_search(index: Index, options: SearchKeywords) -> Callable[[str, dict[str, Any] | None], Passages]:
     """Return a search with checked options, to which a call adds its question and its filter."""
-    check_index(index)
+    remedy = 'Open one, such as kinsplit.Index("edge:./kinsplit-data").'
+    require(isinstance(index, Index), "index", "must be an Index of kinsplit", index, remedy)
     SearchOptions(**options)
 
     def search(question: str, where: dict[str, Any] | None) -> Passages:

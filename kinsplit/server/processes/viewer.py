@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from kinsplit.answering import Source
 from kinsplit.chunk import ABSOLUTE_PATH
-from kinsplit.errors import WorkerError
+from kinsplit.errors import WorkerError, require
 from kinsplit.loaders.registry import format_of
 from kinsplit.markup.source import MARKUP
 from kinsplit.retrieval import Passage
@@ -125,6 +125,8 @@ class Viewer:
     """Finds out how documents can be shown, and renders them."""
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
+        for folder in settings.originals:
+            require(Path(folder).exists(), "originals", "must be folders", folder, "Check the spelling.")
         self._pictures = settings.pictures
         self._roots = tuple(Path(os.path.realpath(folder)) for folder in settings.originals)
         self._timeout = settings.timeout
