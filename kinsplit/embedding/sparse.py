@@ -3,9 +3,8 @@
 What people write in several ways meets in one term, in questions as in documents, since both pass through the same
 functions. A text is never changed: only its terms are.
 
-A collection keeps no list of acronyms: a text's acronyms and the initials of its phrases depend on that text alone, so
-that adding or deleting a document changes no other one. A question with an acronym looks for the initials, and a
-question with a phrase looks for the acronym.
+A collection keeps no list of acronyms: a text's own, and the initials of its phrases, are terms of that text alone. A
+question with an acronym looks for the initials, and one with a phrase for the acronym.
 """
 
 from __future__ import annotations
@@ -326,10 +325,8 @@ _AS_WORD = 0.5
 # of so few letters have a term without stemming.
 _FEW_LETTERS = 3
 _SHORT_WORD = re.compile(rf"(?<![^\W_])[A-Za-z]{{2,{_FEW_LETTERS}}}(?![^\W_])")
-# Weight of each of the two terms of a word with accents.
-_WITH_MARKS = 0.5
-# Least weight of a word of a document's name among the document's own terms.
-_NAME = 4.0
+# Weight of each of the two terms of a word with accents, and least weight of a name's word among a document's own.
+_WITH_MARKS, _NAME = 0.5, 4.0
 # A word of a course's name is a term of its own, so that it is as frequent as the course is large.
 _COURSE, _OF_COURSE = 0x6E616D65, 1.0
 # A word in lower case may be an acronym if it is this short, in a question of so few words, such as "what is oop".
@@ -339,9 +336,8 @@ _SHORT, _FEW_WORDS = range(3, 5), 2
 class Bm25Embedder:
     """BM25 with stop words and a stemmer, in Qdrant Edge's implementation.
 
-    What people write in several ways is found under each: with or without accents, in any form of Unicode, joined or in
-    parts. A run without whitespace or punctuation is one term, whatever its length. In scripts without spaces between
-    words, and in Korean, overlapping groups of characters are terms. Acronyms meet their long forms.
+    A run without whitespace or punctuation is one term, whatever its length. In scripts without spaces between words,
+    and in Korean, overlapping groups of characters are terms.
 
     Args:
         language: English name of a language, such as "german", for its stop words and its stemmer. None or "any" uses
@@ -473,7 +469,7 @@ class Bm25Embedder:
         text = compatible(text)
         words, kinds, terms, short = zip(*map(read or self._read, _BREAK.split(text)), strict=True)
         phrases = self._terms.phrases(text, "".join(kinds))
-        # Each on its own, since the weights of words fall with the length of the text.
+        # Apart, since the weights of words fall with the length of the text.
         parts = (*words, *phrases), terms, (*short, *map(self._short_terms, phrases))
         found = [self._model.embed_document(" ".join(part)) for part in parts]
         return _sparse({i: weight for part in found for i, weight in zip(part.indices, part.values, strict=True)})
