@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import httpx
 import pytest
 
 pytest.importorskip("qdrant_client")
 from pydantic_core import to_jsonable_python
 
 from tests.stores.qdrant_refusals import RefusalError, Refusals
-from tests.stores.qdrant_server import Server
+from tests.stores.qdrant_server import Server, qdrant_server
 
 RECORDINGS = Path(__file__).parent / "recordings"
 #: Parts of answers that differ from server to server.
@@ -108,11 +109,30 @@ BODIES = {
 BEFORE = {"read_rate": 1, "write_rate": 5}
 
 
-@pytest.mark.parametrize("exchange", recorded("refused"), ids=lambda exchange: exchange["case"])
+REFUSED = [each for each in recorded("refused") if each["case"] in SWITCHES and each["status"] != 200]
+
+
+def test_a_request_without_a_key_is_refused_as_by_the_real_server(socket_enabled):
+    (exchange,) = (each for each in recorded("refused") if each["case"] == "no_key")
+    with qdrant_server() as server:
+        server.key = "secret"
+        answer = httpx.request(exchange["method"], server.url + exchange["path"])
+    assert (answer.status_code, answer.text) == (exchange["status"], exchange["answer"])
+
+
+def test_a_collection_tells_its_limits_as_that_of_the_real_server():
+    (exchange,) = (each for each in recorded("refused") if each["status"] == 200)
+    made = next(each["body"] for each in recorded("doctor") if each["method"] == "PUT")
+    server = Server()
+    server.refusals, _ = SWITCHES[exchange["case"]]
+    server.answer("PUT", "/collections/c@1", {}, made)
+    (told, wanted) = (server.answer("GET", "/collections/c@1", {}, None), exchange["answer"]["result"])
+    assert told["config"]["strict_mode_config"] == wanted["config"]["strict_mode_config"]
+
+
+@pytest.mark.parametrize("exchange", REFUSED, ids=lambda exchange: exchange["case"])
 def test_a_refusal_has_the_words_and_headers_of_the_real_server(exchange):
     case = exchange["case"]
-    if exchange["status"] == 200 or case == "no_key":
-        pytest.skip("an answer, or refused by the server itself")
     refusals, indexes = SWITCHES[case]
     name, _, path = unquote(urlsplit(exchange["path"]).path).removeprefix("/collections/").partition("/")
     body = BODIES.get(case, exchange["body"])
