@@ -61,8 +61,6 @@ def main(others: bool = typer.Option(default=False, help="Errors of the verdict 
     if others:
         console.print(other_verdicts())
         return
-    if not all(folder.is_dir() for folder in COURSES):
-        raise typer.BadParameter(f"There is no course below {SHARED_DATA}.")
     documents = {document.id: document for document in courses()}
     questions = json.loads(Path(__file__).with_name("courses_questions.json").read_text(encoding="utf-8"))
     with Index("memory:") as index:
@@ -74,6 +72,8 @@ def main(others: bool = typer.Option(default=False, help="Errors of the verdict 
 
 def courses() -> Iterator[Document]:
     """Yield the documents of all courses."""
+    if not all(folder.is_dir() for folder in COURSES):
+        raise typer.BadParameter(f"There is no course below {SHARED_DATA}.")
     for folder, names in COURSES.items():
         for document in read(folder):
             if not document.id.endswith("SOURCE.md"):  # Says where the files are from, and is no part of the course.
