@@ -59,7 +59,7 @@ _DOORS = {
     ),
     "LlamaIndex": (
         "from kinsplit import Index\nfrom kinsplit.integrations.llama_index import KinsplitRetriever\n"
-        "KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8)._options['dummy'] == 8"
+        "isinstance(KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8), KinsplitRetriever)"
     ),
     "command line": (
         "from kinsplit.cli.app import _load\n"

@@ -187,12 +187,16 @@ def test_when_every_file_fails_nothing_was_done(cli: Cli, tmp_path: Path) -> Non
 
 
 def test_an_output_that_cannot_be_written_is_one_line(cli: Cli, folder: Path) -> None:
-    result = cli("chunk", folder, "--output", "nowhere/rows.jsonl")
+    (folder.parent / "taken").touch()
+    result = cli("chunk", folder, "--output", "taken/rows.jsonl")
 
     assert result.exit_code == 2
-    assert result.stderr == (
-        "Error: nowhere/rows.jsonl: No such file or directory. Check the spelling, and the folder you are in.\n"
-    )
+    assert result.stderr == "Error: taken: File exists. Choose another path.\n"
+
+
+def test_the_folder_of_an_output_is_made(cli: Cli, folder: Path) -> None:
+    assert cli("chunk", folder, "--output", "new/folder/rows.jsonl").exit_code == 0
+    assert (folder.parent / "new" / "folder" / "rows.jsonl").read_text()
 
 
 def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
