@@ -17,7 +17,7 @@ from kinsplit.errors import KinsplitError
 from kinsplit.server.errors import RequestError, unavailable_error
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.models import SpanLocator, TextRange, Utf16Offsets
-from kinsplit.server.processes.excerpts import Excerpt
+from kinsplit.server.processes.markdown import Excerpt
 from kinsplit.server.processes.marks import Mark, wrapped
 from kinsplit.server.processes.viewer import Shown, Viewer, shown_source, times_of
 from kinsplit.spans import Span

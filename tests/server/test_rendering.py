@@ -16,8 +16,8 @@ import pytest
 from kinsplit.errors import MemoryLimitError, ResultSizeError, TimeLimitError
 from kinsplit.server import limits
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.processes.excerpts import Excerpt
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
+from kinsplit.server.processes.markdown import Excerpt
 from kinsplit.server.processes.marks import Mark
 from kinsplit.server.processes.viewer import Renderer
 from tests.server.conftest import Connect, error_of

@@ -23,8 +23,8 @@ from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.models import Highlight, TextRange, TextView
-from kinsplit.server.processes.excerpts import Excerpt, render
 from kinsplit.server.processes.lane import Kind, Lane, LaneFullError
+from kinsplit.server.processes.markdown import Excerpt, render
 from kinsplit.server.processes.marks import Mark
 from kinsplit.server.processes.pdf_page import Picture, draw
 from kinsplit.server.settings import ServiceSettings

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kinsplit.server.processes.excerpts import Excerpt, render
+from kinsplit.server.processes.markdown import Excerpt, render
 from kinsplit.server.processes.marks import Mark
 
 COURSE = """# Sums *and* `loops` 😀
