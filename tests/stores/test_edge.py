@@ -49,13 +49,13 @@ def large(monkeypatch):
 def copied(monkeypatch):
     """Have copies made by the first call, which then waits for them."""
     monkeypatch.setattr(cache, "_PER_CALL", 10**9)
-    monkeypatch.setattr(cache, "_LEAVES_PER_CALL", 10**9)
+    monkeypatch.setattr(cache, "_PER_CALL_OF_MORE", 10**9)
     monkeypatch.setattr(cache, "Thread", type("AtOnce", (threading.Thread,), {"start": threading.Thread.run}))
 
 
 @pytest.fixture
-def leaves_copied(monkeypatch, copied):
-    """Have the engine rank only parents, documents, and more than three dense vectors."""
+def more_copied(monkeypatch, copied):
+    """Have the engine rank only parents by meaning, and more than three leaves."""
     monkeypatch.setattr(cache, "_MOST_COPIED", 0)
     monkeypatch.setattr(arrays, "MOST_COMPARED", 3)
 
@@ -65,9 +65,9 @@ class TestLargeEdgeStore(TestEdgeStore):
     """The same contract without a copy in memory."""
 
 
-@pytest.mark.usefixtures("leaves_copied")
+@pytest.mark.usefixtures("more_copied")
 class TestCopiedEdgeStore(TestEdgeStore):
-    """The same contract with a copy of the leaves."""
+    """The same contract with a copy of a larger collection."""
 
 
 def test_no_boolean_of_a_filter_is_an_integer_too():
@@ -245,44 +245,47 @@ def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_afte
     assert calls.count("scroll") > 1
 
 
-def test_of_a_larger_collection_the_leaves_are_copied(store, leaves_copied):
+def test_of_a_larger_collection_the_engine_ranks_parents_by_meaning_and_many_leaves(store, more_copied):
     save(store, "doc", [*make_chunks("doc", TEXTS), *make_chunks("doc", TEXTS[:2], 1)])
     vector, ids = DENSE.embed_query("a"), tuple(chunk.id for chunk in make_chunks("doc", TEXTS)[:3])
     few, terms = Query("dense", vector, 9, 0, {"$id": ids}), Query("bm25", SPARSE.embed_query("class"), 9)
     calls = record(store)
     store.rank([few, terms])
-    assert calls == ["count", "count", "scroll", "retrieve"]
-    found = store.rank([Query("dense", vector, 9), few, Query("bm25", terms.vector, 9, 1)])
-    assert calls[4:] == ["query_batch", "retrieve"]
+    assert calls == ["count", "count", *["scroll", "retrieve"] * 2, "scroll"]
+    above = [Query("bm25", terms.vector, 9, 1), Query("dense", vector, 9, 1)]
+    found = store.rank([Query("dense", vector, 9), few, *above[:1]])
+    assert calls[7:] == ["query_batch", "retrieve"]
     scores = {entry.id: entry.score for entry in found[0]}
     assert {entry.id: entry.score for entry in found[1]} == pytest.approx({id_: scores[id_] for id_ in ids}, abs=1e-6)
     assert [{entry.level for entry in each} for each in found] == [{0}, {0}, {1}]
+    store.rank(above)
+    assert calls[9:] == ["query_batch", "retrieve"]
 
 
 def test_a_copy_that_was_made_during_a_write_is_not_kept(copied):
-    def read(level):
+    def read(levels):
         copy.forget()
         yield from ()
 
     copy = cache.ArrayCopy(3)
-    assert copy.find(lambda level: 0, read) is None
-    assert copy.made is None
+    assert copy.find(lambda levels: 0, read) == {}
+    assert copy.made == {}
 
 
 def test_a_copy_whose_engine_is_closed_is_not_made(copied):
-    def read(level):
+    def read(levels):
         raise StoreError("closed")
         yield
 
     copy = cache.ArrayCopy(3)
-    assert copy.find(lambda level: 0, read) is None
-    assert copy.find(lambda level: 0, lambda level: iter(())) is not None
+    assert copy.find(lambda levels: 0, read) == {}
+    assert copy.find(lambda levels: 0, lambda levels: iter(()))
 
 
 def test_an_engine_that_is_let_go_of_while_it_is_copied_leaves_its_folder(tmp_path, monkeypatch, copied):
     gone = EdgeStore(str(tmp_path), "edge", SCHEMA)
     save(gone, "doc", make_chunks("doc", TEXTS))
-    points = _read_all(weakref.ref(engine(gone)), None)
+    points = _read_all(weakref.ref(engine(gone)), cache.EVERY)
     next(points)
     del gone
     gc.collect()

@@ -29,11 +29,9 @@ class PointArrays:
 
     Args:
         points: The points; of equal scores, the earlier one ranks first.
-        level: Level of the points, if those of others are missing.
     """
 
-    def __init__(self, points: Iterable[tuple[Entry, Vectors]], level: int | None = None) -> None:
-        self._level = level
+    def __init__(self, points: Iterable[tuple[Entry, Vectors]]) -> None:
         #: The points' entries, without scores.
         self.entries: list[Entry] = []
         rows: dict[int, list[int]] = defaultdict(list)
@@ -66,22 +64,23 @@ class PointArrays:
         # The last vector that was multiplied by each whole matrix, and the product.
         self._products: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
 
-    def count(self, level: int) -> int | None:
-        """Return the number of points of a level; None if they are missing."""
-        return len(self._levels.get(level, ())) if self._level in (None, level) else None
+    def count(self, level: int) -> int:
+        """Return the number of points of a level."""
+        return len(self._levels.get(level, ()))
 
     def rank(self, query: Query) -> list[Entry] | None:
         """Return the entries that a query finds, best first.
 
-        It is None if an engine should answer it: if points of its level are missing, if its filter reads other keys
-        than ids and sources, or if more than `MOST_COMPARED` dense vectors would be compared.
+        It is None if an engine should answer it: if its filter reads other keys than ids and sources, or if more than
+        `MOST_COMPARED` dense vectors would be compared, or some that are missing.
         """
         conditions = to_conditions(None, query.where)
         known = [condition for condition in conditions if is_place(condition)]
-        if self._level not in (None, query.level) or len(known) < len(conditions):
+        if len(known) < len(conditions):
             return None
         rows = self.matching(query.level, known)
-        if query.using == "dense" and len(rows) > MOST_COMPARED:
+        compared = len(rows) if query.using == "dense" else 0
+        if compared > MOST_COMPARED or (compared and layer_of(query.level).dense not in self._unit):
             return None
         found = self.best(query, rows)
         return self.bare(found) if query.bare else self.scored(found)
@@ -122,7 +121,7 @@ class PointArrays:
         if layer.sparse not in self._postings:
             return []
         postings = self._postings[layer.sparse]
-        is_all = len(layer.levels) == 1 and rows is self._levels[query.level]
+        is_all = rows is self._levels.get(query.level) and sum(each in layer.levels for each in self._levels) == 1
         if is_all and len(query.vector.indices) == 1:
             return _best(*postings.weighted(query.vector.indices[0], query.vector.values[0]), query.limit)
         scores = postings.scores(query.vector)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from threading import Lock, Thread
 from typing import Generic, TypeAlias, TypeVar
 
+from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores.engines.arrays import MOST_COMPARED, PointArrays
 from kinsplit.stores.payload import Payload, Payloads
-from kinsplit.stores.values import Entry, Vectors
+from kinsplit.stores.values import LAYERS, Entry, Vectors
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -61,64 +62,70 @@ class PointCache(Generic[K, T]):
                 self._kept.pop(key, None)
 
 
-#: Largest number of points of which there is a whole copy.
+#: Largest number of points that are copied with all their vectors, and at once.
 _MOST_COPIED = MOST_COMPARED
-#: Largest size of a copy of leaves in bytes, and that of a leaf without its vector.
-_MOST_BYTES, _LEAF_BYTES = 300_000_000, 900
-# Numbers of points, and of leaves alone, that take as long to copy as one call takes longer without a copy.
-_PER_CALL, _LEAVES_PER_CALL = 50, 10
-#: Yields the points of a level, or of all.
-Reading: TypeAlias = Callable[[int | None], Iterator[tuple[Entry, Vectors]]]
+#: Largest size of a copy of more points in bytes, and that of a point without its dense vector.
+_MOST_BYTES, _POINT_BYTES = 300_000_000, 900
+# Numbers of points of a small and of a larger collection that take as long to copy as one call takes longer without.
+_PER_CALL, _PER_CALL_OF_MORE = 50, 15
+#: All levels.
+EVERY = range(DOCUMENT + 1)
+#: Yields the points of some levels.
+Reading: TypeAlias = Callable[[range], Iterator[tuple[Entry, Vectors]]]
 
 
 class ArrayCopy:
-    """Copy of a collection's points as arrays: of all if they are few, otherwise of the leaves. Thread-safe.
+    """Copy of a collection's points as arrays; of more than a few, without the parents' dense vectors. Thread-safe.
 
-    It is made, that of leaves in the background, once enough calls were made since the last write that making it after
-    the first would have paid off, so that neither a single search nor searches between many writes pay for it.
+    It is made, that of more points in the background, once enough calls were made since the last write that making it
+    after the first would have paid off, so that neither a single search nor searches between many writes pay for it.
 
     Args:
         dimension: Length of a dense vector.
     """
 
     def __init__(self, dimension: int) -> None:
-        self._leaf_bytes = 4 * dimension + _LEAF_BYTES
+        self._vector_bytes = 4 * dimension
         self._calls, self._writes = 0, 0
-        # Number of calls after which points are copied, and their level if they aren't all.
-        self._due: tuple[float, int | None] | None = None
-        #: The arrays; None as long as there are none.
-        self.made: PointArrays | None = None
+        # Number of calls after which points are copied, and the levels of each of the arrays.
+        self._due: tuple[float, Sequence[range]] | None = None
+        #: The arrays by level; empty as long as there are none.
+        self.made: Mapping[int, PointArrays] = {}
         self._making, self._lock = Lock(), Lock()
 
-    def find(self, count: Callable[[int | None], int], read: Reading) -> PointArrays | None:
-        """Return the arrays for one call, or None if the engine should answer it.
+    def find(self, count: Callable[[range], int], read: Reading) -> Mapping[int, PointArrays]:
+        """Return the arrays by level for one call; the engine answers queries for other levels.
 
         Args:
-            count: Function that counts the points of a level, or of all.
+            count: Function that counts the points of some levels.
             read: Function that yields them.
         """
-        if self.made is None:
-            calls, level = self._due = self._due or self._choose(count)
+        if not self.made:
+            calls, parts = self._due = self._due or self._choose(count)
             self._calls += 1
             if calls <= self._calls and self._making.acquire(blocking=False):
-                if level is None:
-                    self._make(read, level)
+                if len(parts) == 1:
+                    self._make(read, parts)
                 else:  # A daemon, since nothing is lost if the process ends.
-                    Thread(target=self._make, args=(read, level), name="kinsplit-copy", daemon=True).start()
+                    Thread(target=self._make, args=(read, parts), name="kinsplit-copy", daemon=True).start()
         return self.made
 
-    def _choose(self, count: Callable[[int | None], int]) -> tuple[float, int | None]:
-        points = count(None)
+    def _choose(self, count: Callable[[range], int]) -> tuple[float, Sequence[range]]:
+        points = count(EVERY)
         if points <= _MOST_COPIED:
-            return points / _PER_CALL, None
-        leaves = count(0)
-        return leaves / _LEAVES_PER_CALL if leaves * self._leaf_bytes <= _MOST_BYTES else math.inf, 0
+            return points / _PER_CALL, [EVERY]
+        leaves, *above = (layer.levels for layer in LAYERS)
+        size = points * _POINT_BYTES + count(leaves) * self._vector_bytes
+        return points / _PER_CALL_OF_MORE if size <= _MOST_BYTES else math.inf, [leaves, *above]
 
-    def _make(self, read: Reading, level: int | None) -> None:
+    def _make(self, read: Reading, parts: Sequence[range]) -> None:
         writes = self._writes
         try:
-            # A point written in the meantime may have been read before the write.
-            made = PointArrays(takewhile(lambda _: writes == self._writes, read(level)), level)
+            made: dict[int, PointArrays] = {}
+            for levels in parts:
+                # A point written in the meantime may have been read before the write.
+                arrays = PointArrays(takewhile(lambda _: writes == self._writes, read(levels)))
+                made |= dict.fromkeys(levels, arrays)
             with self._lock:
                 if writes == self._writes:
                     self.made = made
@@ -132,4 +139,4 @@ class ArrayCopy:
         """Drop the arrays after a write."""
         with self._lock:
             self._writes += 1
-            self._calls, self._due, self.made = 0, None, None
+            self._calls, self._due, self.made = 0, None, {}

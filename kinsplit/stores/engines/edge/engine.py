@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,12 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.arrays import PointArrays
 from kinsplit.stores.engines.edge import folder
-from kinsplit.stores.engines.edge.cache import ArrayCopy, PointCache
+from kinsplit.stores.engines.edge.cache import EVERY, ArrayCopy, PointCache
 from kinsplit.stores.engines.edge.indexes import KeyIndexes, add_indexes
 from kinsplit.stores.engines.edge.ledger import Ledger, LedgerMark, digest, encode_payload, sketch
 from kinsplit.stores.engines.edge.points import to_filter, to_point
 from kinsplit.stores.engines.qdrant.payload import places_of, to_vectors, unwrapped, wrapped
-from kinsplit.stores.filters import Condition, to_conditions
+from kinsplit.stores.filters import Condition, OneOf
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
 from kinsplit.stores.plan import Inventory, Plan, content_of
 from kinsplit.stores.store import batches
@@ -250,23 +250,25 @@ class EdgeEngine:
         records = self._records(ids, True)
         return {str(record.id): (unwrapped(record.payload), to_vectors(record.vector)) for record in records}
 
-    def _records(self, ids: Sequence[str], keys: bool | list[str]) -> Iterator[qe.Record]:
+    def _records(
+        self, ids: Sequence[str], keys: bool | list[str], names: Sequence[str] = (*DENSE, *SPARSE)
+    ) -> Iterator[qe.Record]:
         for batch in batches(ids, _BATCH):
             with self.calling() as shard:
-                records = shard.retrieve(list(batch), keys, [*DENSE, *SPARSE])
+                records = shard.retrieve(list(batch), keys, list(names))
             yield from records
 
-    def find_arrays(self) -> PointArrays | None:
-        """Return the copy of the points for one call, or None if the shard should answer it."""
+    def find_arrays(self) -> Mapping[int, PointArrays]:
+        """Return the copies of points by level for one call; the shard answers queries for other levels."""
         # Neither the copy nor its thread keeps the engine, which would keep its lock after its last use.
         return self.arrays.find(self._count, partial(_read_all, weakref.ref(self)))
 
-    def _count(self, level: int | None) -> int:
+    def _count(self, levels: range) -> int:
         with self.calling() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, None))))
+            return shard.count(qe.CountRequest(filter=_within(levels)))
 
-    def _ids(self, level: int | None) -> list[str]:
-        wanted = to_filter(to_conditions(level, None))
+    def _ids(self, levels: range) -> list[str]:
+        wanted = _within(levels)
         with self.calling() as shard:
             found, _ = shard.scroll(qe.ScrollRequest(limit=ALL, filter=wanted, with_payload=False, with_vector=False))
         return [str(record.id) for record in found]
@@ -335,14 +337,23 @@ def read(shard: qe.EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dic
     return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
 
 
-def _read_all(engine: weakref.ref[EdgeEngine], level: int | None) -> Iterator[tuple[Entry, Vectors]]:
-    """Yield the entries of the points of a level, or of all, with their vectors, as long as the engine is in use."""
+def _within(levels: range) -> qe.Filter | None:
+    """Return the filter of some levels."""
+    return None if levels == EVERY else to_filter([OneOf("level", integers=tuple(levels))])
+
+
+def _read_all(engine: weakref.ref[EdgeEngine], levels: range) -> Iterator[tuple[Entry, Vectors]]:
+    """Yield the entries of the points of some levels with their vectors, as long as the engine is in use.
+
+    Dense vectors come with leaves alone: those of many parents, which weigh nothing by default, aren't copied.
+    """
+    names = (*DENSE, *SPARSE) if 0 in levels else SPARSE
     # Entries share their equal values: ids of siblings, and names and titles of documents.
     shared: dict[Any, Any] = {}
     found = engine()
-    for batch in batches(found._ids(level) if found else (), _COPIED_AT_ONCE):
+    for batch in batches(found._ids(levels) if found else (), _COPIED_AT_ONCE):
         found = engine()
-        records = list(found._records(batch, places_of(ENTRY_KEYS))) if found else []
+        records = list(found._records(batch, places_of(ENTRY_KEYS), names)) if found else []
         found = None  # An engine that nobody closed is let go of by its last user.
         for record in records:
             entry = to_entry(str(record.id), unwrapped(record.payload))

@@ -52,10 +52,10 @@ class EdgeStore(ChunkStore):
     Dense vectors are compared by copies of four bits per dimension, and the best ones exactly. From 20 MB of them on,
     13,000 of 384 dimensions, a write or `close` also moves points into read-only segments.
 
-    Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (about 3 kB each). Of
-    more points the leaves are copied, if their vectors and 900 bytes for each take at most 300 MB, and the engine ranks
-    parents, documents, and more than 10,000 vectors. A copy is made, that of leaves in the background, once there were
-    enough searches since the last write. A filter by other keys than ids and sources needs the engine.
+    Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (about 3 kB each). More
+    are copied if the leaves' dense vectors and 900 bytes for each point take at most 300 MB, and the engine ranks only
+    parents by meaning, and more than 10,000 leaves. A copy is made, that of more points in the background, once there
+    were enough searches since the last write. A filter by other keys than ids and sources needs the engine.
 
     Opening a collection between 100 MB and half of the available memory also reads it into the system's cache, in the
     background and on Linux only.
@@ -77,9 +77,9 @@ class EdgeStore(ChunkStore):
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        arrays = self._lease.engine.arrays.made
-        if arrays is not None and level is not None and not where and (known := arrays.count(level)) is not None:
-            return known
+        copies = self._lease.engine.arrays.made
+        if copies and level is not None and not where:
+            return copies[level].count(level)
         conditions = to_conditions(level, where)
         self._lease.engine.prepare(conditions)
         with self._engine() as shard:
@@ -194,8 +194,8 @@ class EdgeStore(ChunkStore):
     def _ranked(self, queries: Sequence[Query], *, whole: bool) -> tuple[list[list[Entry]], Payloads]:
         """Return what queries find, from the copy or the engine, and the payloads by id if they are wanted."""
         engine = self._lease.engine
-        arrays = engine.find_arrays()
-        found = [None if arrays is None else arrays.rank(query) for query in queries]
+        copies = engine.find_arrays()
+        found = [copies[query.level].rank(query) if copies else None for query in queries]
         rest = [query for query, own in zip(queries, found, strict=True) if own is None]
         engine.prepare([each for query in rest for each in to_conditions(None, query.where)])
         with engine.calling() as shard:
