@@ -7,8 +7,9 @@ Passage retrieval has long known that the scores of a passage and its document t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,9 +182,9 @@ def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest:
     """Return the score of each name; names without one get the lowest score, or 0."""
     if not scores:
         return np.zeros(len(names))
-    get = scores.get
+    get: Callable[[str | None, float], float] = scores.get  # type: ignore[assignment]
     missing = min(scores.values()) if lowest else 0.0
-    return np.array([missing if name is None else get(name, missing) for name in names])
+    return np.fromiter(map(get, names, repeat(missing)), np.float64, len(names))
 
 
 def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:

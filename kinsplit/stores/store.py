@@ -288,7 +288,8 @@ class ChunkStore(ABC):
         ]
 
     def _checked(self, queries: Sequence[Query], run: Callable[[], list[list[T]]]) -> list[list[T]]:
-        for query in queries:
+        # A search has several queries with one vector.
+        for query in {id(query.vector): query for query in queries}.values():
             check_query(query, self.schema.dimension)
         rankings = run() if queries else []
         for query, ranking in zip(queries, rankings, strict=True):

@@ -281,6 +281,8 @@ LAYERS = (
     Layer(range(DOCUMENT, DOCUMENT + 1), None, "bm25_document"),
 )
 
+_LAYER_OF = [layer for layer in LAYERS for _ in layer.levels]
+
 DENSE = tuple(layer.dense for layer in LAYERS if layer.dense)
 SPARSE = tuple(layer.sparse for layer in LAYERS)
 
@@ -297,4 +299,4 @@ INDEXED: dict[str, Kind] = {
 
 def layer_of(level: int) -> Layer:
     """Return the layer of a level from 0 to `DOCUMENT`."""
-    return next(layer for layer in LAYERS if level in layer.levels)
+    return _LAYER_OF[level]

@@ -135,7 +135,7 @@ class PointArrays:
         if known is not None and np.array_equal(known[0], vector):
             return known[1][places]
         if len(places) < _FEW * len(matrix):
-            near: NDArray[np.float32] = np.vecdot(matrix[places], vector)
+            near: NDArray[np.float32] = np.vecdot(matrix.take(places, axis=0), vector)
             return near
         product: NDArray[np.float32] = np.vecdot(matrix, vector)
         self._products[name] = vector, product

@@ -67,7 +67,7 @@ _MOST_COPIED = MOST_COMPARED
 #: Largest size of a copy of more points in bytes, and that of a point without its dense vector.
 _MOST_BYTES, _POINT_BYTES = 300_000_000, 900
 # Numbers of points of a small and of a larger collection that take as long to copy as one call takes longer without.
-_PER_CALL, _PER_CALL_OF_MORE = 50, 15
+_PER_CALL, _PER_CALL_OF_MORE = 50, 16
 #: All levels.
 EVERY = range(DOCUMENT + 1)
 #: Yields the points of some levels.
