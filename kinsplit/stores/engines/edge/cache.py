@@ -124,8 +124,7 @@ class ArrayCopy:
             made: dict[int, PointArrays] = {}
             for levels in parts:
                 # A point written in the meantime may have been read before the write.
-                arrays = PointArrays(takewhile(lambda _: writes == self._writes, read(levels)))
-                made |= dict.fromkeys(levels, arrays)
+                made |= dict.fromkeys(levels, PointArrays(takewhile(lambda _: writes == self._writes, read(levels))))
             with self._lock:
                 if writes == self._writes:
                     self.made = made
