@@ -65,7 +65,7 @@ class PointCache(Generic[K, T]):
 #: Largest number of points that are copied with all their vectors, and at once.
 _MOST_COPIED = MOST_COMPARED
 #: Largest size of a copy of more points in bytes, and that of a point without its dense vector.
-_MOST_BYTES, _POINT_BYTES = 300_000_000, 900
+_MOST_BYTES, _POINT_BYTES = 300_000_000, 1_000
 # Numbers of points of a small and of a larger collection that take as long to copy as one call takes longer without.
 _PER_CALL, _PER_CALL_OF_MORE = 50, 16
 #: All levels.

@@ -53,7 +53,7 @@ class EdgeStore(ChunkStore):
     13,000 of 384 dimensions, a write or `close` also moves points into read-only segments.
 
     Up to 10,000 points, which are chunks, parents and documents, are ranked by a copy in memory (about 3 kB each). More
-    are copied if the leaves' dense vectors and 900 bytes for each point take at most 300 MB, and the engine ranks only
+    are copied if the leaves' dense vectors and 1 kB for each point take at most 300 MB, and the engine ranks only
     parents by meaning, and more than 10,000 leaves. A copy is made, that of more points in the background, once there
     were enough searches since the last write. A filter by other keys than ids and sources needs the engine.
 
