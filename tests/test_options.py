@@ -58,8 +58,11 @@ _DOORS = {
         "KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8).dummy == 8"
     ),
     "LlamaIndex": (
-        "from kinsplit import Index\nfrom kinsplit.integrations.llama_index import KinsplitRetriever\n"
-        "isinstance(KinsplitRetriever(Index('memory:', embedder='hash'), dummy=8), KinsplitRetriever)"
+        "from kinsplit import Document, Index\nfrom kinsplit.integrations.llama_index import KinsplitRetriever\n"
+        "index, given, search = Index('memory:', embedder='hash'), {}, Index.search\n"
+        "index.add([Document('owls', 'Owls hunt at night.')])\n"
+        "Index.search = lambda index, asked, **options: given.update(options) or search(index, asked, **options)\n"
+        "KinsplitRetriever(index, dummy=8).retrieve('When do owls hunt?')\ngiven['dummy'] == 8"
     ),
     "command line": (
         "from kinsplit.cli.app import _load\n"
