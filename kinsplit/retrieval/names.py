@@ -91,8 +91,7 @@ def find_naming(
     one_word = [question.by_word(word, DOCUMENT, rare + 1) for word in asked]
     having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
     order = sorted(likelihood, key=lambda each: (-likelihood[each], each))
-    chunk_id = first.get(source_id)
-    chunk = store.vectors([chunk_id]).get(chunk_id) if chunk_id is not None else None
+    chunk = store.vectors([chunk_id]).get(chunk_id) if (chunk_id := first.get(source_id)) is not None else None
     if chunk is not None and chunk.dense is not None and chunk.sparse is not None:
         known = name.union(chunk.sparse.indices)
         distinct = {word for word in question.words if len(having[word]) <= rare and source_id in having[word]}

@@ -31,6 +31,7 @@ from kinsplit.integrations.shared.collection import (
     Collection,
     check_cosine,
     check_number,
+    checked_ids,
     clear,
     counted,
     get,
@@ -417,9 +418,7 @@ def _ids(
     del batch_size
     refuse_unknown(kwargs)
     own = [document.id for document in documents] if ids is None else _as_many("ids", ids, "documents", documents)
-    found = [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
-    stored_ids(found)
-    return found
+    return [*checked_ids([str(uuid.uuid4()) if id_ is None else id_ for id_ in own])]
 
 
 def _as_many(name: str, given: Sequence[T], others: str, all_: Sequence[object]) -> Sequence[T]:

@@ -129,16 +129,17 @@ def _put(store: ChunkStore, items: Sequence[Item], vectors: Sequence[Sequence[fl
     store.put(chunks, contents)
 
 
-def stored_ids(ids: Sequence[str]) -> list[str]:
-    """Return the ids under which a store keeps items, each once.
-
-    Raises:
-        InvalidParameterError: They are a single one, or one of them is not a string.
-    """
+def checked_ids(ids: Sequence[str]) -> Sequence[str]:
+    """Return ids; raise InvalidParameterError if they are a single one, or one of them is not a string."""
     require(not isinstance(ids, str), "ids", "must be several", ids, "Pass a list.")
     for id_ in ids:
         require(isinstance(id_, str), "ids", "must be strings", id_, "Convert it: str(id).")
-    return [stored_id(id_) for id_ in dict.fromkeys(ids)]
+    return ids
+
+
+def stored_ids(ids: Sequence[str]) -> list[str]:
+    """Return the ids under which a store keeps items, each once; see `checked_ids`."""
+    return [stored_id(id_) for id_ in dict.fromkeys(checked_ids(ids))]
 
 
 def get(store: ChunkStore, ids: Sequence[str]) -> list[Chunk]:
