@@ -60,6 +60,7 @@ async def test_health_needs_no_key_and_has_no_limit(connect: Connect) -> None:
     client = await connect(api_keys="key", rate_limit="1/day")
     for _ in range(3):
         assert (await client.get("/healthz")).json() == (await client.get("/readyz")).json() == {"status": "ok"}
+        assert [(await client.head(path)).status_code for path in ("/healthz", "/readyz")] == [200, 200]
 
 
 async def test_every_key_has_its_own_rate(connect: Connect) -> None:
