@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,17 @@ async def test_every_option_counts_per_call_in_langchain(index: Index) -> None:
         assert [d.page_content for d in await retriever.ainvoke(query, **options)] == expected
     with pytest.raises(InvalidParameterError, match="nonsense"):
         retriever.invoke(query, nonsense=1)
+    assert len(retriever.invoke(query, top_k=1)) == len(langchain.KinsplitRetriever(index, top_k=1).invoke(query)) == 1
+
+
+def test_langchain_s_name_of_the_number_of_passages_is_that_of_its_errors(index: Index) -> None:
+    retriever = langchain.KinsplitRetriever(index)
+    for made in (lambda **counts: langchain.KinsplitRetriever(index, **counts), partial(retriever.invoke, "loops")):
+        for name in ("k", "top_k"):
+            with pytest.raises(InvalidParameterError, match=rf"^{name}: must be .*got 0\)"):
+                made(**{name: 0})
+        with pytest.raises(InvalidParameterError, match=r"^top_k: is the same as k .*got 2\)"):
+            made(k=1, top_k=2)
 
 
 async def test_a_query_engine_answers_from_passages(index: Index) -> None:

@@ -11,9 +11,10 @@ from langchain_core.tools import StructuredTool, ToolException
 from pydantic import Field, create_model
 
 from kinsplit.doors import DOORS, LANGCHAIN
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, require
 from kinsplit.index import Index
 from kinsplit.integrations.langchain.documents import to_document
+from kinsplit.integrations.shared.collection import check_number
 from kinsplit.integrations.shared.results import DESCRIPTION, NAME, SearchArguments, to_prompt, to_results, tool_search
 from kinsplit.keywords import SearchKeywords
 from kinsplit.options import SearchOptions
@@ -65,10 +66,10 @@ class KinsplitRetriever(_SearchFields, BaseRetriever):
         slim: bool = False,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        k = options.pop("top_k", k)
         given: Any = {name: value for name, value in options.items() if value is not None}
-        SearchOptions(**given, top_k=k)
-        super().__init__(index=index, k=k, slim=slim, name=name, tags=tags, metadata=metadata, **given)
+        count = _count(k, given)
+        SearchOptions(**given, top_k=count)
+        super().__init__(index=index, k=count, slim=slim, name=name, tags=tags, metadata=metadata, **given)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -84,8 +85,19 @@ class KinsplitRetriever(_SearchFields, BaseRetriever):
 
     def _search(self, query: str, k: int | None = None, **options: Unpack[SearchKeywords]) -> list[Document]:
         own: Any = {name: getattr(self, name) for name in _FIELDS if name in self.model_fields_set}
-        merged: SearchKeywords = {**own, "top_k": self.k if k is None else k, **options}
+        count = _count(k, options)
+        merged: SearchKeywords = {**own, "top_k": self.k if count is None else count, **options}
         return [to_document(result) for result in to_results(self.index.search(query, **merged), slim=self.slim)]
+
+
+def _count(k: int | None, options: SearchKeywords) -> int | None:
+    """Return the maximum number of passages, and remove it from the options: LangChain calls it k."""
+    top_k = options.pop("top_k", None)
+    if k is None:
+        return top_k
+    require(top_k is None, "top_k", "is the same as k and can't be given with it", top_k, "Leave one of them out.")
+    check_number("k", k)
+    return k
 
 
 _Result = tuple[str, list[Document]]

@@ -343,4 +343,4 @@ def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, s
     try:
         return {name: create_reranker(name, embedder) or name for name in names}
     except InvalidParameterError as error:
-        raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
+        raise error.of("rerankers") from None

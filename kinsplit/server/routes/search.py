@@ -77,4 +77,4 @@ def _asked(search: Callable[..., _T], query: str, options: SearchKeywords) -> _T
     except InvalidParameterError as error:
         if error.field != "query":
             raise
-        raise InvalidParameterError("q", error.rule, error.value, error.remedy) from None
+        raise error.of("q") from None
