@@ -11,11 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kinsplit.chunk import DOCUMENT
-from kinsplit.embedding.protocol import SparseVector
 from kinsplit.identity import name_of
 from kinsplit.options import KinWeights
 from kinsplit.retrieval.scoring import best_of_each, likelihoods, likely, own_scores, scores_of
@@ -25,8 +21,8 @@ from kinsplit.stores.values import Entry, Query
 if TYPE_CHECKING:
     from kinsplit.retrieval.rankings import SearchQuestion
 
-#: Steps of a search for the document that a question names; see `kinsplit.retrieval.rankings.Steps`.
-Finding = Generator[Sequence[Query], list[list[Entry]], "Naming | SearchQuestion | None"]
+#: Steps of a search for what a question names; see `kinsplit.retrieval.rankings.Steps`.
+Finding = Generator[Sequence[Query], list[list[Entry]], "Naming | None"]
 
 # Constants of a study on six labelled sets; see docs/kin-scoring.md.
 # Least share of the likelihood for a document to be the one that a question means.
@@ -43,20 +39,20 @@ _OF_COURSES = frozenset({"readme", "index", "syllabus", "about", "welcome", "ove
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Naming:
-    """The document that a question names, and the question without what names it.
+    """A question that names a document or a course, without what names it.
 
     Attributes:
-        terms: The question's terms without those that name the document.
-        dense: The question's vector, shape (dimension,); without what it shares with the document's first chunk if the
-            names stand there.
-        likely: Ids of the documents that the question may mean, the most likely first.
+        question: The question without the words that name it. Its vector lacks what the question's shares with the
+            document's first chunk, if the names stand there.
+        likely: Ids of the documents that the question may mean, the most likely first; empty if it names a course.
         first: Id of the document's first chunk, if that may also be what the question asks for.
+        course: Name of the course; empty if the question doesn't have it.
     """
 
-    terms: SparseVector
-    dense: NDArray[np.float32]
-    likely: Sequence[str]
+    question: SearchQuestion
+    likely: Sequence[str] = ()
     first: str | None = None
+    course: str = ""
 
 
 def find_naming(
@@ -96,15 +92,15 @@ def find_naming(
         known = name.union(chunk.sparse.indices)
         distinct = {word for word in question.words if len(having[word]) <= rare and source_id in having[word]}
         further = sum(len(having[word]) > rare for word in question.words - known)
-        rest = without_name(question.terms, question.words, known)
+        rest = _without(question, known)
         if rest is not None and distinct and distinct <= known and further >= _FURTHER:
             dense = question.vector - float(question.vector @ chunk.dense) * chunk.dense
-            return Naming(rest, dense, order, None if distinct <= name else chunk_id)
-        if (unnamed := _without_people(question, chunk.sparse.indices, having, source_id)) is not None:
-            return unnamed
-    rest = without_name(question.terms, question.words, name)
+            return Naming(replace(rest, dense=dense), order, None if distinct <= name else chunk_id)
+        if (rest := _without_people(question, chunk.sparse.indices, having, source_id)) is not None:
+            return Naming(rest)
+    rest = _without(question, name)
     if rest is not None and any(0 < len(having[word]) <= rare for word in name):
-        return Naming(rest, question.vector, order)
+        return Naming(rest, order)
     return None
 
 
@@ -118,10 +114,8 @@ def _without_people(
     known = {word for word in having if word in first and having[word] == {source_id}}
     people = frozenset[int]().union(*(words for words, _ in question.alone if len(words) == 2 and words <= known))
     elsewhere = any(having[word] and source_id not in having[word] for word in question.words.difference(first))
-    terms = without_name(question.terms, question.words, people)
-    if not people or not elsewhere or terms is None or name_of(source_id).lower() not in _OF_COURSES:
-        return None
-    return replace(question, terms=terms, words=question.words - people)
+    is_description = name_of(source_id).lower() in _OF_COURSES
+    return _without(question, people) if people and elsewhere and is_description else None
 
 
 def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
@@ -131,7 +125,7 @@ def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
     return name | title if title <= question.words else name
 
 
-def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str, SearchQuestion] | None:
+def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> Naming | None:
     """Find the course that a question names, if entries are of several courses and it names one of them.
 
     It names a course by all words of the course's name or title. Of two names, one of which has all words of the other,
@@ -140,9 +134,6 @@ def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str
     Args:
         question: The question.
         entries: What was found for the question.
-
-    Returns:
-        The name of the course, and the question without the words that name it.
     """
     courses = {entry.course for entry in entries}
     if len(courses) < 2:
@@ -154,18 +145,12 @@ def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> tuple[str
     if len(longest) != 1:
         return None
     course = longest[0]
-    terms = without_name(question.terms, question.words, named[course])
-    return None if terms is None else (course[0], replace(question, terms=terms, words=question.words - named[course]))
+    rest = _without(question, named[course])
+    return None if rest is None else Naming(rest, course=course[0])
 
 
-def without_name(terms: SparseVector, words: Collection[int], name: Collection[int]) -> SparseVector | None:
-    """Return a question's terms without those of a name, or None if no word would be left.
-
-    Args:
-        terms: The question's terms.
-        words: Those that are words.
-        name: Terms of the name.
-    """
-    if all(word in name for word in words):
-        return None
-    return terms.only({*terms.indices}.difference(name))
+def _without(question: SearchQuestion, name: Collection[int]) -> SearchQuestion | None:
+    """Return a question without the words of a name, or None if no word would be left."""
+    words = question.words.difference(name)
+    terms = question.terms.only({*question.terms.indices}.difference(name))
+    return replace(question, terms=terms, words=words) if words else None

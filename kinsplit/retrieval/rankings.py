@@ -143,8 +143,8 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     documents, since a question that names its document also has answers there that resemble it only a little. `limit`
     is the minimum number of chunks to take from each ranking.
 
-    A question that names one of several courses is asked again without the words of the name, in one more call: its
-    terms of courses lift the whole course alike.
+    A question that names one of several courses, or its lecturer, is asked again without the words of the name, in one
+    more call: its terms of courses lift the whole course alike.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     asks_documents = weights.document or weights.best_documents
@@ -160,16 +160,17 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     alone = question.alone_queries()
     answers = yield [*queries.values(), *(query for _, query in alone)]
     found = dict(zip(queries, answers, strict=False))
-    if (course := find_course(question, chain(*found.values()))) is not None:
-        name, rest = course
-        return replace((yield from find_evidence(store, rest, weights, limit)), course=name)
+    naming = find_course(question, chain(*found.values()))
+    if naming is None and weights.document:
+        naming = yield from find_naming(store, question, weights, found)
+    if naming is not None and not naming.likely:
+        evidence = yield from find_evidence(store, naming.question, weights, limit)
+        return replace(evidence, course=naming.course) if naming.course else evidence
     best = [(words, hits) for (words, _), hits in zip(alone, answers[len(queries) :], strict=True)]
     share = _matched(found["bm25"], best, len(question.words))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
-    if weights.document and (naming := (yield from find_naming(store, question, weights, found))) is not None:
-        if isinstance(naming, Naming):
-            return (yield from _evidence_within(question, weights, found, naming, share))
-        return (yield from find_evidence(store, naming, weights, limit))
+    if naming is not None:
+        return (yield from _evidence_within(question, weights, found, naming, share))
     likely = _best_documents(found["dense"], documents, weights.best_documents)
     inside = _inside(question, weights.inside, found, pool, likely)
     missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
@@ -199,7 +200,7 @@ def _evidence_within(
     share: float,
 ) -> Steps:
     """Complete the evidence for a question that names a document: inside the most likely ones, without the name."""
-    rest = replace(question, dense=naming.dense, terms=naming.terms)
+    rest = naming.question
     inside = [
         ask(question.level, weights.inside, source_id)
         for source_id in naming.likely[: weights.best_documents]
@@ -216,7 +217,7 @@ def _evidence_within(
         (True, "dense"): scores_of(chain(*within[::2])),
         (True, "bm25"): scores_of(chain(*within[1::2])),
     }
-    if naming.dense is question.dense:
+    if rest.dense is question.dense:
         known[False, "dense"] |= known.pop((True, "dense"))
     asked = {
         key: query
