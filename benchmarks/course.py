@@ -104,7 +104,7 @@ def chunks_alone(index: Index, text: str) -> list[str]:
 
     question = SearchQuestion(index.embedder.embed_query(text), index.bm25.embed_query(text))
     (found,) = index.store.rank([Query("dense", question.dense, 50)])
-    return list(dict.fromkeys(entry.source_id for entry in found))[:3]
+    return list(dict.fromkeys(entry.source_id for entry, _ in found))[:3]
 
 
 def rank(found: Sequence[str], wanted: Sequence[str]) -> int:

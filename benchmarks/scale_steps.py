@@ -282,7 +282,7 @@ def search(engine: str, folder: Path, spec: str, number: int, options: str = "")
         used = (processes.used() - before) * 1e3 / sum(map(len, times.values()))
         vectors = np.stack([model.embed_query(question.text) for question in asked])
         rankings = index.store.rank([Query("dense", vector, NEIGHBOURS) for vector in vectors])
-    found = [[entry.score for entry in ranking] for ranking in rankings]
+    found = [[score for _, score in ranking] for ranking in rankings]
     nearest = exact(np.memmap(folder / f"{engine}.vectors", np.float32).reshape(-1, model.dimension), vectors)
     shares = [np.mean(np.sort(own)[::-1] >= least - TOLERANCE) for own, least in zip(found, nearest, strict=True)]
     recall = float(np.mean(shares))

@@ -72,7 +72,7 @@ def main() -> None:
             with patch.object(index, "store", store):
                 passages = [index.search(question) for question in questions]
             found[number] = [
-                ([hit.id for hit in ranking], own) for ranking, own in zip(rankings, passages, strict=True)
+                ([entry.id for entry, _ in ranking], own) for ranking, own in zip(rankings, passages, strict=True)
             ]
     table = Table("shards", "same chunks by words, in order", "same first passage", "same passages")
     for number, answers in found.items():

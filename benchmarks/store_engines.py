@@ -173,7 +173,7 @@ def _reader(engine: str, address: str) -> Callable[[SearchQuestion], Tasks]:
 def _tasks(store: ChunkStore, question: SearchQuestion) -> Tasks:
     dense, terms = question.by_meaning(0, _HITS), question.by_terms(0, _HITS)
     fingerprint = store.schema.fingerprint
-    kin = wanted_ids(store.rank([dense])[0], Expansion(window=1), fingerprint)
+    kin = wanted_ids([entry for entry, _ in store.rank([dense])[0]], Expansion(window=1), fingerprint)
     whole = lambda: search(store, "", question, fingerprint, SearchOptions(), None, None)  # noqa: E731
     if isinstance(store, EdgeStore):
         hybrid, alone = _edge_queries(store, question)

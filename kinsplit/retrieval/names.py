@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.identity import name_of
 from kinsplit.options import KinWeights
-from kinsplit.retrieval.scoring import best_of_each, likelihoods, likely, own_scores, scores_of
+from kinsplit.retrieval.scoring import OwnScores, best_of_each, entries_of, likelihoods, likely, scores_of
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.values import Entry, Query
+from kinsplit.stores.values import Entry, Query, RankedEntries
 
 if TYPE_CHECKING:
     from kinsplit.retrieval.rankings import SearchQuestion
 
 #: Steps of a search for what a question names; see `kinsplit.retrieval.rankings.Steps`.
-Finding = Generator[Sequence[Query], list[list[Entry]], "Naming | None"]
+Finding = Generator[Sequence[Query], list[RankedEntries], "Naming | None"]
 
 # Constants of a study on six labelled sets; see docs/kin-scoring.md.
 # Least share of the likelihood for a document to be the one that a question means.
@@ -56,7 +55,7 @@ class Naming:
 
 
 def find_naming(
-    store: ChunkStore, question: SearchQuestion, weights: KinWeights, found: Mapping[str, Sequence[Entry]]
+    store: ChunkStore, question: SearchQuestion, weights: KinWeights, found: Mapping[str, RankedEntries]
 ) -> Finding:
     """Find the document that a question names: by a rare word of its name, or by those that its first chunk has.
 
@@ -70,13 +69,13 @@ def find_naming(
         weights: Weights of kin scoring.
         found: Rankings of chunks, `dense` and `bm25`, and of documents, `document`.
     """
-    names = {entry.source_id: _name(question, entry) for entry in found["document"]}
-    first = {entry.source_id: entry.id for entry in found["bm25"][:_TOP] if entry.index == 0}
+    names = {entry.source_id: _name(question, entry) for entry, _ in found["document"]}
+    first = {entry.source_id: entry.id for entry, _ in found["bm25"][:_TOP] if entry.index == 0}
     if not question.words or not (first or any(names.values())):
         return None
-    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"])}
-    own = own_scores(list(entries), scores_of(found["dense"]), scores_of(found["bm25"]), weights.bm25, len(entries))
-    documents = {entry.source_id: entry.score for entry in found["document"]}
+    entries = entries_of((found["dense"], found["bm25"]))
+    own = OwnScores.of(entries, scores_of(found["dense"]), scores_of(found["bm25"])).joined(weights.bm25)
+    documents = {entry.source_id: score for entry, score in found["document"]}
     likelihood = likelihoods(documents, best_of_each(entries.values(), own), float(own.min()))
     source_id, share = likely(likelihood)
     name = names.get(source_id, frozenset())
@@ -85,7 +84,7 @@ def find_naming(
         return None
     rare = min(_RARE, max(1, store.count(DOCUMENT, question.where) // 2))
     one_word = [question.by_word(word, DOCUMENT, rare + 1) for word in asked]
-    having = {word: {hit.source_id for hit in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
+    having = {word: {entry.source_id for entry, _ in hits} for word, hits in zip(asked, (yield one_word), strict=True)}
     order = sorted(likelihood, key=lambda each: (-likelihood[each], each))
     chunk = store.vectors([chunk_id]).get(chunk_id) if (chunk_id := first.get(source_id)) is not None else None
     if chunk is not None and chunk.dense is not None and chunk.sparse is not None:
@@ -125,7 +124,7 @@ def _name(question: SearchQuestion, entry: Entry) -> frozenset[int]:
     return name | title if title <= question.words else name
 
 
-def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> Naming | None:
+def find_course(question: SearchQuestion, rankings: Iterable[RankedEntries]) -> Naming | None:
     """Find the course that a question names, if entries are of several courses and it names one of them.
 
     It names a course by all words of the course's name or title. Of two names, one of which has all words of the other,
@@ -133,9 +132,9 @@ def find_course(question: SearchQuestion, entries: Iterable[Entry]) -> Naming | 
 
     Args:
         question: The question.
-        entries: What was found for the question.
+        rankings: What was found for the question.
     """
-    courses = {entry.course for entry in entries}
+    courses = {entry.course for ranking in rankings for entry, _ in ranking}
     if len(courses) < 2:
         return None
     read = question.read_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, Self
@@ -22,6 +22,7 @@ from kinsplit.retrieval.scoring import (
     KinRankings,
     NamedRankings,
     ScoredEntry,
+    entries_of,
     is_close,
     score_with_kin,
     scores_of,
@@ -30,7 +31,7 @@ from kinsplit.retrieval.scoring import (
 from kinsplit.spans import holds, overlap
 from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.values import Entry, Query, Where
+from kinsplit.stores.values import Entry, Query, RankedEntries, Where
 from kinsplit.support.telemetry import span
 
 #: Number of chunks at the top of each ranking whose siblings are scored by themselves.
@@ -115,10 +116,12 @@ class SearchQuestion:
         asked = [(words, self.terms.only(terms)) for words, terms in self.alone if words <= sample]
         return [(words, Query("bm25", t, 1, self.level, self._within(), bare=True)) for words, t in asked]
 
-    def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
-        """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
-        vector = self.vector if using == "dense" else self.terms
-        return [Query(using, vector, len(ids), self.level, (HasId(tuple(sorted(ids))),), bare=True)] if ids else []
+    def of_ids(
+        self, using: Literal["dense", "bm25"], ids: Iterable[str], known: Container[str] = frozenset()
+    ) -> list[Query]:
+        """Return the query for the scores of chunks that aren't known, whatever the filter; none if all are."""
+        vector, unknown = self.vector if using == "dense" else self.terms, tuple(id_ for id_ in ids if id_ not in known)
+        return [Query(using, vector, len(unknown), self.level, (HasId(unknown),), bare=True)] if unknown else []
 
     def _within(self, source_id: str | None = None) -> tuple[Condition, ...]:
         """Return the conditions of the filter, and that of a source."""
@@ -131,7 +134,7 @@ def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> 
 
 
 #: Steps of a search: each yields queries, and is sent their entries, to make calls together with other searches.
-Steps = Generator[Sequence[Query], list[list[Entry]], KinRankings]
+Steps = Generator[Sequence[Query], list[RankedEntries], KinRankings]
 
 
 def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeights, limit: int) -> Steps:
@@ -160,7 +163,7 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     alone = question.alone_queries()
     answers = yield [*queries.values(), *(query for _, query in alone)]
     found = dict(zip(queries, answers, strict=False))
-    naming = find_course(question, chain(*found.values()))
+    naming = find_course(question, [own for name, own in found.items() if not queries[name].bare])
     if naming is None and weights.document:
         naming = yield from find_naming(store, question, weights, found)
     if naming is not None and not naming.likely:
@@ -168,15 +171,18 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
         return replace(evidence, course=naming.course) if naming.course else evidence
     best = [(words, hits) for (words, _), hits in zip(alone, answers[len(queries) :], strict=True)]
     share = _matched(found["bm25"], best, len(question.words))
-    documents = {entry.source_id: entry.score for entry in found.get("document", ())}
+    documents = {entry.source_id: score for entry, score in found.get("document", ())}
     if naming is not None:
         return (yield from _evidence_within(question, weights, found, naming, share))
     likely = _best_documents(found["dense"], documents, weights.best_documents)
     inside = _inside(question, weights.inside, found, pool, likely)
-    missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
-    answers = yield [*inside, *missing]
-    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *answers[: len(inside)])}
     scores: dict[str, dict[str, float]] = {using: scores_of(found[using]) for using in ("dense", "bm25")}
+    wanted_ids = _wanted((found["dense"], found["bm25"]), siblings=bool(weights.siblings))
+    missing = question.of_ids("dense", wanted_ids, scores["dense"])
+    if len(found["bm25"]) >= pool:  # Otherwise it holds every chunk that has a term of the question.
+        missing += question.of_ids("bm25", wanted_ids, scores["bm25"])
+    answers = yield [*inside, *missing]
+    entries = entries_of((found["dense"], found["bm25"], *answers[: len(inside)]))
     for query, answer in zip((*inside, *missing), answers, strict=True):
         scores[query.using] |= scores_of(answer)
     parent, parent_dense = (scores_of(found.get(name, ())) for name in ("parent", "parent_dense"))
@@ -195,7 +201,7 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
 def _evidence_within(
     question: SearchQuestion,
     weights: KinWeights,
-    found: Mapping[str, Sequence[Entry]],
+    found: Mapping[str, RankedEntries],
     naming: Naming,
     share: float,
 ) -> Steps:
@@ -208,7 +214,6 @@ def _evidence_within(
     ]
     within = yield inside
     lists = [found["dense"], found["bm25"], *within]
-    entries = {entry.id: entry for entry in chain(*lists)}
     wanted = _wanted(lists, siblings=bool(weights.siblings))
     # By whether the name is left out, and by ranking.
     known: dict[tuple[bool, Literal["dense", "bm25"]], dict[str, float]] = {
@@ -222,30 +227,30 @@ def _evidence_within(
     asked = {
         key: query
         for key, scores in known.items()
-        for query in (rest if key[0] else question).of_ids(key[1], wanted - scores.keys())
+        for query in (rest if key[0] else question).of_ids(key[1], wanted, scores)
     }
     for key, answer in zip(asked, (yield list(asked.values())), strict=True):
         known[key] |= scores_of(answer)
     return KinRankings(
-        entries,
+        entries_of(lists),
         known[False, "dense"],
         known[False, "bm25"],
         scores_of(found.get("parent", ())),
         scores_of(found.get("parent_dense", ())),
-        {entry.source_id: entry.score for entry in found["document"]},
+        {entry.source_id: score for entry, score in found["document"]},
         NamedRankings(known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"], naming.first),
         share,
         familiarity=question.familiarity,
     )
 
 
-def _matched(best: Sequence[Entry], alone: Sequence[tuple[Collection[int], Sequence[Entry]]], number: int) -> float:
+def _matched(best: RankedEntries, alone: Sequence[tuple[Collection[int], RankedEntries]], number: int) -> float:
     """Return the best term score as a share of the sum of what each of so many words scores at best.
 
     The words asked for alone may be a sample. A word that no chunk has counts as much as the rarest one found, and the
     words of a phrase no more than its acronym. A question without words has all of them.
     """
-    scores = [(words, hits[0].score) for words, hits in alone if hits]
+    scores = [(words, hits[0][1]) for words, hits in alone if hits]
     if not scores or not best:
         return 0.0 if alone else 1.0
     known = {word: score for words, score in scores if len(words) == 1 for word in words}
@@ -254,15 +259,15 @@ def _matched(best: Sequence[Entry], alone: Sequence[tuple[Collection[int], Seque
     for words, score in scores:
         total = sum(needed[word] for word in words)
         needed |= {word: needed[word] * min(1.0, score / total) for word in words}
-    return min(1.0, best[0].score * len(needed) / (number * sum(needed.values())))
+    return min(1.0, best[0][1] * len(needed) / (number * sum(needed.values())))
 
 
 def _inside(
-    question: SearchQuestion, number: int, found: Mapping[str, Sequence[Entry]], limit: int, best: Sequence[str]
+    question: SearchQuestion, number: int, found: Mapping[str, RankedEntries], limit: int, best: Sequence[str]
 ) -> list[Query]:
     """Return the queries for the first chunks of the best documents, so many of each, that full rankings may lack."""
     full = [
-        (ask, [entry.source_id for entry in found[using]])
+        (ask, [entry.source_id for entry, _ in found[using]])
         for using, ask in (("dense", question.by_meaning), ("bm25", question.by_terms))
         if len(found[using]) >= limit
     ]
@@ -274,31 +279,20 @@ def _inside(
     ]
 
 
-def _wanted(found: Sequence[Sequence[Entry]], *, siblings: bool) -> set[str]:
+def _wanted(found: Sequence[RankedEntries], *, siblings: bool) -> Collection[str]:
     """Return the ids of the chunks that rankings found, and of the siblings of each one's best."""
-    wanted = {entry.id for entry in chain(*found)}
+    wanted = dict.fromkeys([entry.id for entry, _ in chain(*found)])
     if siblings:
-        best = [entry for ranking in found for entry in ranking[:_BEST]]
-        wanted |= {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
+        best = [entry for ranking in found for entry, _ in ranking[:_BEST]]
+        wanted |= dict.fromkeys(id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None)
     return wanted
 
 
-def _missing(
-    found: Mapping[str, Sequence[Entry]], limit: int, question: SearchQuestion, *, siblings: bool
-) -> list[Query]:
-    """Return the queries for scores that full rankings lack: of the chunks found, and of the best ones' siblings."""
-    dense, terms = found["dense"], found["bm25"]
-    wanted = _wanted((dense, terms), siblings=siblings)
-    queries = question.of_ids("dense", wanted - {entry.id for entry in dense})
-    # A term ranking below its limit holds every chunk that has a term of the question.
-    return queries if len(terms) < limit else queries + question.of_ids("bm25", wanted - {entry.id for entry in terms})
-
-
-def _best_documents(dense: Sequence[Entry], documents: dict[str, float], number: int) -> list[str]:
+def _best_documents(dense: RankedEntries, documents: dict[str, float], number: int) -> list[str]:
     """Return the sources with the highest sum of their own term score and their best chunk's cosine."""
     meaning: dict[str, float] = {}
-    for entry in dense:
-        meaning.setdefault(entry.source_id, entry.score)  # Entries come best first.
+    for entry, score in dense:
+        meaning.setdefault(entry.source_id, score)  # Entries come best first.
     total = unit(meaning)
     for source, share in unit(documents).items():
         total[source] = total.get(source, 0.0) + share
@@ -435,8 +429,7 @@ def _find(*stages: Literal["dense", "bm25"]) -> Callable[[ChunkStore, SearchQues
         ask = {"dense": question.by_meaning, "bm25": question.by_terms}
         answers = yield [ask[stage](question.level, limit) for stage in stages]
         scores = {stage: scores_of(answer) for stage, answer in zip(stages, answers, strict=True)}
-        entries = {entry.id: entry for entry in chain(*answers)}
-        return KinRankings(entries, scores.get("dense", {}), scores.get("bm25", {}))
+        return KinRankings(entries_of(answers), scores.get("dense", {}), scores.get("bm25", {}))
 
     return find
 

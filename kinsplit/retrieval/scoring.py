@@ -7,16 +7,17 @@ Passage retrieval has long known that the scores of a passage and its document t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import count, repeat
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.calibration import Baseline
 from kinsplit.options import KinWeights
-from kinsplit.stores.values import Entry
+from kinsplit.stores.values import Entry, RankedEntries
 
 #: Approximate characters per token of English, for strategies that don't count tokens.
 _CHARACTERS_PER_TOKEN = 4
@@ -75,31 +76,64 @@ class NamedRankings:
     first: str | None = None  # Id of the document's first chunk if it also counts by the whole question.
 
 
+@dataclass(frozen=True, slots=True)
+class OwnScores:
+    """What chunks score by themselves, those of the candidates first, in whose standard deviations they are counted.
+
+    A chunk without a cosine has the lowest one, and one without a term score has 0.
+
+    Attributes:
+        rows: Row of each chunk by its id.
+        candidates: Number of candidates.
+        cosines: Standard scores of the cosines, shape (chunks,).
+        terms: Squares of the term scores, since half of the question's words say less than half of what all of them
+            say, shape (chunks,).
+    """
+
+    rows: Mapping[str | None, int]
+    candidates: int
+    cosines: NDArray[np.float64]
+    terms: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, candidates: Mapping[str, Entry], dense: Mapping[str, float], bm25: Mapping[str, float]) -> Self:
+        """Return the own scores of candidates, and of all other chunks that have a cosine or a term score."""
+        ids: list[str | None] = [*{**candidates, **dense, **bm25}]
+        cosines = standard(_values(ids, dense, lowest=True), len(candidates))
+        return cls(dict(zip(ids, count())), len(candidates), cosines, _values(ids, bm25) ** 2)
+
+    def joined(self, weight: float) -> NDArray[np.float64]:
+        """Return the own score of each chunk as a standard score, given the weight of terms."""
+        cosines = self.cosines * float(self.cosines[: self.candidates].max())
+        return standard(cosines + weight * outstanding(self.terms, self.candidates), self.candidates)
+
+
 def score_with_kin(evidence: KinRankings, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
     """Rank candidates by the weighted sum of all evidence; equal scores in order of source and index.
 
-    A chunk without a cosine gets the lowest one, and one without a term score gets 0. A sibling without any score gets
-    that of the worst candidate.
+    A sibling without any score gets that of the worst candidate.
     """
     entries = list(evidence.entries.values())
     if not entries:
         return []
     sources = [entry.source_id for entry in entries]
-    parents = [entry.parent_id for entry in entries]
-    trusted = trust(evidence)
-    own, siblings = _own_and_siblings(entries, evidence.dense, evidence.bm25, trusted * weights.bm25)
+    scores = OwnScores.of(evidence.entries, evidence.dense, evidence.bm25)
+    trusted = trust(evidence, scores)
+    own, siblings = _own_and_siblings(entries, scores, trusted * weights.bm25)
     best = best_of_each(entries, own)
     best_chunks = np.array([best[source_id] for source_id in sources])
     if evidence.named is not None:
         total = _within_named(evidence, evidence.named, weights, trusted, own, siblings)
     else:
-        beyond = _beyond(entries, evidence)
+        parents = [entry.parent_id for entry in entries]
+        document = _values(sources, evidence.document)
+        beyond = _beyond(entries, evidence, document)
         total = (
             own
             + sibling_weight(entries, weights) * standard(siblings)
             + trusted * weights.parent * beyond * outstanding(_values(parents, evidence.parent), highest=_HIGHEST)
             + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True), highest=_HIGHEST)
-            + trusted * weights.document * beyond * outstanding(_values(sources, evidence.document), highest=_HIGHEST)
+            + trusted * weights.document * beyond * outstanding(document, highest=_HIGHEST)
             + weights.best_chunk * standard(best_chunks)
         )
     rows = range(len(entries)) if limit is None else np.flatnonzero(total >= np.sort(total)[-limit:][0]).tolist()
@@ -137,7 +171,7 @@ def is_close(evidence: KinRankings, baseline: Baseline) -> bool:
     return similarity + _WORDS * evidence.share >= _CLOSE
 
 
-def trust(evidence: KinRankings) -> float:
+def trust(evidence: KinRankings, scores: OwnScores) -> float:
     """Return the share, from 0 to 1, of their weights with which terms count for one question.
 
     It is less than 1 if no chunk has many of the question's words: one rare word, or the few that a question in another
@@ -145,14 +179,13 @@ def trust(evidence: KinRankings) -> float:
     to contradict it: fewer if the model doesn't know the question's language, and more if it does, and the chunks that
     the words find mean something else. The words that name a document are right.
     """
-    ids = list(evidence.entries)
-    cosines = standard(_values(ids, evidence.dense, lowest=True))
+    cosines, terms = scores.cosines[: scores.candidates], scores.terms[: scores.candidates]
     furthest = float(cosines.max())
     needed = _NEEDED * furthest
     if evidence.familiarity is not None and furthest:
         needed *= 1 - _UNKNOWN * (1 - evidence.familiarity)
         if evidence.named is None:
-            missing = 1 - _agreement(cosines, _values(ids, evidence.bm25) ** 2) / (_AGREEMENT * furthest)
+            missing = 1 - _agreement(cosines, terms) / (_AGREEMENT * furthest)
             needed *= 1 + _MORE * evidence.familiarity * max(0.0, missing)
     return 1.0 if evidence.share >= needed else evidence.share / needed
 
@@ -167,7 +200,7 @@ def _agreement(cosines: NDArray[np.float64], terms: NDArray[np.float64]) -> floa
 def sibling_weight(entries: Sequence[Entry], weights: KinWeights) -> float:
     """Return the weight of sibling evidence for chunks of this length; see `KinWeights.siblings`."""
     lengths = [entry.token_count or entry.length / _CHARACTERS_PER_TOKEN for entry in entries]
-    return weights.siblings * min(1.0, 100 / max(1.0, float(np.mean(lengths))))
+    return weights.siblings * min(1.0, 100 / max(1.0, sum(lengths) / len(lengths)))
 
 
 def unit(scores: Mapping[str, float]) -> dict[str, float]:
@@ -178,7 +211,7 @@ def unit(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: (score - low) / (high - low) if high > low else 1.0 for name, score in scores.items()}
 
 
-def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest: bool = False) -> NDArray[np.float64]:
+def _values(names: Collection[str | None], scores: Mapping[str, float], *, lowest: bool = False) -> NDArray[np.float64]:
     """Return the score of each name; names without one get the lowest score, or 0."""
     if not scores:
         return np.zeros(len(names))
@@ -206,35 +239,23 @@ def outstanding(values: NDArray[np.float64], number: int | None = None, highest:
     return scores * float(scores[:number].max())
 
 
-def own_scores(
-    ids: Sequence[str], dense: Mapping[str, float], bm25: Mapping[str, float], weight: float, number: int
-) -> NDArray[np.float64]:
-    """Return the own score of each chunk, given the weight of terms, standardised over so many, from the first."""
-    cosines = _values(ids, dense, lowest=True)
-    # Squared, since half of the question's words say less than half of what all of them say.
-    terms = _values(ids, bm25) ** 2
-    return standard(outstanding(cosines, number) + weight * outstanding(terms, number), number)
-
-
 def _own_and_siblings(
-    entries: Sequence[Entry], dense: Mapping[str, float], bm25: Mapping[str, float], weight: float
+    entries: Sequence[Entry], scores: OwnScores, weight: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
-    number = len(entries)
-    ids = [*{**dict.fromkeys([entry.id for entry in entries]), **dense, **bm25}]
-    own = own_scores(ids, dense, bm25, weight, number)
+    every = scores.joined(weight)
+    own = every[: len(entries)]
     # Two more rows: one for no neighbour, one for neighbours without a score.
-    nobody, others = len(ids), len(ids) + 1
-    row_of = dict[str | None, int](zip([*ids, None], range(others), strict=True)).get
+    nobody, others = len(every), len(every) + 1
+    row_of = {**scores.rows, None: nobody}.get
     before = np.array([row_of(entry.prev_id, others) for entry in entries])
     after = np.array([row_of(entry.next_id, others) for entry in entries])
-    scores = np.append(own, [0.0, own[:number].min()])
-    count = (before != nobody).astype(int) + (after != nobody)
-    own = own[:number]
-    return own, np.divide(scores[before] + scores[after], count, out=own.copy(), where=count > 0)
+    every = np.append(every, [0.0, own.min()])
+    number = (before != nobody).astype(int) + (after != nobody)
+    return own, np.divide(every[before] + every[after], number, out=own.copy(), where=number > 0)
 
 
-def _beyond(entries: Sequence[Entry], evidence: KinRankings) -> NDArray[np.float64]:
+def _beyond(entries: Sequence[Entry], evidence: KinRankings, document: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of the terms of each candidate's document that aren't its own, by their scores.
 
     It is 1 unless the candidate is its whole document, whose terms, and the parent's, are the same again, but for those
@@ -243,8 +264,7 @@ def _beyond(entries: Sequence[Entry], evidence: KinRankings) -> NDArray[np.float
     alone = np.array([entry.prev_id is None and entry.next_id is None for entry in entries])
     if not alone.any():
         return np.ones(len(entries))
-    own = _values([entry.id for entry in entries], evidence.bm25)
-    document = _values([entry.source_id for entry in entries], evidence.document)
+    own = _values(evidence.entries, evidence.bm25)
     rest = np.divide(document - own, document, out=np.zeros_like(own), where=document > own)
     return np.where(alone, rest, 1.0)
 
@@ -259,7 +279,8 @@ def _within_named(
 ) -> NDArray[np.float64]:
     """Score the candidates of a question that names a document by what remains of it, and by their documents."""
     entries = list(evidence.entries.values())
-    within, beside = _own_and_siblings(entries, named.dense, named.bm25, trusted * weights.bm25)
+    scores = OwnScores.of(evidence.entries, named.dense, named.bm25)
+    within, beside = _own_and_siblings(entries, scores, trusted * weights.bm25)
     likelihood = likelihoods(evidence.document, best_of_each(entries, own), float(own.min()))
     weight, highest = sibling_weight(entries, weights), max(likelihood.values())
     documents = np.array([max(_LOWEST, likelihood[entry.source_id] - highest) for entry in entries])
@@ -291,9 +312,14 @@ def likely(likelihood: Mapping[str, float]) -> tuple[str, float]:
     return source_id, float(1 / np.exp(values - likelihood[source_id]).sum())
 
 
-def scores_of(entries: Iterable[Entry]) -> dict[str, float]:
+def scores_of(ranked: Iterable[tuple[Entry, float]]) -> dict[str, float]:
     """Return the scores of a ranking by the entries' ids."""
-    return {entry.id: entry.score for entry in entries}
+    return {entry.id: score for entry, score in ranked}
+
+
+def entries_of(rankings: Iterable[RankedEntries]) -> dict[str, Entry]:
+    """Return the entries of rankings by their ids."""
+    return {entry.id: entry for ranking in rankings for entry, _ in ranking}
 
 
 def best_of_each(entries: Iterable[Entry], own: NDArray[np.float64]) -> dict[str, float]:

@@ -120,7 +120,7 @@ _ENTRY["content_length"] = "length"
 ENTRY_KEYS = (*_ENTRY, "sibling_files", "title", *COURSE_NAMES)
 
 
-def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float = 0.0) -> Entry:
+def to_entry(chunk_id: str, payload: Mapping[str, Any]) -> Entry:
     """Return the entry of a ranking from the `ENTRY_KEYS` of a payload."""
     siblings = payload.get("sibling_files")
     return Entry(
@@ -128,7 +128,6 @@ def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float = 0.0) -> E
         sibling_files=tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
         title=title_of(payload),
         course=tuple(name for key in COURSE_NAMES if isinstance(name := payload.get(key), str)),
-        score=score,
         **{attribute: payload[key] for key, attribute in _ENTRY.items()},
     )
 

@@ -22,6 +22,7 @@ from kinsplit.stores.values import (
     Entry,
     Hit,
     Query,
+    RankedEntries,
     Schema,
     SyncReport,
     Vectors,
@@ -272,7 +273,7 @@ class ChunkStore(ABC):
         rankings = self._checked(queries, lambda: self._rank(queries, None))
         return [[Hit(from_payload(id_, payload), score) for id_, payload, score, _ in ranking] for ranking in rankings]
 
-    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+    def rank(self, queries: Sequence[Query]) -> list[RankedEntries]:
         """Run queries as `search` does, without fetching texts: for rankings of which few texts will be read.
 
         Raises:
@@ -280,10 +281,10 @@ class ChunkStore(ABC):
         """
         return self._checked(queries, lambda: self._entries(queries))
 
-    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+    def _entries(self, queries: Sequence[Query]) -> list[RankedEntries]:
         """Run validated queries in one round trip, as `_rank` does."""
         return [
-            [Entry.bare(each.id, each.score) if query.bare else to_entry(*each[:3]) for each in ranking]
+            [(Entry.bare(each.id) if query.bare else to_entry(each.id, each.payload), each.score) for each in ranking]
             for query, ranking in zip(queries, self._rank(queries, ENTRY_KEYS), strict=True)
         ]
 

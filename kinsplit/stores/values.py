@@ -175,10 +175,6 @@ class Hit:
     score: float
 
 
-# `Entry._make` also counts the values, which takes as long again.
-_new = tuple.__new__
-
-
 class Entry(NamedTuple):
     """A chunk in a ranking: its position and its kin, without its text.
 
@@ -196,7 +192,6 @@ class Entry(NamedTuple):
         sibling_files: Source ids of the other files of the document's group.
         title: Title of the document; empty if its metadata has none.
         course: Names of its course, as far as its metadata has them: the course, and its title.
-        score: Score of the engine; higher is better, comparable within one query only.
     """
 
     id: str
@@ -212,16 +207,15 @@ class Entry(NamedTuple):
     sibling_files: tuple[str, ...]
     title: str
     course: tuple[str, ...]
-    score: float
-
-    def scored(self, score: float) -> Entry:
-        """Return the entry with another score."""
-        return _new(Entry, (*self[:-1], score))
 
     @classmethod
-    def bare(cls, id_: str, score: float) -> Self:
-        """Return an entry with an id and a score alone; see `Query.bare`."""
-        return _new(cls, (id_, "", 0, 0, 0, None, None, None, None, 0, (), "", (), score))
+    def bare(cls, id_: str) -> Self:
+        """Return an entry with an id alone; see `Query.bare`."""
+        return cls(id_, "", 0, 0, 0, None, None, None, None, 0, (), "", ())
+
+
+#: Entries that a query found, best first, each with its score: higher is better, comparable within one query only.
+RankedEntries: TypeAlias = list[tuple[Entry, float]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from opentelemetry.trace import StatusCode
 from kinsplit import Chunk, Document, Index
 from kinsplit.errors import StoreError
 from kinsplit.stores.store import ChunkStore
-from kinsplit.stores.values import Entry, Query
+from kinsplit.stores.values import Query, RankedEntries
 from kinsplit.support import telemetry
 
 Search = Callable[..., Any]
@@ -97,7 +97,7 @@ async def test_a_slow_store_does_not_block_the_loop(index: Index, monkeypatch: p
     asked, may_answer = threading.Event(), threading.Event()
     rank = type(index.store).rank
 
-    def slowly(store: ChunkStore, queries: Sequence[Query]) -> list[list[Entry]]:
+    def slowly(store: ChunkStore, queries: Sequence[Query]) -> list[RankedEntries]:
         asked.set()
         assert may_answer.wait(20)
         return rank(store, queries)

@@ -11,8 +11,8 @@ from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.parsers import create as create_strategy
 from kinsplit.retrieval import SearchQuestion
-from kinsplit.stores import ChunkStore, Entry, Query, Schema, open_store
-from kinsplit.stores.values import Vectors, Where
+from kinsplit.stores import ChunkStore, Query, Schema, open_store
+from kinsplit.stores.values import RankedEntries, Vectors, Where
 
 EMBEDDER = create("hash")
 BM25 = Bm25Embedder()
@@ -52,7 +52,7 @@ class CountingStore:
             pass
         self.calls: list[str] = []
 
-    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+    def rank(self, queries: Sequence[Query]) -> list[RankedEntries]:
         self.calls.append("rank")
         return self.store.rank(queries)
 

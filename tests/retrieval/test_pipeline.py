@@ -75,7 +75,7 @@ def test_every_chunk_that_either_ranking_finds_has_both_scores(weights: KinWeigh
 
     assert store.calls == ["rank", "rank"]
     evidence = find_entries(store, asked, weights.model_copy(update={"best_documents": 0}), 4).entries  # type: ignore[arg-type]
-    assert {entry.id for ranking in store.rank(first) for entry in ranking} >= {one.entry.id for one in evidence}
+    assert {entry.id for ranking in store.rank(first) for entry, _ in ranking} >= {one.entry.id for one in evidence}
     for one in (*found.values(), *evidence):
         for stage in ("dense", "bm25"):
             assert one.scores.get(stage) == pytest.approx(whole[one.entry.id].scores.get(stage))

@@ -27,7 +27,7 @@ def test_a_plain_ranking_is_the_stores_own(ranking: str) -> None:
     asked = question(TEXT)
     query = asked.by_meaning(0, 10) if ranking == "dense" else asked.by_terms(0, 10)
 
-    assert order(store, ranking) == [(entry.id, entry.score) for entry in store.store.rank([query])[0]]
+    assert order(store, ranking) == [(entry.id, score) for entry, score in store.store.rank([query])[0]]
     assert store.calls == ["rank", "get"]
 
 
@@ -35,7 +35,7 @@ def test_a_hybrid_ranking_adds_reciprocal_ranks() -> None:
     store = CountingStore(course())
     expected: dict[str, float] = {}
     for query in (question(TEXT).by_meaning(0, 10), question(TEXT).by_terms(0, 10)):
-        for rank, entry in enumerate(store.store.rank([query])[0]):
+        for rank, (entry, _) in enumerate(store.store.rank([query])[0]):
             expected[entry.id] = expected.get(entry.id, 0) + 1 / (61 + rank)
 
     assert order(store, "hybrid") == sorted(expected.items(), key=lambda pair: -pair[1])[:10]

@@ -17,7 +17,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.options import NO_KIN, KinWeights
 from kinsplit.retrieval import SearchQuestion
 from kinsplit.retrieval.rankings import find_evidence, rank_together
-from kinsplit.retrieval.scoring import KinRankings, NamedRankings, score_with_kin, sibling_weight, trust
+from kinsplit.retrieval.scoring import KinRankings, NamedRankings, OwnScores, score_with_kin, sibling_weight, trust
 from kinsplit.stores import Entry
 
 ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
@@ -25,7 +25,7 @@ ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
 
 def entry(name: str, index: int = 0, *, source: str = "d", parent: str | None = None, tokens: int = 100) -> Entry:
     before, after = (f"{source}{i}" for i in (index - 1, index + 1))
-    return Entry(name, source, index, 9, 0, parent, before if index else None, after, tokens, 400, (), "", (), 0.0)
+    return Entry(name, source, index, 9, 0, parent, before if index else None, after, tokens, 400, (), "", ())
 
 
 def evidence(*entries: Entry, **scores: dict[str, float]) -> KinRankings:
@@ -177,7 +177,8 @@ def test_words_count_less_if_a_model_that_knows_the_language_finds_something_els
     agreed = evidence(*entries, dense=dense, bm25={"d39": 9.0, "d30": 4.0})
 
     def trusted(found: KinRankings, familiarity: float | None, **changes: object) -> float:
-        return trust(replace(found, share=0.2, familiarity=familiarity, **changes))  # type: ignore[arg-type]
+        asked = replace(found, share=0.2, familiarity=familiarity, **changes)  # type: ignore[arg-type]
+        return trust(asked, OwnScores.of(asked.entries, asked.dense, asked.bm25))
 
     unknown, half, known = (trusted(apart, familiarity) for familiarity in (0.0, 0.5, 1.0))
     assert 0 < known < half < unknown

@@ -51,7 +51,7 @@ def answers(store: ChunkStore) -> list[Any]:
     return [
         *(store.schema, store.count(), store.sources(0), store.known("a"), chunks, store.get(ids)),
         # Equal scores come in any order.
-        *(sorted(ranking, key=lambda entry: entry.id) for ranking in store.rank(queries)),
+        *(sorted(ranking, key=lambda pair: pair[0].id) for ranking in store.rank(queries)),
         *(sorted(ranking, key=lambda hit: hit.chunk.id) for ranking in store.search(queries)),
     ]
 

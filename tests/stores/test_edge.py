@@ -233,7 +233,7 @@ def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_afte
     calls = record(store)
     expected = store.rank([query])
     assert calls == ["count", "query_batch", "retrieve"]
-    assert [entry.id for entry in store.rank([query])[0]] == [entry.id for entry in expected[0]]
+    assert [entry.id for entry, _ in store.rank([query])[0]] == [entry.id for entry, _ in expected[0]]
     assert calls[3:] == ["scroll", "retrieve"]
     store.rank([query])
     assert len(calls) == 5
@@ -241,7 +241,7 @@ def test_a_small_collection_is_copied_once_its_searches_pay_for_it_and_anew_afte
     assert calls[5:] == ["query_batch"]
     save(store, "doc", make_chunks("doc", [*TEXTS, "more"]))
     for _ in range(2):
-        assert store.rank([query])[0][0].total == len(TEXTS) + 1
+        assert store.rank([query])[0][0][0].total == len(TEXTS) + 1
     assert calls.count("scroll") > 1
 
 
@@ -255,9 +255,9 @@ def test_of_a_larger_collection_the_engine_ranks_parents_by_meaning_and_many_lea
     above = [Query("bm25", terms.vector, 9, 1), Query("dense", vector, 9, 1)]
     found = store.rank([Query("dense", vector, 9), few, *above[:1]])
     assert calls[7:] == ["query_batch", "retrieve"]
-    scores = {entry.id: entry.score for entry in found[0]}
-    assert {entry.id: entry.score for entry in found[1]} == pytest.approx({id_: scores[id_] for id_ in ids}, abs=1e-6)
-    assert [{entry.level for entry in each} for each in found] == [{0}, {0}, {1}]
+    scores = {entry.id: score for entry, score in found[0]}
+    assert {entry.id: score for entry, score in found[1]} == pytest.approx({id_: scores[id_] for id_ in ids}, abs=1e-6)
+    assert [{entry.level for entry, _ in each} for each in found] == [{0}, {0}, {1}]
     store.rank(above)
     assert calls[9:] == ["query_batch", "retrieve"]
 
@@ -361,7 +361,7 @@ def test_a_large_collection_is_searched_as_exactly_as_a_small_one(tmp_path, monk
     with make_store(f"edge:{tmp_path}", "large") as store, make_store("memory:exact", "large") as exact:
         assert engine(store).shard.info().indexed_vectors_count >= len(chunks)
         for found, wanted in zip(store.rank(queries), exact.rank(queries), strict=True):
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-5)
+            assert [score for _, score in found] == pytest.approx([score for _, score in wanted], abs=1e-5)
 
 
 def test_closing_waits_for_the_disk(store):

@@ -287,7 +287,7 @@ def payloads_asked(server):
 
 
 def ids(rankings):
-    return [[entry.id for entry in ranking] for ranking in rankings]
+    return [[entry.id for entry, _ in ranking] for ranking in rankings]
 
 
 def test_requests_share_a_connection(server):
@@ -306,13 +306,13 @@ def test_a_ranking_reads_of_each_point_once_until_it_is_written(server, monkeypa
             first = store.rank(QUERIES)
             assert ids(store.rank(QUERIES)) == ids(first)
             (read,) = entry_reads(server)
-            assert read == len({entry.id for ranking in first for entry in ranking})
+            assert read == len({entry.id for ranking in first for entry, _ in ranking})
             assert not any(payloads_asked(server))
             save(writer, "doc", make_chunks("doc", TEXTS, title="Other"))
-            assert {entry.title for ranking in store.rank(QUERIES) for entry in ranking} == {"Other"}
+            assert {entry.title for ranking in store.rank(QUERIES) for entry, _ in ranking} == {"Other"}
             assert entry_reads(server) == [read, read]
             monkeypatch.setattr("kinsplit.stores.engines.qdrant.calls.time.monotonic", lambda: 1e9)
-            assert {entry.title for ranking in store.rank(QUERIES) for entry in ranking} == {"Other"}
+            assert {entry.title for ranking in store.rank(QUERIES) for entry, _ in ranking} == {"Other"}
             assert entry_reads(server) == [read] * 3
             writer.delete("doc")
             assert store.rank(QUERIES) == [[], []]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.filters import Condition, HasId, OneOf, to_conditions
-from kinsplit.stores.values import Entry, Query, Vectors, layer_of
+from kinsplit.stores.values import Entry, Query, RankedEntries, Vectors, layer_of
 
 Rows = NDArray[np.intp]
 
@@ -32,7 +32,7 @@ class PointArrays:
     """
 
     def __init__(self, points: Iterable[tuple[Entry, Vectors]]) -> None:
-        #: The points' entries, without scores.
+        #: The points' entries.
         self.entries: list[Entry] = []
         rows: dict[int, list[int]] = defaultdict(list)
         # Arrays that grow, since objects for each point would take several times the memory.
@@ -68,7 +68,7 @@ class PointArrays:
         """Return the number of points of a level."""
         return len(self._levels.get(level, ()))
 
-    def rank(self, query: Query) -> list[Entry] | None:
+    def rank(self, query: Query) -> RankedEntries | None:
         """Return the entries that a query finds, best first.
 
         It is None if an engine should answer it: if its filter reads other keys than ids and sources, or if more than
@@ -82,18 +82,12 @@ class PointArrays:
         compared = len(rows) if query.using == "dense" else 0
         if compared > MOST_COMPARED or (compared and layer_of(query.level).dense not in self._unit):
             return None
-        found = self.best(query, rows)
-        return self.bare(found) if query.bare else self.scored(found)
+        return self.ranked(self.best(query, rows))
 
-    def scored(self, found: Iterable[tuple[int, float]]) -> list[Entry]:
+    def ranked(self, found: Iterable[tuple[int, float]]) -> RankedEntries:
         """Return the entries of rows with their scores."""
         entries = self.entries
-        return [entries[row].scored(score) for row, score in found]
-
-    def bare(self, found: Iterable[tuple[int, float]]) -> list[Entry]:
-        """Return the ids of rows with their scores as entries; copying whole ones takes twice as long."""
-        entries = self.entries
-        return [Entry.bare(entries[row].id, score) for row, score in found]
+        return [(entries[row], score) for row, score in found]
 
     def matching(self, level: int, conditions: Iterable[HasId | OneOf]) -> Rows:
         """Return the rows of a level that meet conditions on ids and sources, in order."""

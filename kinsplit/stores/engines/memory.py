@@ -32,7 +32,7 @@ from kinsplit.stores.payload import Payload, to_entry
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.schema import check_collection, check_schema, schema_to_create
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Embedded, Entry, Query, Schema, Vectors, Where
+from kinsplit.stores.values import Embedded, Query, RankedEntries, Schema, Vectors, Where
 
 _COMPARE: dict[str, Any] = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
 
@@ -197,9 +197,9 @@ class MemoryStore(ChunkStore):
                 if not ids:
                     del collection.sources[source_id]
 
-    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+    def _entries(self, queries: Sequence[Query]) -> list[RankedEntries]:
         arrays, _, rankings = self._found(queries)
-        return list(map(arrays.scored, rankings))
+        return list(map(arrays.ranked, rankings))
 
     # A whole payload costs no more here than selected keys.
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:  # noqa: ARG002

@@ -214,7 +214,7 @@ def _search_hybrid(store: ChunkStore) -> None:
         Query("bm25", terms, 5, DOCUMENT),
         Query("bm25", SPARSE.embed_query("recursion"), 5, 0, {"source_id": "other"}),
     ]
-    found = [{entry.id for entry in ranking} for ranking in store.rank(queries)]
+    found = [{entry.id for entry, _ in ranking} for ranking in store.rank(queries)]
     parents, documents = ({chunk.id for chunk in (*_ONE, *_OTHER) if chunk.level == level} for level in (1, DOCUMENT))
     _expect("the ids of chunks, parents and documents", found, [{_ONE[2].id}, parents, documents, set()])
 

@@ -58,10 +58,10 @@ class Levels(Contract):
         dense, terms = DENSE.embed_query("what is a class"), SPARSE.embed_query("class objects")
         queries = [Query("dense", dense, 3), Query("bm25", terms, 2), Query("bm25", terms, 5, 1)]
         queries.append(Query("bm25", terms, 5, DOCUMENT, {"source_id": "a"}))
-        for hits, entries in zip(store.search(queries), store.rank(queries), strict=True):
-            assert entries
-            assert [entry.score for entry in entries] == pytest.approx([hit.score for hit in hits])
-            assert entries == [
+        for hits, ranked in zip(store.search(queries), store.rank(queries), strict=True):
+            assert ranked
+            assert [score for _, score in ranked] == pytest.approx([hit.score for hit in hits])
+            assert [entry for entry, _ in ranked] == [
                 Entry(
                     chunk.id,
                     chunk.source_id,
@@ -76,9 +76,8 @@ class Levels(Contract):
                     tuple(chunk.metadata.get("sibling_files", ())),
                     title_of(chunk.metadata),
                     tuple(chunk.metadata[key] for key in ("course",) if key in chunk.metadata),
-                    entry.score,
                 )
-                for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)
+                for chunk in (hit.chunk for hit in hits)
             ]
 
     def test_bare_rankings_have_the_same_ids_and_scores(self, store: ChunkStore) -> None:
@@ -89,8 +88,8 @@ class Levels(Contract):
         whole, bare = store.rank(queries), store.rank([replace(query, bare=True) for query in queries])
         for entries, some in zip(whole, bare, strict=True):
             assert entries
-            assert [entry.id for entry in some] == [entry.id for entry in entries]
-            assert [entry.score for entry in some] == pytest.approx([entry.score for entry in entries])
+            assert [entry.id for entry, _ in some] == [entry.id for entry, _ in entries]
+            assert [score for _, score in some] == pytest.approx([score for _, score in entries])
 
     def test_rank_tells_the_places_as_they_are_now(self, store: ChunkStore) -> None:
         """A ranking after a sync or a put returns the new positions."""
@@ -99,14 +98,14 @@ class Levels(Contract):
             save(store, "a", make_chunks("a", TEXTS[:number], sibling_files=[str(number)]))
             (entries,) = store.rank([query])
             assert entries
-            assert {(entry.total, entry.sibling_files) for entry in entries} == {(number, (str(number),))}
+            assert {(entry.total, entry.sibling_files) for entry, _ in entries} == {(number, (str(number),))}
         chunks = make_chunks("a", TEXTS[:4], sibling_files=["put"])
         store.put(chunks, {})
         (entries,) = store.rank([query])
-        assert {entry.sibling_files for entry in entries} == {("put",)}
-        store.remove([entries[0].id])
+        assert {entry.sibling_files for entry, _ in entries} == {("put",)}
+        store.remove([entries[0][0].id])
         (left,) = store.rank([query])
-        assert [entry.id for entry in left] == [entry.id for entry in entries[1:]]
+        assert [entry.id for entry, _ in left] == [entry.id for entry, _ in entries[1:]]
         store.delete("a")
         assert store.rank([query]) == [[]]
 

@@ -28,7 +28,7 @@ from kinsplit.stores.payload import ENTRY_KEYS, Payload, Payloads, state_of
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.store import ChunkStore, FoundPoint
-from kinsplit.stores.values import Damage, Embedded, Entry, Query, Schema, Vectors, Where
+from kinsplit.stores.values import Damage, Embedded, Entry, Query, RankedEntries, Schema, Vectors, Where
 
 #: Open shards of this process.
 _SHARDS = Sharing(EdgeEngine.close, leave=EdgeEngine.settle)
@@ -183,15 +183,15 @@ class EdgeStore(ChunkStore):
     def _write(self, plan: Plan, vectors: Embedded) -> None:
         self._lease.engine.write(plan, vectors)
 
-    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+    def _entries(self, queries: Sequence[Query]) -> list[RankedEntries]:
         found, _ = self._ranked(queries, whole=False)
         return found
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[FoundPoint]]:  # noqa: ARG002
         found, payloads = self._ranked(queries, whole=True)
-        return [[FoundPoint(e.id, payloads[e.id], e.score) for e in own if e.id in payloads] for own in found]
+        return [[FoundPoint(e.id, payloads[e.id], score) for e, score in own if e.id in payloads] for own in found]
 
-    def _ranked(self, queries: Sequence[Query], *, whole: bool) -> tuple[list[list[Entry]], Payloads]:
+    def _ranked(self, queries: Sequence[Query], *, whole: bool) -> tuple[list[RankedEntries], Payloads]:
         """Return what queries find, from the copy or the engine, and the payloads by id if they are wanted."""
         engine = self._lease.engine
         copies = engine.find_arrays()
@@ -201,7 +201,7 @@ class EdgeStore(ChunkStore):
         with engine.calling() as shard:
             asked = iter(_ranked_by(engine, shard, rest, whole=whole) if rest else ())
             rankings = [next(asked) if own is None else own for own in found]
-            ids = list({entry.id for own in rankings for entry in own}) if whole else []
+            ids = list({entry.id for own in rankings for entry, _ in own}) if whole else []
             return rankings, read(shard, True, ids) if ids else {}
 
     def _chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
@@ -211,7 +211,9 @@ class EdgeStore(ChunkStore):
         return self._lease.engine.payloads(ids)
 
 
-def _ranked_by(engine: EdgeEngine, shard: qe.EdgeShard, queries: Sequence[Query], *, whole: bool) -> list[list[Entry]]:
+def _ranked_by(
+    engine: EdgeEngine, shard: qe.EdgeShard, queries: Sequence[Query], *, whole: bool
+) -> list[RankedEntries]:
     """Return what the engine finds; entries of bare queries are whole if their payloads are wanted."""
     answers = shard.query_batch(qe.QueryBatchRequest(list(map(to_request, queries))))
     rankings = [cast("list[tuple[UUID, float]]", [(each.id, each.score) for each in own]) for own in answers]
@@ -220,9 +222,9 @@ def _ranked_by(engine: EdgeEngine, shard: qe.EdgeShard, queries: Sequence[Query]
     entries = engine.entries.read(wanted, lambda ids: read(shard, places_of(ENTRY_KEYS), ids))
     # Points may have been deleted in between.
     return [
-        [Entry.bare(str(id_), score) for id_, score in own]
+        [(Entry.bare(str(id_)), score) for id_, score in own]
         if query.bare and not whole
-        else [entries[id_.int].scored(score) for id_, score in own if id_.int in entries]
+        else [(entries[id_.int], score) for id_, score in own if id_.int in entries]
         for query, own in zip(queries, rankings, strict=True)
     ]
 

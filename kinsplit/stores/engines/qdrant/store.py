@@ -38,7 +38,18 @@ from kinsplit.stores.payload import ENTRY_KEYS, Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import LISTED, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, is_agreed
-from kinsplit.stores.values import DENSE, SPARSE, Embedded, Entry, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.values import (
+    DENSE,
+    SPARSE,
+    Embedded,
+    Entry,
+    Query,
+    RankedEntries,
+    Schema,
+    SyncReport,
+    Vectors,
+    Where,
+)
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -341,7 +352,7 @@ class QdrantStore(ChunkStore):
         for writes in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
             self._call(writes, len(writes), self._calls.write, is_write=True)
 
-    def _entries(self, queries: Sequence[Query]) -> list[list[Entry]]:
+    def _entries(self, queries: Sequence[Query]) -> list[RankedEntries]:
         if self._cache is None:
             return super()._entries(queries)
         rankings = self._rank(queries, ())
@@ -349,9 +360,9 @@ class QdrantStore(ChunkStore):
         versions = {point.id: point.version for own in named for point in own}
         entries = self._cache.read(versions, lambda ids: self._fetch(ids, ENTRY_KEYS))
         return [
-            [Entry.bare(point.id, point.score) for point in own]
+            [(Entry.bare(point.id), point.score) for point in own]
             if query.bare
-            else [entries[point.id].scored(point.score) for point in own if point.id in entries]
+            else [(entries[point.id], point.score) for point in own if point.id in entries]
             for query, own in zip(queries, rankings, strict=True)
         ]
 
