@@ -134,7 +134,8 @@ def find_course(question: SearchQuestion, rankings: Iterable[RankedEntries]) -> 
         question: The question.
         rankings: What was found for the question.
     """
-    courses = {entry.course for ranking in rankings for entry, _ in ranking}
+    # By document first: the hash of a tuple is computed each time.
+    courses = {*{entry.source_id: entry.course for ranking in rankings for entry, _ in ranking}.values()}
     if len(courses) < 2:
         return None
     read = question.read_name

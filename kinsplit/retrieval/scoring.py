@@ -261,8 +261,8 @@ def _beyond(entries: Sequence[Entry], evidence: KinRankings, document: NDArray[n
     It is 1 unless the candidate is its whole document, whose terms, and the parent's, are the same again, but for those
     of names: counted three times, one rare word that a short document has would outweigh all meaning.
     """
-    alone = np.array([entry.prev_id is None and entry.next_id is None for entry in entries])
-    if not alone.any():
+    alone = [entry.prev_id is None and entry.next_id is None for entry in entries]
+    if not any(alone):
         return np.ones(len(entries))
     own = _values(evidence.entries, evidence.bm25)
     rest = np.divide(document - own, document, out=np.zeros_like(own), where=document > own)
