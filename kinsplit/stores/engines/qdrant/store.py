@@ -38,18 +38,7 @@ from kinsplit.stores.payload import ENTRY_KEYS, Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.schema import LISTED, check_collection, no_collection
 from kinsplit.stores.store import ChunkStore, FoundPoint, is_agreed
-from kinsplit.stores.values import (
-    DENSE,
-    SPARSE,
-    Embedded,
-    Entry,
-    Query,
-    RankedEntries,
-    Schema,
-    SyncReport,
-    Vectors,
-    Where,
-)
+from kinsplit.stores.values import DENSE, SPARSE, Embedded, Entry, Query, Schema, SyncReport, Vectors, Where
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -352,7 +341,7 @@ class QdrantStore(ChunkStore):
         for writes in to_requests(plan, vectors, self._limits.operations, self._options.request_mb):
             self._call(writes, len(writes), self._calls.write, is_write=True)
 
-    def _entries(self, queries: Sequence[Query]) -> list[RankedEntries]:
+    def _entries(self, queries: Sequence[Query]) -> list[list[tuple[Entry, float]]]:
         if self._cache is None:
             return super()._entries(queries)
         rankings = self._rank(queries, ())
