@@ -86,8 +86,7 @@ class PointArrays:
 
     def ranked(self, found: Iterable[tuple[int, float]]) -> RankedEntries:
         """Return the entries of rows with their scores."""
-        entries = self.entries
-        return [(entries[row], score) for row, score in found]
+        return [(self.entries[row], score) for row, score in found]
 
     def matching(self, level: int, conditions: Iterable[HasId | OneOf]) -> Rows:
         """Return the rows of a level that meet conditions on ids and sources, in order."""
