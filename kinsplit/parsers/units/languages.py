@@ -52,10 +52,10 @@ _SHARED = frozenset({"en", "ru"})
 _CODES = {name: code for code, name in PUNKT_LANGUAGES.items()}
 
 # Words so frequent only in English that no model has to be loaded to detect it.
-_ENGLISH_WORD = re.compile(
-    r"\b(?:the|of|and|that|with|this|which|from|have|has|been|were|they|their|when|but|you|your|what|would|are)\b",
-    re.IGNORECASE,
-)
+_ENGLISH = "the of and that with this which from have has been were they their when but you your what would are"
+_ENGLISH_WORDS = frozenset(_ENGLISH.split())
+_WORD = re.compile(r"\w+")
+_OTHERS = re.compile(r"[^\x00-\x7f]+")
 _FEWEST_ENGLISH_WORDS = 6
 _ENGLISH_SHARE = 0.08
 
@@ -77,7 +77,12 @@ def detect_language(text: str) -> str:
     least 0.9, judged by different words with at least 200 letters, since repeated ones prove nothing.
     A text that is too short or too unlike any language, such as a list of names, counts as English or Russian.
     """
-    sample = _sample(text)
+    return _language_of(_sample(text))
+
+
+# Besides the sentences of a text, those of its parts may be asked for, in its language.
+@functools.lru_cache(maxsize=256)
+def _language_of(sample: str) -> str:
     if is_surely_english(sample):
         return "en"
     usual = _usual_language(sample)
@@ -117,20 +122,34 @@ class _NGrams:
     def __init__(self) -> None:
         with np.load(Path(__file__).with_name("ngrams") / "ngrams.npz") as content:
             self._languages: list[str] = content["languages"].tolist()
-            self._numbers: dict[bytes, int] = {ngram: n for n, ngram in enumerate(content["ngrams"].tolist())}
+            ngrams = content["ngrams"]
             # uint8[ngrams, languages], logarithms of the frequencies in steps of the scale, each row from its least;
             # and float32[languages], those of the languages.
             self._weights, self._scale, self._prior = content["weights"], content["scale"], content["prior"]
-        self._longest = max(map(len, self._numbers))
+        # Eight bytes are read as a number whose highest byte is the last one, so that those that end with an n-gram are
+        # a range of numbers, which contains the ranges of longer n-grams with that end.
+        lengths = np.char.str_len(ngrams)
+        widths = np.left_shift(np.uint64(1), (8 * (8 - lengths)).astype(np.uint64))
+        starts = ngrams.astype("S8").view("<u8") * widths
+        self._bounds = np.sort(np.concatenate([starts, starts + widths]))
+        # int64[bounds], number of the longest n-gram from each bound to the next; -1 if there is none.
+        self._longest = np.full(len(self._bounds), -1, dtype=np.int64)
+        firsts, ends = np.searchsorted(self._bounds, [starts, starts + widths])
+        for length in np.unique(lengths):
+            numbers = np.flatnonzero(lengths == length)
+            steps = np.zeros(len(self._bounds), dtype=np.int64)
+            steps[firsts[numbers]] = numbers + 1
+            steps[ends[numbers]] -= numbers + 1
+            inside = np.cumsum(steps) - 1
+            self._longest = np.where(inside < 0, self._longest, inside)
 
     def probabilities(self, text: str) -> dict[str, float]:
         """Return the probability of each language."""
         data = unicodedata.normalize("NFC", text.lower() if text.isupper() else text).encode(errors="surrogatepass")
-        found = Counter(self._ending_at(data, end) for end in range(1, len(data) + 1))
-        found.pop(None, None)
-        numbers = np.fromiter(found.keys(), dtype=np.int64, count=len(found))
-        counts = np.fromiter(found.values(), dtype=np.float32, count=len(found))
-        scores = np.log1p(counts) @ self._weights[numbers] * self._scale + self._prior
+        eights = np.ndarray(len(data), "<u8", bytes(7) + data, strides=(1,))
+        found = self._longest[np.searchsorted(self._bounds, eights, side="right") - 1]
+        numbers, counts = np.unique(found[found >= 0], return_counts=True)
+        scores = np.log1p(counts.astype(np.float32)) @ self._weights[numbers] * self._scale + self._prior
         # Neighbouring n-grams depend on each other, so their number proves less than it seems to.
         scores /= np.sqrt(len(data))
         likely = np.exp(scores - scores.max())
@@ -138,13 +157,6 @@ class _NGrams:
         for language, part in zip(self._languages, (likely / likely.sum()).tolist(), strict=True):
             joined[language] += part
         return joined
-
-    def _ending_at(self, data: bytes, end: int) -> int | None:
-        """Return the number of the longest n-gram that ends at an offset."""
-        for start in range(max(0, end - self._longest), end):
-            if (number := self._numbers.get(data[start:end])) is not None:
-                return number
-        return None
 
 
 _ngrams = functools.cache(_NGrams)
@@ -155,14 +167,16 @@ def _usual_language(sample: str) -> str:
     letters = 0 if sample.isascii() else sum(map(str.isalpha, sample))
     if not letters:
         return "en"
-    counts = {language: len(script.findall(sample)) for language, script in _SCRIPTS.items()}
+    others = "".join(_OTHERS.findall(sample))
+    counts = {language: len(script.findall(others)) for language, script in _SCRIPTS.items()}
+    counts["en"] += letters - sum(map(str.isalpha, others))
     usual = max(counts, key=counts.__getitem__)
     return usual if 2 * counts[usual] >= letters else OTHER
 
 
 def is_surely_english(sample: str) -> bool:
     """Return whether a text has many common English words and no letters outside ASCII."""
-    found = len(_ENGLISH_WORD.findall(sample))
-    if found < _FEWEST_ENGLISH_WORDS or found < _ENGLISH_SHARE * len(sample.split()):
+    if any(map(str.isalpha, "".join(_OTHERS.findall(sample)))):
         return False
-    return all(character.isascii() or not character.isalpha() for character in sample)
+    found = sum(map(_ENGLISH_WORDS.__contains__, _WORD.findall(sample.lower())))
+    return found >= _FEWEST_ENGLISH_WORDS and found >= _ENGLISH_SHARE * len(sample.split())
