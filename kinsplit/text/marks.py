@@ -40,22 +40,24 @@ _BULLET = "[•‣◦▪●○■·]"
 _ENUMERATOR = rf"[*_]{{0,3}}(?:{'|'.join(_FORMS)})[*_]{{0,3}}"
 # Maximum length of what is taken for an enumerator.
 _LONGEST = 32
-# Three in a row at most ("Article 5 (1) a)"), so a column of numbers is no single enumerator. Like some others, this
-# pattern is compiled when it is first needed, since that takes longer than importing most modules.
+# Three in a row at most ("Article 5 (1) a)"), so a column of numbers is no single enumerator. The first two letters
+# reject most words. Like some others, this pattern is compiled when it is first needed, since that takes longer than
+# importing most modules.
 _at_end = functools.cache(
     lambda: re.compile(
-        rf"(?:(?<!\w){_ENUMERATOR}|(?<!\S){_BULLET}|(?<!\S)[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR})"
+        rf"(?<!\w)(?![a-z][a-hj-uwyz])(?:{_ENUMERATOR}|(?<!\S)(?:{_BULLET}|[-*+#>]{{1,6}}[^\S\n]{{1,3}}{_ENUMERATOR}))"
         rf"(?:\s{{1,8}}{_ENUMERATOR}){{0,2}}\Z"
     )
 )
 # Its last word, to reject most others fast.
 _PART = rf"(?:\d{{1,3}}[A-Za-z]?|{_LETTER}|[ivxIVXL]{{2,6}}|aa|bb|cc|dd|Abs|第\w{{2,7}}|[{_HAN}]{{1,4}})"
-_last_word = functools.cache(
+_last_word_pattern = functools.cache(
     lambda: re.compile(
         rf"(?![.)）:]\Z)(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
         rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
     )
 )
+_is_last_word = functools.lru_cache(maxsize=1 << 14)(lambda word: _last_word_pattern().fullmatch(word) is not None)
 #: Last characters of no enumerator, unless a digit precedes them: marks, and letters that are no Roman number.
 NEVER_LAST = frozenset(ascii_letters + punctuation + "”’") - frozenset("ivxIVXL.):*_")
 # Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
@@ -111,7 +113,7 @@ def item_starts(text: str) -> list[int]:
 def enumerator_start(text: str, start: int, end: int) -> int:
     """Return the start of the enumerator at the end of a trimmed range that begins what follows; else the end."""
     begin = max(start, end - _LONGEST)
-    if not _last_word().fullmatch(text[begin:end].rsplit(None, 1)[-1]):
+    if not _is_last_word(text[begin:end].rsplit(None, 1)[-1]):
         return end
     found = _at_end().search(text, begin, end)
     return found.start() if found and (found.start() == start or _lead().match(text, found.start())) else end
