@@ -23,10 +23,10 @@ from kinsplit.evaluation.labels import AVOIDABLE, CUTS, Estimate, StatisticNote,
 from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.parsers.packing.refine import Limit
 from kinsplit.parsers.units.builder import document_sections, text_units
-from kinsplit.parsers.units.sentences import IntArray, Units, as_units, code_points, is_space, words
+from kinsplit.parsers.units.sentences import IntArray, Units, as_units, words
 from kinsplit.spans import Span
 from kinsplit.text.blocks import Kind, parts
-from kinsplit.text.graphemes import with_line_feeds
+from kinsplit.text.graphemes import code_points, is_space, with_line_feeds
 from kinsplit.text.marks import begins_with_closing_mark, ends_with_enumerator
 
 # What is whole, by the kind of the block that it is in.

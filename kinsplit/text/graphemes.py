@@ -1,9 +1,13 @@
-"""Grapheme clusters, the characters that readers perceive (Unicode Standard Annex #29), and white space."""
+"""Code points, white space, and grapheme clusters, the characters of readers (Unicode Standard Annex #29)."""
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
 import regex
 
 from kinsplit.spans import Span
@@ -11,6 +15,26 @@ from kinsplit.spans import Span
 #: White space as in `str.isspace`, all of it at or below U+3000.
 SPACES = frozenset(filter(str.isspace, map(chr, range(0x3001))))
 _LONE_CR = re.compile(r"\r(?!\n)")
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the text's code points as uint32[len(text)]."""
+    return np.array([text]).view(np.uint32)[: len(text)]
+
+
+def among(characters: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Return which code points up to U+3000 are those of some characters; the last entry represents all others."""
+    table = np.zeros(ord(max(SPACES)) + 2, dtype=np.bool_)
+    table[[ord(character) for character in characters]] = True
+    return table
+
+
+_space_table = functools.cache(lambda: among(SPACES))
+
+
+def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Return which code points are white space as in `str.isspace`."""
+    return np.take(_space_table(), points, mode="clip")
 
 
 def trim(text: str, start: int, end: int) -> Span | None:

@@ -22,8 +22,8 @@ from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut, Levels
 from kinsplit.parsers.packing.refine import Unit
 from kinsplit.parsers.parameters import Size
-from kinsplit.parsers.units.sentences import code_points, is_space
 from kinsplit.spans import Span
+from kinsplit.text.graphemes import code_points, is_space
 from kinsplit.tokenizers import resolve
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.units.sentences import IntArray, code_points
-from kinsplit.text.graphemes import SPACES, grapheme_floor, skip_space
+from kinsplit.parsers.units.sentences import IntArray
+from kinsplit.text.graphemes import SPACES, code_points, grapheme_floor, skip_space
 from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer
 
 # Words in a piece: behind a gap, windows go on from the start of a piece of whose tokens none was located.

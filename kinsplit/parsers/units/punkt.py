@@ -14,10 +14,16 @@ import re
 import string
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import sub
 from pathlib import Path
 from typing import NamedTuple
 
-from kinsplit.text.graphemes import skip_space
+import numpy as np
+import numpy.typing as npt
+
+from kinsplit.text.graphemes import SPACES, among, code_points, is_space, skip_space
+
+IntArray = npt.NDArray[np.int64]
 
 # Abbreviations that never end a sentence.
 _OPEN = {
@@ -70,11 +76,8 @@ class Abbreviations(NamedTuple):
         """All words whose full stops these rules may judge."""
         return self.open | self.counted | self.trailing | self.parts
 
-    def continues(self, text: str, word: int, dot: int, after: int) -> bool:
-        """Return whether a sentence continues after a full stop because of an abbreviation."""
-        if not dot + 1 < after < len(text):
-            return False
-        entry = text[word:dot].lstrip(_BEFORE).lower().replace("’", "'").rpartition("'")[2]  # "l'art." is "art."
+    def continues(self, text: str, entry: str, dot: int, after: int) -> bool:
+        """Return whether a sentence continues behind the full stop of an entry, and the space at which words end."""
         if entry in self.parts:
             for match in self.spaced.finditer(text, max(0, dot - _LONGEST), dot + _LONGEST):
                 if match.start() < dot < match.end() - 1:
@@ -86,6 +89,12 @@ class Abbreviations(NamedTuple):
         if entry in self.counted and _NUMBER.match(text, after):
             return True
         return entry in self.trailing and text[after].islower()
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _entry(word: str) -> str:
+    """Return a word as it would be among the abbreviations."""
+    return word.lstrip(_BEFORE).lower().replace("’", "'").rpartition("'")[2]  # "l'art." is "art."
 
 
 @functools.cache
@@ -108,10 +117,11 @@ _PAIRS = (
 #: Names of the languages with a Punkt model, by ISO 639-1 code.
 PUNKT_LANGUAGES = {code: name for code, _, name in (pair.partition(":") for pair in _PAIRS.split())}
 # The mark before the brackets of an image in Markdown, also of one that is a link.
-_IMAGE_MARK = re.compile(r"!\[(?<![^\s(\[]!\[)")
+_IMAGE_MARK = re.compile(r"!(?=\[)(?<![^\s(\[]!)")
 # As in `RUN`, but it begins with a literal, which makes the search fast.
 _DOTTED = re.compile(r"\.(?:\.+|(?:\s\.){2,})")
-_SOLID = re.compile(r"\S*")
+# What stands behind a stop: a word behind white space, or one character.
+_FOLLOWING = re.compile(r"(\s*)(?:(?<=\s)\S+|\S)")
 _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 # Those that close before a comma or the like, and not before a word, which they would open.
 _GLUED_CLOSING = re.compile(r"[\"')\]}]+(?![\w\s])")
@@ -120,6 +130,38 @@ _GLUED_CLOSING = re.compile(r"[\"')\]}]+(?![\w\s])")
 def image_marks(text: str) -> set[int]:
     """Return the offsets of the exclamation marks that begin images in Markdown, and end no sentence."""
     return {match.start() for match in _IMAGE_MARK.finditer(text)}
+
+
+#: From so many sentences on, arrays find the ordinary ones faster than each is looked at.
+MANY = 100
+#: Maximum length of the white space behind ordinary ones.
+LONGEST_GAP = 3
+#: What stands for the white space at which Punkt splits words, among letters.
+SPACE = 1
+_SPACES = " \n\t\r\x0b\x0c"
+# So many letters at its end tell most words from all doubtful ones.
+_TAIL = 4
+_HASHES = 65_521
+
+
+@functools.cache
+def _letters() -> IntArray:
+    lower = [chr(point).lower().casefold() for point in range(0x531)]
+    codes = [ord(letter) if len(letter) == 1 and letter.isalpha() else 0 for letter in lower]
+    table = np.array(codes, dtype=np.int64)
+    table[list(map(ord, _SPACES))] = SPACE
+    return table
+
+
+def letters_of(points: npt.NDArray[np.uint32]) -> IntArray:
+    """Return code points as int64: letters of Latin, Greek and Cyrillic in lower case, `SPACE`, and 0 for others."""
+    return _letters().take(points, mode="clip")
+
+
+def _hashes(tails: IntArray) -> IntArray:
+    """Return a hash of each column of int64[4, n], below `_HASHES`."""
+    hashes: IntArray = (1 << np.array([33, 22, 11, 0], dtype=np.int64)) @ tails % _HASHES
+    return hashes
 
 
 class Punkt:
@@ -131,20 +173,28 @@ class Punkt:
         # One pattern per stop, since searching for a literal is several times as fast as for a class.
         after = f"(?={rules.non_word}|\\s+\\S)"
         self._candidate = [re.compile(re.escape(stop) + after) for stop in rules.ends]
+        self._begins = ~among(SPACES.union(rules.ends, CLOSERS, "‹"))
         self._closing = re.compile(CLOSING, re.MULTILINE)
         self._marks, self._stops = rules.ends, re.compile(f"{rules.end}+")
-        self._non_word = re.compile(rules.non_word)
         # A full stop after any other word ends the sentence.
         self._abbreviations = abbreviations(language)
         first_words = (first for first, _ in model.collocations)
         self._doubtful = self._abbreviations.words.union(model.abbreviations, first_words)
+        # It does so behind a word that ends with one of these, as no doubtful word, number or initial does.
+        punctuation = set(string.punctuation).difference("_.,-", (word[-1] for word in self._doubtful if word))
+        self._final = frozenset(punctuation.union(rules.outside_words))
+        self._is_final = among(self._final)
         self._number_breaks = "##number##" not in self._doubtful
         self._decide = functools.lru_cache(maxsize=1 << 16)(model.ends_inside)
+        self._is_plain = functools.lru_cache(maxsize=1 << 14)(self._is_plain_word)
 
     def starts(self, text: str, join_speech: bool) -> list[int]:
         """Return the starts of all sentences except the first."""
         starts = []
-        for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
+        for (end, start), (following, _) in pairwise([*self._ends(text), (len(text.rstrip()), 0)]):
+            if start:
+                starts.append(start)
+                continue
             if text[end].isspace() and text[end + 1].isalnum():
                 starts.append(end + 1)
                 continue
@@ -172,46 +222,82 @@ class Punkt:
             starts.append(begin)
         return starts
 
-    def _ends(self, text: str) -> list[int]:
-        """Return the ends of sentences, before closing quotation marks and brackets."""
-        inside = image_marks(text).union(i for m in _DOTTED.finditer(text) for i in range(m.start(), m.end() - 1))
-        stops = sorted([match.start() for mark in self._candidate for match in mark.finditer(text)])
+    def _ends(self, text: str) -> list[tuple[int, int]]:
+        """Return the ends of sentences, before closing quotation marks, with the starts behind them, 0 if unknown."""
+        stops = sorted([start for mark in self._candidate for start in map(re.Match.start, mark.finditer(text))])
+        inside = image_marks(text)
+        if 2 in map(sub, stops[1:], stops):  # Otherwise, there is no ellipsis with spaces.
+            inside |= {i for m in _DOTTED.finditer(text) for i in range(m.start(), m.end() - 1)}
         if inside:
             stops = [stop for stop in stops if stop not in inside]
+        starts = self._ordinary_starts(text, stops)
         # Punkt splits words at ASCII white space only.
-        spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), "\n\t\r\x0b\x0c", text)
-        is_plain = functools.cache(self._is_plain)
-        ends: list[int] = []
-        word = spaced.rfind(" ", 0, stops[0]) + 1 if stops else 0
-        for stop, following in pairwise([*stops, len(text)]):
-            space = spaced.rfind(" ", stop, following)
-            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-            if (space > 0 or word >= stop or following == len(text)) and (
-                text[stop] != "." or is_plain(text[word:stop]) or self._full_stop_ends(text, word, stop)
-            ):
-                ends.append(stop + 1)
-            if space > 0:
-                word = space + 1
+        spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), _SPACES[1:], text)
+        ends = []
+        at, word = [0, *stops, len(text)], 0
+        for number, start in enumerate(starts):
+            stop = at[number + 1]
+            if not start:
+                before, following = at[number], at[number + 2]
+                word = spaced.rfind(" ", before, stop) + 1 or word
+                # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
+                if word < stop and following < len(text) and spaced.find(" ", stop, following) < 0:
+                    continue
+                if text[stop] == "." and not self._full_stop_ends(text, word, stop):
+                    continue
+            ends.append((stop + 1, start))
         return ends
 
-    def _is_plain(self, word: str) -> bool:
+    def _ordinary_starts(self, text: str, stops: list[int]) -> list[int]:
+        """Return the starts behind stops that certainly end a sentence, 0 behind the others, which are judged singly.
+
+        An ordinary stop has white space behind it, and no quotation mark or bracket. It is no full stop, or it comes
+        behind a plain word (see `_is_plain_word`): the tail of the word is that of no doubtful one.
+        """
+        if len(stops) < MANY:
+            return [0] * len(stops)
+        points, at = code_points(text), np.array(stops, dtype=np.int64)
+        starts = at + 1
+        for _ in range(LONGEST_GAP):
+            starts += is_space(points[starts])
+        before = points.take(at + np.arange(-_TAIL, 0)[:, None], mode="clip")
+        tail = letters_of(before)
+        tail[0, tail[1] == SPACE] = SPACE  # What precedes a word of two letters doesn't matter.
+        is_word = (tail > [[0], [0], [SPACE], [SPACE]]).all(axis=0) & ~self._doubtful_tails[_hashes(tail)]
+        is_marked = self._is_final.take(before[-1], mode="clip") & (tail[-2] != SPACE)
+        ends = (points[at] != ord(".")) | is_word | is_marked
+        begins = self._begins.take(points[starts], mode="clip") & (letters_of(points[at + 1]) == SPACE)
+        return [*np.where(ends & begins & (at >= _TAIL), starts, 0).tolist()]
+
+    @functools.cached_property
+    def _doubtful_tails(self) -> npt.NDArray[np.bool_]:
+        """Which hashes a doubtful word's tail has."""
+        tails = code_points("".join(word.rjust(_TAIL)[-_TAIL:] for word in self._doubtful)).reshape(-1, _TAIL)
+        found = np.zeros(_HASHES, dtype=np.bool_)
+        found[_hashes(letters_of(tails.T))] = True
+        return found
+
+    def _is_plain_word(self, word: str) -> bool:
         """Return whether a full stop ends a sentence whatever follows, judged by the word before it."""
         if word.isalpha():
             return len(word) > 1 and word.lower() not in self._doubtful
-        return len(word) > 1 and not word.isdecimal() and self._non_word.match(word[-1]) is not None
+        return len(word) > 1 and word[-1] in self._final
 
     def _full_stop_ends(self, text: str, start: int, dot: int) -> bool:
-        word, after = text[start:dot], skip_space(text, dot + 1)
-        if not word and after > dot + 1:
+        word = text[start:dot]
+        if self._is_plain(word):
+            return True
+        # There is one, since no stop at the end of a text is a candidate.
+        following: re.Match[str] = _FOLLOWING.match(text, dot + 1)  # type: ignore[assignment]
+        after, stop = following.end(1), following.end()
+        is_apart = after > dot + 1
+        if is_apart and not word:
             return True
         # A full stop belongs to a number ("2. Bundesliga") only before a lower-case word or punctuation.
         if len(word) > 1 and word.isdecimal() and self._number_breaks and text[after].isupper():
             return True
-        if self._abbreviations.continues(text, start, dot, after):
+        if is_apart and self._abbreviations.continues(text, _entry(word), dot, after):
             return False
-        stop = after + 1
-        if after > dot + 1:
-            stop = _SOLID.match(text, stop).end()  # type: ignore[union-attr]
         return self._decide(text[start:stop])
 
 
@@ -242,9 +328,14 @@ class Rules:
         return _any_of(self.ends)
 
     @property
+    def outside_words(self) -> str:
+        """Characters that are in no word."""
+        return self.apart + self.ends.replace(".", "")
+
+    @property
     def non_word(self) -> str:
         """Pattern of a character that is in no word."""
-        return _any_of(self.apart + self.ends.replace(".", ""))
+        return _any_of(self.outside_words)
 
     @property
     def word_start(self) -> str:
@@ -255,7 +346,8 @@ class Rules:
 #: Pattern of punctuation of several characters, which is one token.
 RUN = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
 #: Pattern of closing punctuation after a sentence.
-CLOSING = r"[\"')\]}’”«»]+?(?:\s+|(?=--)|$)"
+CLOSERS = "\"')]}’”«»"
+CLOSING = rf"[{re.escape(CLOSERS)}]+?(?:\s+|(?=--)|$)"
 
 _DANDA = "।॥|"
 _RULES = {

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from itertools import chain, pairwise
+from string import printable, whitespace
 from types import ModuleType
 from typing import NamedTuple
 
@@ -40,9 +41,9 @@ import regex
 
 from kinsplit.errors import KinsplitWarning
 from kinsplit.parsers.units.languages import OTHER, detect_language
-from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
+from kinsplit.parsers.units.punkt import LONGEST_GAP, MANY, PUNKT_LANGUAGES, SPACE, image_marks, letters_of, punkt_of
 from kinsplit.spans import Span, replace_surrogates
-from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, grapheme_floor, trim, trimmed, with_line_feeds
+from kinsplit.text.graphemes import CLUSTER, PLAIN, among, code_points, grapheme_floor, is_space, trim, with_line_feeds
 from kinsplit.text.marks import NEVER_LAST, TERMINALS, bracketed, enumerator_start, item_starts, without_closing_marks
 
 _EXTEND = r"[\p{SB=Extend}\p{SB=Format}]*+"  # SB5: they belong to the character before them
@@ -135,24 +136,6 @@ def as_units(spans: list[Span] | list[tuple[int, int]]) -> Units:
     """Return spans as `Units`."""
     pairs = np.fromiter(chain.from_iterable(spans), dtype=np.int64, count=2 * len(spans)).reshape(-1, 2)
     return Units(pairs[:, 0], pairs[:, 1])
-
-
-def code_points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the text's code points as uint32[len(text)]."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-
-
-@functools.cache
-def _space_table() -> npt.NDArray[np.bool_]:
-    # The last entry represents all code points above the last white space.
-    table = np.zeros(ord(max(SPACES)) + 2, dtype=np.bool_)
-    table[[ord(space) for space in SPACES]] = True
-    return table
-
-
-def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Return which code points are white space as in `str.isspace`."""
-    return np.take(_space_table(), points, mode="clip")
 
 
 def runs(text: str) -> Units:
@@ -284,6 +267,9 @@ _LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
 _SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
 _is_stop = functools.lru_cache(maxsize=1 << 14)(_ONLY_STOPS.match)
+_ends_enumerators = functools.cache(lambda: among(_LAST_OF_ENUMERATOR))
+_never_last = functools.cache(lambda: among(NEVER_LAST))
+_begins_units = functools.cache(lambda: among(set(printable).difference(whitespace, ".?!")))
 # In these scripts, and in their punctuation, words aren't spaced.
 _UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _PIECE = 1000
@@ -344,10 +330,17 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
 
 def _between(text: str, starts: list[int]) -> Units:
     """Return the units between their starts; an enumerator at the end of one belongs to the next."""
+    limits = [*starts, len(text)]
+    ordinary = _ordinary_ends(text, limits)
     firsts: list[int] = []
     ends: list[int] = []
-    last, begun = trimmed(text, 0, len(text))[1], -1
-    for start, end in pairwise([*starts, len(text)]):
+    last, begun = len(text.rstrip()), -1
+    for (start, end), whole in zip(pairwise(limits), ordinary, strict=True):
+        if whole:
+            firsts.append(start if begun < 0 else begun)
+            ends.append(whole)
+            begun = -1
+            continue
         if start < end and text[end - 1].isspace():
             end -= 1
             if text[end - 1].isspace():
@@ -368,11 +361,31 @@ def _between(text: str, starts: list[int]) -> Units:
             else end - start < _SHORT and (text[end - 1] not in NEVER_LAST or text[end - 2].isdecimal())
         ):
             at = enumerator_start(text, start, end)
-            begun, end = (at, trimmed(text, start, at)[1]) if at < end else (-1, end)
+            begun, end = (at, start + len(text[start:at].rstrip())) if at < end else (-1, end)
         if start < end:
             firsts.append(start)
             ends.append(end)
     return Units(np.array(firsts, dtype=np.int64), np.array(ends, dtype=np.int64))
+
+
+def _ordinary_ends(text: str, limits: list[int]) -> list[int]:
+    """Return the ends of the units that certainly lie between limits, and 0 for others, which are looked at singly.
+
+    An ordinary unit neither begins with a space or a stop nor ends like an enumerator.
+    """
+    if len(limits) <= MANY:
+        return [0] * (len(limits) - 1)
+    points, at = code_points(text), np.array(limits, dtype=np.int64)
+    starts, ends = at[:-1], at[1:].copy()
+    for _ in range(LONGEST_GAP):
+        ends -= is_space(points.take(ends - 1, mode="clip"))
+    around = points.take([ends - 3, ends - 2, ends - 1, starts], mode="clip")
+    is_letter, (_, before, last, first) = letters_of(around) > SPACE, around
+    is_word = is_letter[0] & is_letter[1] & ~_ends_enumerators().take(before, mode="clip")
+    is_long = (ends - starts >= _SHORT) | (_never_last().take(last, mode="clip") & is_letter[1])
+    is_whole = np.where(last == ord("."), is_word, is_long & ~is_space(last)) & (ends - starts > 2)
+    begins = is_letter[3] | _begins_units().take(first, mode="clip")
+    return [*np.where(is_whole & begins, ends, 0).tolist()]
 
 
 def _others(text: str) -> list[str]:

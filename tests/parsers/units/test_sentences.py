@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
+from kinsplit.parsers.units import punkt as punkt_module
+from kinsplit.parsers.units import sentences as sentences_module
 from kinsplit.parsers.units.languages import OTHER, detect_language, is_surely_english
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, Punkt, abbreviations
 from kinsplit.parsers.units.sentences import sentences
@@ -383,6 +385,19 @@ def test_sentences_of_any_text_are_whole_and_end_before_the_enumerator_of_the_ne
     assert all(not text[end:start].strip() for (_, end), (start, _) in pairwise([(0, 0), *found, (len(text), 0)]))
     wrong = [(start, end) for start, end in found if ends_with_enumerator(text, start, end)]
     assert all(enumerator_start(text, start, end) == start for start, end in wrong), "a column of numbers"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(GAPS)) | st.tuples(texts(), st.just(" ")), max_size=25),
+    st.sampled_from(["en", "de", "it", "ru", "el", "und"]),
+)
+def test_many_sentences_are_found_at_once_as_few_are_one_by_one(pieces: list[tuple[str, str]], language: str) -> None:
+    text = "So it is. " + "".join(piece + gap for piece, gap in pieces)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (punkt_module, sentences_module):
+            patch.setattr(module, "MANY", 2)
+        at_once = spans(text, language)
+    assert at_once == spans(text, language)
 
 
 def test_a_blank_line_ends_a_sentence_in_every_language() -> None:
