@@ -13,7 +13,6 @@ import json
 import re
 import string
 from dataclasses import dataclass
-from itertools import pairwise
 from operator import sub
 from pathlib import Path
 from typing import NamedTuple
@@ -190,21 +189,21 @@ class Punkt:
 
     def starts(self, text: str, join_speech: bool) -> list[int]:
         """Return the starts of all sentences except the first."""
-        starts = []
-        for (end, start), (following, _) in pairwise([*self._ends(text), (len(text.rstrip()), 0)]):
-            if start:
-                starts.append(start)
+        stops, starts, doubtful = self._ends(text)
+        last = len(text.rstrip())
+        for number in doubtful:
+            if starts[number] < 0:
                 continue
-            if text[end].isspace() and text[end + 1].isalnum():
-                starts.append(end + 1)
-                continue
+            end = stops[number] + 1
             begin, closing = skip_space(text, end), None
             if text[begin : begin + 1].isalnum():
-                starts.append(begin)
+                starts[number] = begin
                 continue
-            if text[begin : begin + 1] in self._marks and self._stops.fullmatch(text, begin, following):
-                # A sentence of stops alone ("acting! !!") belongs to the previous one.
-                continue
+            if text[begin : begin + 1] in self._marks:
+                later = (stops[n] + 1 for n in range(number + 1, len(stops)) if starts[n] >= 0)
+                if self._stops.fullmatch(text, begin, next(later, last)):
+                    # A sentence of stops alone ("acting! !!") belongs to the previous one.
+                    continue
             if begin > end and text[begin] in "«‹":
                 # After white space, it opens a quotation, although Punkt treats it as closing.
                 pass
@@ -219,11 +218,11 @@ class Punkt:
                 continue
             if join_speech and closing and text[end - 1] in "?!" and text[begin : begin + 1].islower():
                 continue
-            starts.append(begin)
-        return starts
+            starts[number] = begin
+        return [start for start in starts if start > 0]
 
-    def _ends(self, text: str) -> list[tuple[int, int]]:
-        """Return the ends of sentences, before closing quotation marks, with the starts behind them, 0 if unknown."""
+    def _ends(self, text: str) -> tuple[list[int], list[int], list[int]]:
+        """Return stops and the starts behind them, 0 if unknown and -1 if a sentence goes on."""
         stops = sorted([start for mark in self._candidate for start in map(re.Match.start, mark.finditer(text))])
         inside = image_marks(text)
         if 2 in map(sub, stops[1:], stops):  # Otherwise, there is no ellipsis with spaces.
@@ -233,20 +232,16 @@ class Punkt:
         starts = self._ordinary_starts(text, stops)
         # Punkt splits words at ASCII white space only.
         spaced = functools.reduce(lambda kept, other: kept.replace(other, " "), _SPACES[1:], text)
-        ends = []
         at, word = [0, *stops, len(text)], 0
-        for number, start in enumerate(starts):
-            stop = at[number + 1]
-            if not start:
-                before, following = at[number], at[number + 2]
-                word = spaced.rfind(" ", before, stop) + 1 or word
-                # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-                if word < stop and following < len(text) and spaced.find(" ", stop, following) < 0:
-                    continue
-                if text[stop] == "." and not self._full_stop_ends(text, word, stop):
-                    continue
-            ends.append((stop + 1, start))
-        return ends
+        doubtful = [number for number, start in enumerate(starts) if not start]
+        for number in doubtful:
+            before, stop, following = at[number : number + 3]
+            word = spaced.rfind(" ", before, stop) + 1 or word
+            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
+            is_last = word == stop or following == len(text) or spaced.find(" ", stop, following) > 0
+            if not is_last or (text[stop] == "." and not self._full_stop_ends(text, word, stop)):
+                starts[number] = -1
+        return stops, starts, doubtful
 
     def _ordinary_starts(self, text: str, stops: list[int]) -> list[int]:
         """Return the starts behind stops that certainly end a sentence, 0 behind the others, which are judged singly.

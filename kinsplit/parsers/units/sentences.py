@@ -323,23 +323,26 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
         starts = [0, *(start for start in found if start not in inside)]
     if certain:
         starts = sorted([*starts, *certain])
-    if others:
-        starts = [s for s in starts if not s or text[s - 1].isspace() or _may_begin(text, s)]
-    return _between(text, starts)
+    return _between(text, starts, is_ascii=not others)
 
 
-def _between(text: str, starts: list[int]) -> Units:
+def _between(text: str, starts: list[int], *, is_ascii: bool) -> Units:
     """Return the units between their starts; an enumerator at the end of one belongs to the next."""
     limits = [*starts, len(text)]
     ordinary = _ordinary_ends(text, limits)
     firsts: list[int] = []
     ends: list[int] = []
-    last, begun = len(text.rstrip()), -1
+    last, begun, joined = len(text.rstrip()), -1, -1
     for (start, end), whole in zip(pairwise(limits), ordinary, strict=True):
+        if joined >= 0:
+            start, whole, joined = joined, 0, -1
         if whole:
             firsts.append(start if begun < 0 else begun)
             ends.append(whole)
             begun = -1
+            continue
+        if not (is_ascii or end in (0, len(text)) or text[end - 1].isspace() or _may_begin(text, end)):
+            joined = start
             continue
         if start < end and text[end - 1].isspace():
             end -= 1
@@ -371,7 +374,7 @@ def _between(text: str, starts: list[int]) -> Units:
 def _ordinary_ends(text: str, limits: list[int]) -> list[int]:
     """Return the ends of the units that certainly lie between limits, and 0 for others, which are looked at singly.
 
-    An ordinary unit neither begins with a space or a stop nor ends like an enumerator.
+    An ordinary unit neither begins with a space or a stop nor ends like an enumerator, and a space is behind it.
     """
     if len(limits) <= MANY:
         return [0] * (len(limits) - 1)
@@ -383,7 +386,7 @@ def _ordinary_ends(text: str, limits: list[int]) -> list[int]:
     is_letter, (_, before, last, first) = letters_of(around) > SPACE, around
     is_word = is_letter[0] & is_letter[1] & ~_ends_enumerators().take(before, mode="clip")
     is_long = (ends - starts >= _SHORT) | (_never_last().take(last, mode="clip") & is_letter[1])
-    is_whole = np.where(last == ord("."), is_word, is_long & ~is_space(last)) & (ends - starts > 2)
+    is_whole = np.where(last == ord("."), is_word, is_long & ~is_space(last)) & (ends - starts > 2) & (ends < at[1:])
     begins = is_letter[3] | _begins_units().take(first, mode="clip")
     return [*np.where(is_whole & begins, ends, 0).tolist()]
 
