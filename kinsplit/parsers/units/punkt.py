@@ -239,7 +239,8 @@ class Punkt:
             word = spaced.rfind(" ", before, stop) + 1 or word
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
             is_last = word == stop or following == len(text) or spaced.find(" ", stop, following) > 0
-            if not is_last or (text[stop] == "." and not self._full_stop_ends(text, word, stop)):
+            is_plain = text[stop] != "." or self._is_plain(text[word:stop])
+            if not (is_last and (is_plain or self._full_stop_ends(text, word, stop))):
                 starts[number] = -1
         return stops, starts, doubtful
 
@@ -280,8 +281,6 @@ class Punkt:
 
     def _full_stop_ends(self, text: str, start: int, dot: int) -> bool:
         word = text[start:dot]
-        if self._is_plain(word):
-            return True
         # There is one, since no stop at the end of a text is a candidate.
         following: re.Match[str] = _FOLLOWING.match(text, dot + 1)  # type: ignore[assignment]
         after, stop = following.end(1), following.end()

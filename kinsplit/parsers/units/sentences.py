@@ -341,13 +341,13 @@ def _between(text: str, starts: list[int], *, is_ascii: bool) -> Units:
             ends.append(whole)
             begun = -1
             continue
-        if not (is_ascii or end in (0, len(text)) or text[end - 1].isspace() or _may_begin(text, end)):
-            joined = start
-            continue
         if start < end and text[end - 1].isspace():
             end -= 1
             if text[end - 1].isspace():
                 end = start + len(text[start:end].rstrip())
+        elif not (is_ascii or end in (0, len(text)) or text[end - 1].isspace() or _may_begin(text, end)):
+            joined = start
+            continue
         if start >= end:
             continue
         if not text[start].isalnum():
