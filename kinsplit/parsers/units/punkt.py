@@ -248,7 +248,7 @@ class Punkt:
         """Return the starts behind stops that certainly end a sentence, 0 behind the others, which are judged singly.
 
         An ordinary stop has white space behind it, and no quotation mark or bracket. It is no full stop, or it comes
-        behind a plain word (see `_is_plain_word`): the tail of the word is that of no doubtful one.
+        behind a space or a plain word (see `_is_plain_word`): the tail of the word is that of no doubtful one.
         """
         if len(stops) < MANY:
             return [0] * len(stops)
@@ -261,7 +261,7 @@ class Punkt:
         tail[0, tail[1] == SPACE] = SPACE  # What precedes a word of two letters doesn't matter.
         is_word = (tail > [[0], [0], [SPACE], [SPACE]]).all(axis=0) & ~self._doubtful_tails[_hashes(tail)]
         is_marked = self._is_final.take(before[-1], mode="clip") & (tail[-2] != SPACE)
-        ends = (points[at] != ord(".")) | is_word | is_marked
+        ends = (points[at] != ord(".")) | is_word | is_marked | (tail[-1] == SPACE)
         begins = self._begins.take(points[starts], mode="clip") & (letters_of(points[at + 1]) == SPACE)
         return [*np.where(ends & begins & (at >= _TAIL), starts, 0).tolist()]
 
