@@ -51,13 +51,12 @@ _at_end = functools.cache(
 )
 # Its last word, to reject most others fast.
 _PART = rf"(?:\d{{1,3}}[A-Za-z]?|{_LETTER}|[ivxIVXL]{{2,6}}|aa|bb|cc|dd|Abs|第\w{{2,7}}|[{_HAN}]{{1,4}})"
-_last_word_pattern = functools.cache(
+_last_word = functools.cache(
     lambda: re.compile(
         rf"(?![.)）:]\Z)(?:\S{{0,32}}[。！？])?[-*_+#>§]{{0,6}}(?:Art\.)?(?:{_PART}(?:[.．]{_PART}){{0,6}})?"
         rf"(?:[.．)）:、]|[.．]?(?:[(（]{_PART}[)）]){{1,3}}[.．]?|{_BULLET})?[*_]{{0,3}}"
     )
 )
-_is_last_word = functools.lru_cache(maxsize=1 << 14)(lambda word: _last_word_pattern().fullmatch(word) is not None)
 #: Last characters of no enumerator, unless a digit precedes them: marks, and letters that are no Roman number.
 NEVER_LAST = frozenset(ascii_letters + punctuation + "”’") - frozenset("ivxIVXL.):*_")
 # Where a line begins, a number of several levels needs no stop before a capital, and a hyphen may be a bullet. Most
@@ -108,6 +107,11 @@ def item_starts(text: str) -> list[int]:
             found.append(at)
         last = at
     return found
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _is_last_word(word: str) -> bool:
+    return _last_word().fullmatch(word) is not None
 
 
 def enumerator_start(text: str, start: int, end: int) -> int:
