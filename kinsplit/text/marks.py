@@ -136,9 +136,13 @@ def ends_with_enumerator(text: str, start: int, end: int) -> bool:
     if _WORD.match(text, max(start, end - 4), end):
         return False
     start, end = trimmed(text, start, end)
-    if start == end or (at := enumerator_start(text, start, end)) == end or skip_space(text, end) == len(text):
+    # It can begin another paragraph only from a line of its own, and the last line of most paragraphs is too long.
+    is_alone = _PARAGRAPH_END.match(text, end) is not None
+    if start == end or (is_alone and skip_space(text, text.rfind("\n", 0, end) + 1) < end - _LONGEST):
         return False
-    if _PARAGRAPH_END.match(text, end):  # It can begin another paragraph only from a line of its own.
+    if (at := enumerator_start(text, start, end)) == end or skip_space(text, end) == len(text):
+        return False
+    if is_alone:
         return not text[text.rfind("\n", 0, at) + 1 : at].strip()
     return at > start or skip_space(text, 0) == at or _lead().match(text, at) is not None
 
