@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -134,6 +135,17 @@ def divide(values: IntArray, sizes: Sequence[int]) -> list[IntArray]:
     """Split an array into pieces of the given sizes."""
     ends = np.cumsum(sizes, dtype=np.int64).tolist()
     return [values[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+# White space that BERT drops, such as a form feed, belongs to the word that it touches.
+_GLUE = re.compile(f"[^{''.join(sorted(SEPARATORS))}]")
+
+
+def glued(text: str, ends: IntArray, starts: IntArray) -> IntArray:
+    """Return the numbers of the gaps across which token counts may not add up, given where units end and begin."""
+    wide = np.flatnonzero(starts - ends > 1)  # A narrow gap ends where it begins.
+    edges = "".join([text[at] for at in [*ends.tolist(), *(starts[wide] - 1).tolist()]])
+    return np.unique(np.append(np.arange(len(ends)), wide)[[match.start() for match in _GLUE.finditer(edges)]])
 
 
 def _word_counts(text: str, units: Units) -> IntArray:
@@ -316,8 +328,7 @@ class _Job:
         total = np.bincount(self.origin, self.lengths, len(is_cut))
         # Lengths add up across white space; otherwise the whole unit is measured.
         inner = np.flatnonzero(is_cut[self.origin[:-1]] & (np.diff(self.origin) == 0))
-        glued = np.array([self.text[end] not in SEPARATORS for end in self.units.ends[inner].tolist()], dtype=np.bool_)
-        total[self.origin[inner[glued]]] = 0
+        total[self.origin[inner[glued(self.text, self.units.ends[inner], self.units.starts[inner + 1])]]] = 0
         return is_cut & (total <= self.limit)
 
     def restore(self, doubtful: Mask, lengths: IntArray) -> None:
