@@ -13,6 +13,8 @@ from typing import Any
 #: Namespace of all chunk ids, so that ids are the same on every machine.
 KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
 _NAMESPACE = KINSPLIT.bytes
+# The digit with the variant of a UUID, by that of the hash.
+_VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
@@ -24,8 +26,7 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
     name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
     # The same bits as uuid.uuid5 returns, without a UUID object, since this runs at least once per chunk.
-    variant = "89ab"[int(digest[16], 16) & 3]
-    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{_VARIANTS[digest[16]]}{digest[17:20]}-{digest[20:32]}"
 
 
 def text_id(text: str, source: object = "text") -> str:

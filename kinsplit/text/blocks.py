@@ -203,7 +203,7 @@ def _recognised(text: str, start: int, end: int, kind: DocumentKind = "") -> Blo
 
 class _Scanner:
     def __init__(self, text: str) -> None:
-        self.has_html = _HTML_HEADING.search(text) is not None
+        self.has_html = "<" in text and _HTML_HEADING.search(text) is not None
         self.text = text = _without_comments(text) if self.has_html else text
         self.lines = text.split("\n")
         self.starts = list(accumulate([len(line) + 1 for line in self.lines], initial=0))

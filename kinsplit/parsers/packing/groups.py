@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -260,16 +261,15 @@ def _narrow(runs: list[UnitRun], units: Units, ruler: Ruler, limit: int) -> list
 
 def _groups(text: str, refined: Refined, runs: Sequence[UnitRun], ruler: Ruler) -> list[Group]:
     """Return runs as groups, with token counts if those of the units are known to add up."""
-    units, scale = refined.units, refined.scale
-    firsts, stops = np.array(runs, dtype=np.int64).reshape(-1, 2).T
-    spans = map(Span, units.starts[firsts].tolist(), units.ends[stops - 1].tolist())
-    tokens: list[int | None] = [None] * len(runs)
-    if ruler.unit == "token" and ruler.tokenizer.splits_at_space:
-        gaps = glued(text, units.ends[:-1], units.starts[1:])
-        is_sum = (np.searchsorted(gaps, firsts) == np.searchsorted(gaps, stops - 1)).tolist()
-        sums = (scale.right[stops - 1] - scale.left[firsts]).tolist()
-        tokens = [own if known else None for own, known in zip(sums, is_sum, strict=True)]
-    return list(map(Group, runs, spans, tokens))
+    starts, ends = refined.units.starts.tolist(), refined.units.ends.tolist()
+    spans = [Span(starts[run.first], ends[run.stop - 1]) for run in runs]
+    if ruler.unit != "token" or not ruler.tokenizer.splits_at_space:
+        return [Group(run, span, None) for run, span in zip(runs, spans, strict=True)]
+    left, right = refined.scale.left.tolist(), refined.scale.right.tolist()
+    gaps = glued(text, refined.units.ends[:-1], refined.units.starts[1:])
+    before = partial(bisect_left, gaps)
+    sums = (right[stop - 1] - left[first] if before(first) == before(stop - 1) else None for first, stop in runs)
+    return [Group(*own) for own in zip(runs, spans, sums, strict=True)]
 
 
 def _counted(texts: Sequence[str], grouped: Sequence[list[Group]], ruler: Ruler) -> list[list[Group]]:

@@ -141,11 +141,10 @@ def divide(values: IntArray, sizes: Sequence[int]) -> list[IntArray]:
 _GLUE = re.compile(f"[^{''.join(sorted(SEPARATORS))}]")
 
 
-def glued(text: str, ends: IntArray, starts: IntArray) -> IntArray:
+def glued(text: str, ends: IntArray, starts: IntArray) -> list[int]:
     """Return the numbers of the gaps across which token counts may not add up, given where units end and begin."""
-    wide = np.flatnonzero(starts - ends > 1)  # A narrow gap ends where it begins.
-    edges = "".join([text[at] for at in [*ends.tolist(), *(starts[wide] - 1).tolist()]])
-    return np.unique(np.append(np.arange(len(ends)), wide)[[match.start() for match in _GLUE.finditer(edges)]])
+    edges = ("".join([text[at] for at in offsets.tolist()]) for offsets in (ends, starts - 1))
+    return sorted({match.start() for edge in edges for match in _GLUE.finditer(edge)})
 
 
 def _word_counts(text: str, units: Units) -> IntArray:
