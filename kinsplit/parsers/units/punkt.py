@@ -131,12 +131,12 @@ def image_marks(text: str) -> set[int]:
     return {match.start() for match in _IMAGE_MARK.finditer(text)}
 
 
-#: From so many sentences on, arrays find the ordinary ones faster than each is looked at.
+#: From so many stops on, arrays find the ordinary ones faster than each is looked at.
 MANY = 100
-#: Maximum length of the white space behind ordinary ones.
-LONGEST_GAP = 3
-#: What stands for the white space at which Punkt splits words, among letters.
-SPACE = 1
+# Maximum length of the white space behind ordinary ones.
+_LONGEST_GAP = 3
+# What stands for the white space at which Punkt splits words, among letters.
+_SPACE = 1
 _SPACES = " \n\t\r\x0b\x0c"
 # So many letters at its end tell most words from all doubtful ones.
 _TAIL = 4
@@ -148,12 +148,12 @@ def _letters() -> IntArray:
     lower = [chr(point).lower().casefold() for point in range(0x531)]
     codes = [ord(letter) if len(letter) == 1 and letter.isalpha() else 0 for letter in lower]
     table = np.array(codes, dtype=np.int64)
-    table[list(map(ord, _SPACES))] = SPACE
+    table[list(map(ord, _SPACES))] = _SPACE
     return table
 
 
-def letters_of(points: npt.NDArray[np.uint32]) -> IntArray:
-    """Return code points as int64: letters of Latin, Greek and Cyrillic in lower case, `SPACE`, and 0 for others."""
+def _letters_of(points: npt.NDArray[np.uint32]) -> IntArray:
+    """Return code points as int64: letters of Latin, Greek and Cyrillic in lower case, `_SPACE`, and 0 for others."""
     return _letters().take(points, mode="clip")
 
 
@@ -254,15 +254,15 @@ class Punkt:
             return [0] * len(stops)
         points, at = code_points(text), np.array(stops, dtype=np.int64)
         starts = at + 1
-        for _ in range(LONGEST_GAP):
+        for _ in range(_LONGEST_GAP):
             starts += is_space(points[starts])
         before = points.take(at + np.arange(-_TAIL, 0)[:, None], mode="clip")
-        tail = letters_of(before)
-        tail[0, tail[1] == SPACE] = SPACE  # What precedes a word of two letters doesn't matter.
-        is_word = (tail > [[0], [0], [SPACE], [SPACE]]).all(axis=0) & ~self._doubtful_tails[_hashes(tail)]
-        is_marked = self._is_final.take(before[-1], mode="clip") & (tail[-2] != SPACE)
-        ends = (points[at] != ord(".")) | is_word | is_marked | (tail[-1] == SPACE)
-        begins = self._begins.take(points[starts], mode="clip") & (letters_of(points[at + 1]) == SPACE)
+        tail = _letters_of(before)
+        tail[0, tail[1] == _SPACE] = _SPACE  # What precedes a word of two letters doesn't matter.
+        is_word = (tail > [[0], [0], [_SPACE], [_SPACE]]).all(axis=0) & ~self._doubtful_tails[_hashes(tail)]
+        is_marked = self._is_final.take(before[-1], mode="clip") & (tail[-2] != _SPACE)
+        ends = (points[at] != ord(".")) | is_word | is_marked | (tail[-1] == _SPACE)
+        begins = self._begins.take(points[starts], mode="clip") & (_letters_of(points[at + 1]) == _SPACE)
         return [*np.where(ends & begins & (at >= _TAIL), starts, 0).tolist()]
 
     @functools.cached_property
@@ -270,7 +270,7 @@ class Punkt:
         """Which hashes a doubtful word's tail has."""
         tails = code_points("".join(word.rjust(_TAIL)[-_TAIL:] for word in self._doubtful)).reshape(-1, _TAIL)
         found = np.zeros(_HASHES, dtype=np.bool_)
-        found[_hashes(letters_of(tails.T))] = True
+        found[_hashes(_letters_of(tails.T))] = True
         return found
 
     def _is_plain_word(self, word: str) -> bool:

@@ -31,7 +31,6 @@ from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from itertools import chain, pairwise
-from string import printable, whitespace
 from types import ModuleType
 from typing import NamedTuple
 
@@ -41,9 +40,9 @@ import regex
 
 from kinsplit.errors import KinsplitWarning
 from kinsplit.parsers.units.languages import OTHER, detect_language
-from kinsplit.parsers.units.punkt import LONGEST_GAP, MANY, PUNKT_LANGUAGES, SPACE, image_marks, letters_of, punkt_of
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, image_marks, punkt_of
 from kinsplit.spans import Span, replace_surrogates
-from kinsplit.text.graphemes import CLUSTER, PLAIN, among, code_points, grapheme_floor, is_space, trim, with_line_feeds
+from kinsplit.text.graphemes import CLUSTER, PLAIN, code_points, grapheme_floor, is_space, trim, with_line_feeds
 from kinsplit.text.marks import NEVER_LAST, TERMINALS, bracketed, enumerator_start, item_starts, without_closing_marks
 
 _EXTEND = r"[\p{SB=Extend}\p{SB=Format}]*+"  # SB5: they belong to the character before them
@@ -267,9 +266,6 @@ _LAST_OF_ENUMERATOR = frozenset("0123456789)ivxIVXABCD")
 _SHORT = 20
 _ONLY_STOPS = regex.compile(rf"[\s.?!{TERMINALS}]+")
 _is_stop = functools.lru_cache(maxsize=1 << 14)(_ONLY_STOPS.match)
-_ends_enumerators = functools.cache(lambda: among(_LAST_OF_ENUMERATOR))
-_never_last = functools.cache(lambda: among(NEVER_LAST))
-_begins_units = functools.cache(lambda: among(set(printable).difference(whitespace, ".?!")))
 # In these scripts, and in their punctuation, words aren't spaced.
 _UNSPACED_LINE = regex.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _PIECE = 1000
@@ -328,19 +324,12 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
 
 def _between(text: str, starts: list[int], *, is_ascii: bool) -> Units:
     """Return the units between their starts; an enumerator at the end of one belongs to the next."""
-    limits = [*starts, len(text)]
-    ordinary = _ordinary_ends(text, limits)
     firsts: list[int] = []
     ends: list[int] = []
     last, begun, joined = len(text.rstrip()), -1, -1
-    for (start, end), whole in zip(pairwise(limits), ordinary, strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         if joined >= 0:
-            start, whole, joined = joined, 0, -1
-        if whole:
-            firsts.append(start if begun < 0 else begun)
-            ends.append(whole)
-            begun = -1
-            continue
+            start, joined = joined, -1
         if start < end and text[end - 1].isspace():
             end -= 1
             if text[end - 1].isspace():
@@ -359,7 +348,7 @@ def _between(text: str, starts: list[int], *, is_ascii: bool) -> Units:
         if begun >= 0:
             start, begun = begun, -1
         if end < last and (
-            text[end - 2] in _LAST_OF_ENUMERATOR or not text[end - 3].isalnum()
+            text[end - 2] in _LAST_OF_ENUMERATOR or end < 3 or not text[end - 3].isalnum()
             if text[end - 1] == "."
             else end - start < _SHORT and (text[end - 1] not in NEVER_LAST or text[end - 2].isdecimal())
         ):
@@ -369,26 +358,6 @@ def _between(text: str, starts: list[int], *, is_ascii: bool) -> Units:
             firsts.append(start)
             ends.append(end)
     return Units(np.array(firsts, dtype=np.int64), np.array(ends, dtype=np.int64))
-
-
-def _ordinary_ends(text: str, limits: list[int]) -> list[int]:
-    """Return the ends of the units that certainly lie between limits, and 0 for others, which are looked at singly.
-
-    An ordinary unit neither begins with a space or a stop nor ends like an enumerator, and a space is behind it.
-    """
-    if len(limits) <= MANY:
-        return [0] * (len(limits) - 1)
-    points, at = code_points(text), np.array(limits, dtype=np.int64)
-    starts, ends = at[:-1], at[1:].copy()
-    for _ in range(LONGEST_GAP):
-        ends -= is_space(points.take(ends - 1, mode="clip"))
-    around = points.take([ends - 3, ends - 2, ends - 1, starts], mode="clip")
-    is_letter, (_, before, last, first) = letters_of(around) > SPACE, around
-    is_word = is_letter[0] & is_letter[1] & ~_ends_enumerators().take(before, mode="clip")
-    is_long = (ends - starts >= _SHORT) | (_never_last().take(last, mode="clip") & is_letter[1])
-    is_whole = np.where(last == ord("."), is_word, is_long & ~is_space(last)) & (ends - starts > 2) & (ends < at[1:])
-    begins = is_letter[3] | _begins_units().take(first, mode="clip")
-    return [*np.where(is_whole & begins, ends, 0).tolist()]
 
 
 def _others(text: str) -> list[str]:

@@ -15,7 +15,6 @@ from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.units import punkt as punkt_module
-from kinsplit.parsers.units import sentences as sentences_module
 from kinsplit.parsers.units.languages import OTHER, detect_language, is_surely_english
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, Punkt, abbreviations
 from kinsplit.parsers.units.sentences import sentences
@@ -394,10 +393,15 @@ def test_sentences_of_any_text_are_whole_and_end_before_the_enumerator_of_the_ne
 def test_many_sentences_are_found_at_once_as_few_are_one_by_one(pieces: list[tuple[str, str]], language: str) -> None:
     text = "So it is. " + "".join(piece + gap for piece, gap in pieces)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (punkt_module, sentences_module):
-            patch.setattr(module, "MANY", 2)
+        patch.setattr(punkt_module, "MANY", 2)
         at_once = spans(text, language)
     assert at_once == spans(text, language)
+
+
+@pytest.mark.parametrize("end", ["And more", "And more!", "And 1."])
+def test_an_enumerator_at_the_beginning_does_not_depend_on_the_end_of_the_text(end: str) -> None:
+    for language in ("en", "uk"):
+        assert split(f"b. Some words are here. {end}", language) == ["b. Some words are here.", end]
 
 
 def test_a_blank_line_ends_a_sentence_in_every_language() -> None:
