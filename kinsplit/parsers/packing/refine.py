@@ -322,6 +322,8 @@ class _Job:
     def doubtful(self) -> Mask:
         """Return which of the original units may have been cut by `guess` although they fit."""
         is_cut = np.zeros(len(self.whole.starts), dtype=np.bool_)
+        if not self.ahead.any():
+            return is_cut
         is_cut[self.origin[self.ahead]] = True
         is_cut &= ~self._is_wider(self.whole, CHARACTERS_PER_TOKEN)
         total = np.bincount(self.origin, self.lengths, len(is_cut))
