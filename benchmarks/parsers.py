@@ -1,4 +1,5 @@
-"""Speed of the parsers: `python benchmarks/parsers.py`, or with `--scaling` their growth on larger documents.
+"""Speed of the parsers: `python benchmarks/parsers.py`, with `--scaling` their growth on larger documents, and with
+`--modules` the modules of kinsplit in which their time goes.
 
 Every library gets the bundled vocabulary through the fastest tokenizer that it accepts. A kinsplit row is for complete
 chunks with offsets, ids and links; a peer's row is for its fastest call, even if that reports no offsets.
@@ -9,9 +10,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import sys
+import time
+from collections import Counter
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import targets
@@ -29,6 +35,9 @@ from kinsplit.parsers import names
 _VERSIONS = ("tokie", "tokenizers", "llama-index-core", "langchain-text-splitters", "chonkie", "semchunk")
 _VERSIONS += ("semantic-text-splitter",)
 
+#: Seconds between two samples, and number of modules to show.
+_EVERY, _MOST_MODULES = 0.0005, 12
+
 app = typer.Typer(add_completion=False)
 # A file or a pipe has no width.
 console = Console(width=None if sys.stdout.isatty() else 120)
@@ -39,10 +48,11 @@ def main(
     repeat: Annotated[int, typer.Option(min=1, help="Rounds to measure.")] = 7,
     only: Annotated[str, typer.Option(help="Measure only systems or strategies whose name contains this.")] = "",
     scaling: Annotated[bool, typer.Option("--scaling", help="Measure growth from 1 to 64 MB instead.")] = False,
+    modules: Annotated[bool, typer.Option("--modules", help="Show in which modules the time goes instead.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
 ) -> None:
     """Measure kinsplit's parsers, beside other libraries or on documents of growing size."""
-    result = measure_growth(only) if scaling else compare(only, repeat)
+    result = measure_growth(only) if scaling else measure_modules(only, repeat) if modules else compare(only, repeat)
     if json_file:
         json_file.write_text(json.dumps({"machine": machine(), **result}, indent=2) + "\n", encoding="utf-8")
 
@@ -97,6 +107,42 @@ def measure_growth(only: str) -> dict[str, Any]:
         result.append({"strategy": name, "document": shape, "points": points_as_dicts, "exponents": grows, "met": met})
     console.print(table)
     return {"scaling": result}
+
+
+def measure_modules(only: str, repeat: int) -> dict[str, Any]:
+    """Sample and print in which modules the calling thread spends its time, also the time in which it waits there."""
+    texts = corpus()
+    result = {}
+    for system in (system for system in SYSTEMS if only in system.name and system.name.startswith("kinsplit")):
+        system.run(system.make(), texts)
+        found = sample(lambda system=system: system.run(system.make(), texts), repeat)
+        table = Table("module", "ms", title=f"{system.name}: {texts.origin}, mean of {repeat} rounds")
+        for module, milliseconds in (rows := found.most_common(_MOST_MODULES)):
+            table.add_row(module, f"{milliseconds:,.1f}")
+        table.add_row("others", f"{found.total() - sum(dict(rows).values()):,.1f}")
+        console.print(table)
+        result[system.name] = found
+    return {"corpus": texts.origin, "modules": result}
+
+
+def sample(call: Callable[[], object], repeat: int) -> Counter[str]:
+    """Return the milliseconds of a call in each module of kinsplit, with what it calls elsewhere."""
+    samples: Counter[str] = Counter()
+
+    def note(_: int, frame: FrameType | None) -> None:
+        while frame and not frame.f_globals.get("__name__", "").startswith("kinsplit."):
+            frame = frame.f_back
+        samples[frame.f_globals["__name__"] if frame else "none"] += 1
+
+    before = signal.signal(signal.SIGALRM, note)
+    signal.setitimer(signal.ITIMER_REAL, _EVERY, _EVERY)
+    begun = time.perf_counter()
+    for _ in range(repeat):
+        call()
+    milliseconds = (time.perf_counter() - begun) * 1e3 / repeat
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+    return Counter({name: number * milliseconds / samples.total() for name, number in samples.items()})
 
 
 def machine() -> dict[str, Any]:
