@@ -130,8 +130,9 @@ def test_a_name_lifts_its_course_alike_and_filters_nothing(index: Index) -> None
     assert len({passage.metadata["course"] for passage in found}) > 1
 
 
-def test_the_only_course_of_a_collection_is_not_named() -> None:
-    with Index("memory:", embedder="hash") as opened:
+@pytest.mark.parametrize("address", ["memory:", "edge:{}"])
+def test_the_only_course_of_a_collection_is_not_named(address: str, tmp_path: Path) -> None:
+    with Index(address.format(tmp_path), embedder="hash") as opened:
         opened.add(Document("a", "Owls hunt at night.", metadata={"course": "Birds"}))
         assert opened.search("which birds hunt at night?").named_course == ""
 
