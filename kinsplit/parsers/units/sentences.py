@@ -319,24 +319,21 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
         starts = [0, *(start for start in found if start not in inside)]
     if certain:
         starts = sorted([*starts, *certain])
-    return _between(text, starts, is_ascii=not others)
+    if others:
+        starts = [s for s in starts if not s or text[s - 1].isspace() or _may_begin(text, s)]
+    return _between(text, starts)
 
 
-def _between(text: str, starts: list[int], *, is_ascii: bool) -> Units:
+def _between(text: str, starts: list[int]) -> Units:
     """Return the units between their starts; an enumerator at the end of one belongs to the next."""
     firsts: list[int] = []
     ends: list[int] = []
-    last, begun, joined = len(text.rstrip()), -1, -1
+    last, begun = len(text.rstrip()), -1
     for start, end in pairwise([*starts, len(text)]):
-        if joined >= 0:
-            start, joined = joined, -1
         if start < end and text[end - 1].isspace():
             end -= 1
             if text[end - 1].isspace():
                 end = start + len(text[start:end].rstrip())
-        elif not (is_ascii or end in (0, len(text)) or text[end - 1].isspace() or _may_begin(text, end)):
-            joined = start
-            continue
         if start >= end:
             continue
         if not text[start].isalnum():
