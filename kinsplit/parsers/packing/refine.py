@@ -192,13 +192,10 @@ class Refined(NamedTuple):
 
 def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
     """Return the successive ways of cutting a unit that is too long, coarse to fine."""
-    languages: dict[str, str] = {}
 
     def language_of(text: str) -> str:
-        if text not in languages:
-            # Detected for the whole text, since its parts may be too short.
-            languages[text] = detect_language(text) if language == "auto" else language
-        return languages[text]
+        # Detected for the whole text, since its parts may be too short.
+        return detect_language(text) if language == "auto" else language
 
     def by_word(text: str, start: int, end: int, _: UnitKind) -> Units:
         units = words(text[start:end]).shifted(start)
