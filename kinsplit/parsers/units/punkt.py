@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinsplit.text.graphemes import SPACES, among, code_points, is_space, skip_space
-
-IntArray = npt.NDArray[np.int64]
+from kinsplit.tokenizers.protocol import IntArray
 
 # Abbreviations that never end a sentence.
 _OPEN = {
