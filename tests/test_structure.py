@@ -31,7 +31,7 @@ NAMED_SO = {
 
 
 #: Bars of the package's size. A change may lower them; one that raises them says by how much and why.
-MODULES, CODE_LINES, LONGEST_MODULE = 405, 48_480, 500
+MODULES, CODE_LINES, LONGEST_MODULE = 405, 48_475, 500
 #: Public class names that two modules use: those of the adapters for LangChain and LlamaIndex.
 NAMESAKES = {"KinsplitRetriever", "KinsplitVectorStore", "Rerank", "SiblingExpansion"}
 

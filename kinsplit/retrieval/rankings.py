@@ -173,7 +173,7 @@ def find_evidence(store: ChunkStore, question: SearchQuestion, weights: KinWeigh
     share = _matched(found["bm25"], best, len(question.words))
     documents = {entry.source_id: score for entry, score in found.get("document", ())}
     if naming is not None:
-        return (yield from _evidence_within(question, weights, found, naming, share))
+        return (yield from _evidence_within(question, weights, found, naming, documents, share))
     likely = _best_documents(found["dense"], documents, weights.best_documents)
     inside = _inside(question, weights.inside, found, pool, likely)
     scores: dict[str, dict[str, float]] = {using: scores_of(found[using]) for using in ("dense", "bm25")}
@@ -203,6 +203,7 @@ def _evidence_within(
     weights: KinWeights,
     found: Mapping[str, RankedEntries],
     naming: Naming,
+    documents: Mapping[str, float],
     share: float,
 ) -> Steps:
     """Complete the evidence for a question that names a document: inside the most likely ones, without the name."""
@@ -237,7 +238,7 @@ def _evidence_within(
         known[False, "bm25"],
         scores_of(found.get("parent", ())),
         scores_of(found.get("parent_dense", ())),
-        {entry.source_id: score for entry, score in found["document"]},
+        documents,
         NamedRankings(known.get((True, "dense"), known[False, "dense"]), known[True, "bm25"], naming.first),
         share,
         familiarity=question.familiarity,

@@ -78,9 +78,9 @@ class NamedRankings:
 
 @dataclass(frozen=True, slots=True)
 class OwnScores:
-    """What chunks score by themselves, those of the candidates first, in whose standard deviations they are counted.
+    """The own scores of chunks: first the candidates, then other chunks. Only candidates set the mean and deviation.
 
-    A chunk without a cosine has the lowest one, and one without a term score has 0.
+    A chunk without a cosine gets the lowest one, and a chunk without a term score gets 0.
 
     Attributes:
         rows: Row of each chunk by its id.
